@@ -1,0 +1,5 @@
+"""`python -m normexp` is the same program as `normexp`."""
+
+from normexp.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,156 @@
+"""What every data set returns, and the steps they share: hold out a validation split, take a subset."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from normexp.errors import UserError
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples in memory (or memory-mapped).
+
+    Shapes: x is uint8 (N, H, W, C) for images or float32 (N, D) for tables;
+    y is int64 (N,) for classes or float32 (N, T) for regression targets.
+    """
+
+    x: Array
+    y: Array
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, index: Array) -> Split:
+        """Return the examples at `index`, in that order."""
+        return Split(self.x[index], self.y[index])
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set ready for training.
+
+    Args:
+        classes: class names, in the order of the labels; empty for regression.
+        note: what every table made from this data must say (for example "CIFAR-10, JPEG copy"); may be empty.
+        target_scale: standard deviation by which regression targets were divided (1 where they were not).
+    """
+
+    train: Split
+    validation: Split
+    test: Split
+    task: Literal["classification", "regression"]
+    classes: tuple[str, ...] = ()
+    note: str = ""
+    target_scale: float = 1.0
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.classes) if self.task == "classification" else int(self.train.y.shape[1])
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """(C, H, W) of an image as a network sees it, or (D,) of a table's row."""
+        shape = self.train.x.shape[1:]
+        return (shape[2], shape[0], shape[1]) if len(shape) == 3 else tuple(shape)
+
+    def fingerprint(self) -> str:
+        """Return the sha256 of all splits, in order: what the run record states about its data."""
+        digest = hashlib.sha256()
+        for split in (self.train, self.validation, self.test):
+            for array in (split.x, split.y):
+                digest.update(f"{array.dtype}{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A data set's options. Subclasses add their own fields and implement `read`.
+
+    Args:
+        validation: number of training examples held out, class-balanced, to choose things with; 0 for none.
+        subset: number of training examples to keep after that, class-balanced; None keeps all.
+        split_seed: seed of the held-out choice and of the subset; apart from the run's seed on purpose, so
+            that every seed of an experiment trains on the same examples.
+        crop: pixels of zero padding for random crops in training; 0 switches them off.
+        flip: random horizontal flips in training.
+        standardize_target: give regression targets mean 0 and standard deviation 1 (of the training split).
+    """
+
+    validation: int = 0
+    subset: int | None = None
+    split_seed: int = 0
+    crop: int = 0
+    flip: bool = False
+    standardize_target: bool = False
+
+    def read(self, seed: int) -> Data:
+        """Return all of the data. `seed` is for generated data only. `validation` may be empty."""
+        raise NotImplementedError
+
+    def load(self, seed: int) -> Data:
+        """Read, hold out the validation split, take the subset. Raises UserError where the data cannot be had."""
+        data = self.read(seed)
+        if len(data.validation) == 0:
+            data = hold_out(data, self.validation, self.split_seed)
+        if self.subset is not None:
+            data = replace(data, train=data.train.take(self._subset(data)))
+        return standardize_target(data) if self.standardize_target else data
+
+    def _subset(self, data: Data) -> Array:
+        assert self.subset is not None
+        if self.subset > len(data.train):
+            raise UserError(
+                f"dataset.subset={self.subset}: the training split has {len(data.train)} examples"
+            )
+        return balanced(data.train, self.subset, data.task, self.split_seed)
+
+
+def empty_like(split: Split) -> Split:
+    """Return a split of no examples with the same shapes."""
+    return Split(split.x[:0], split.y[:0])
+
+
+def hold_out(data: Data, count: int, seed: int) -> Data:
+    """Move `count` class-balanced training examples, chosen by `seed`, to the validation split."""
+    total = len(data.train)
+    if count >= total:
+        raise UserError(f"dataset.validation={count}: the training split has only {total} examples")
+    chosen = balanced(data.train, count, data.task, seed)
+    rest = np.setdiff1d(np.arange(total), chosen)
+    return replace(data, train=data.train.take(rest), validation=data.train.take(chosen))
+
+
+def balanced(split: Split, count: int, task: str, seed: int) -> Array:
+    """Return `count` indices, sorted, spread over the classes as evenly as the classes allow.
+
+    Examples are dealt round by round: one of each class in random order, until `count` are dealt. A smaller
+    count is therefore contained in a larger one.
+    """
+    order = np.random.default_rng([seed, len(split)]).permutation(len(split))
+    if task == "regression":
+        return np.sort(order[:count])
+    labels = split.y[order]
+    rank = np.empty(len(order), dtype=np.int64)  # how many of its class came before it
+    for label in np.unique(labels):
+        members = labels == label
+        rank[members] = np.arange(members.sum())
+    return np.sort(order[np.argsort(rank, kind="stable")[:count]])
+
+
+def standardize_target(data: Data) -> Data:
+    """Shift and scale all targets by the training split's mean and biased standard deviation."""
+    mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
+    scale = np.where(std > 0, std, 1).astype(np.float32)
+    scaled = {
+        name: Split(split.x, ((split.y - mean) / scale).astype(np.float32))
+        for name, split in (("train", data.train), ("validation", data.validation), ("test", data.test))
+    }
+    return replace(data, **scaled, target_scale=float(scale[0]))

@@ -1,0 +1,22 @@
+"""The errors that a user sees as one line on standard error, with exit status 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user gave cannot work: a name, a value, a file. The message is one complete line."""
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the closest allowed name, or the empty string."""
+    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
+    """Build the one-line error for a name that is none of `allowed`."""
+    names = list(allowed)
+    return UserError(f"{kind} {name!r} does not exist; allowed: {', '.join(names)}{nearest(name, names)}")

@@ -1,0 +1,1 @@
+"""Normalization schemes: one per file, all behind the contract of `normexp.norms.base`."""

@@ -1,0 +1,91 @@
+"""The contract of a normalization scheme. The base class does nothing and is itself `norm=none`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+
+def num_outputs(layer: nn.Module) -> int:
+    """Return C, the number of output features or channels of a Linear or Conv layer."""
+    return int(layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels)  # type: ignore[arg-type]
+
+
+def weight_layers(model: nn.Module) -> list[nn.Module]:
+    """Return every Linear and Conv layer in the order of `model.modules()`: a layer's place in the network."""
+    kinds = (nn.Linear, nn.modules.conv._ConvNd)
+    return [module for module in model.modules() if isinstance(module, kinds)]
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """Return x in float32 if its type is narrower: statistics of half-precision inputs need the room."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+@dataclass(frozen=True, kw_only=True)
+class Norm:
+    """No normalization, and the contract of all the others: every hook does nothing.
+
+    A scheme may act on weights, pre-activations, the nonlinearity, the loss, at initialization, or on several
+    of these. A network calls `block` (and, once, `initialize`); it never asks which scheme it has.
+
+    Args:
+        placement: `pre` normalizes what enters the nonlinearity (W x), `post` what leaves it.
+    """
+
+    cancels_bias: ClassVar[bool] = False  # True: a constant added before `activation` changes nothing
+    placement: str = "pre"
+
+    def __post_init__(self) -> None:
+        if self.placement not in ("pre", "post"):
+            raise ValueError(f"placement must be 'pre' or 'post', not {self.placement!r}")
+
+    def weight(self, layer: nn.Module) -> nn.Module:
+        """Return the same Linear or Conv layer with its weight (re)parametrized."""
+        return layer
+
+    def activation(self, num_features: int) -> nn.Module:
+        """Return a module on pre-activations: (N, C, *) -> (N, C, *), where C is `num_features`."""
+        return nn.Identity()
+
+    def nonlinearity(self, fn: nn.Module) -> nn.Module:
+        """Return the activation function to use in place of `fn`."""
+        return fn
+
+    def recurrent(self, num_features: int, max_steps: int) -> nn.Module:
+        """Return a module called as `module(x, t)` on x: (N, C) at time step t, 0 <= t < max_steps."""
+        return TimeStep(self.activation(num_features))
+
+    def initialize(self, model: nn.Module, batch: Tensor) -> None:
+        """Set the scheme's own parameters from one batch of inputs, once, before training."""
+
+    def penalty(self, model: nn.Module) -> Tensor | None:
+        """Return a scalar to add to the loss, or None."""
+        return None
+
+    def block(self, layer: nn.Module, fn: nn.Module | None = None) -> nn.Module:
+        """Put layer, normalization and nonlinearity in order; the only thing that a network calls.
+
+        Drops the layer's bias where the scheme cancels it. Without `fn` the block is linear (an output layer).
+        """
+        pre = self.placement == "pre" or fn is None
+        if pre and self.cancels_bias:
+            layer.register_parameter("bias", None)
+        steps = [self.weight(layer), self.activation(num_outputs(layer))]
+        if fn is not None:
+            steps.insert(2 if pre else 1, self.nonlinearity(fn))
+        return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))
+
+
+class TimeStep(nn.Module):
+    """The same module at every time step, for schemes whose statistics do not depend on the step."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: Tensor, t: int) -> Tensor:
+        return self.module(x)

@@ -1,0 +1,170 @@
+"""The run directory: the only interface between training and reporting.
+
+    config.yaml             resolved options, with the chosen option of every group
+    status.json             running | done | diverged | failed | interrupted, with cause and step
+    metrics.csv             one row per evaluation; equal configs give equal bytes
+    timing.csv              seconds spent training, images per second, peak memory
+    environment.json        versions, commit, hardware, threads, sha256 of the data
+    checkpoint.safetensors  everything that a killed run needs to go on
+
+Nothing that is read back can execute code.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from normexp.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
+ENVIRONMENT, CHECKPOINT = "environment.json", "checkpoint.safetensors"
+FINISHED = ("done", "diverged")
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write under a temporary name, flush to the disk, rename: a killed process leaves the old file or the new."""
+    data = content.encode() if isinstance(content, str) else content
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def cell(value: object) -> str:
+    """Format one CSV value so that it reads back to exactly the same number; None is an empty cell."""
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+class CurveFile:
+    """A CSV file with fixed columns, one row per evaluation, flushed row by row."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.columns = path, list(columns)
+
+    def start(self, keep_until: int) -> None:
+        """Create the file, or keep the rows up to step `keep_until` of the one that is there."""
+        rows = [row for row in self._rows() if int(row["step"]) <= keep_until]
+        lines = [",".join(self.columns)] + [",".join(row[name] for name in self.columns) for row in rows]
+        write_atomically(self.path, "\n".join(lines) + "\n")
+
+    def append(self, row: dict[str, object]) -> None:
+        with self.path.open("a") as file:
+            file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
+
+    def _rows(self) -> list[dict[str, str]]:
+        """Return the complete rows of an existing file with these columns (a killed run may leave half a row)."""
+        if not self.path.exists():
+            return []
+        with self.path.open(newline="") as file:
+            rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
+        return [row for row in rows if list(row) == self.columns and None not in row.values()]
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """One run's files."""
+
+    path: Path
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """Return status.json, or `{"status": "new"}` where there is none. Raises UserError on a damaged file."""
+        return _read_json(self.path / STATUS) or {"status": "new"}
+
+    def write_status(self, status: str, **facts: object) -> None:
+        write_atomically(self.path / STATUS, json.dumps({"status": status, **facts}, indent=2) + "\n")
+
+    def write_environment(self, environment: dict[str, Any]) -> None:
+        write_atomically(self.path / ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        return _read_json(self.path / ENVIRONMENT) or {}
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """Return the resolved options (nested) plus `_choices_` (group: option) and `_changes_` (key: value)."""
+        try:
+            loaded = yaml.load((self.path / CONFIG).read_text(), Loader=_LOADER)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise UserError(f"{self.path / CONFIG}: damaged or missing ({type(error).__name__})") from None
+        if not isinstance(loaded, dict) or "_choices_" not in loaded:
+            raise UserError(f"{self.path / CONFIG}: damaged (not the config of a run)")
+        return loaded
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """Return metrics.csv: step, epoch and the split/name columns; an empty cell is NaN."""
+        import pandas as pd
+
+        try:
+            return pd.read_csv(self.path / METRICS, float_precision="round_trip")
+        except (OSError, ValueError) as error:
+            raise UserError(f"{self.path / METRICS}: damaged or missing ({type(error).__name__})") from None
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the directory for this process. The system frees the lock of a dead process by itself."""
+        with (self.path / ".lock").open("w") as file:
+            try:
+                _lock(file.fileno())
+            except OSError:
+                raise UserError(f"{self.path}: another normexp process is running this right now") from None
+            yield
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
+    """Return every run directory at or below the paths, sorted, each once. Raises UserError where there is none."""
+    found: set[Path] = set()
+    for path in map(Path, paths):
+        if not path.exists():
+            raise UserError(f"{path}: no such file or directory")
+        here = [path] if (path / STATUS).exists() else [status.parent for status in path.rglob(STATUS)]
+        if not here:
+            raise UserError(f"{path}: holds no run directory (none with a {STATUS}); start one with `normexp run`")
+        found.update(directory.resolve() for directory in here)
+    return [RunDirectory(path) for path in sorted(found)]
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        loaded = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        raise UserError(f"{path}: damaged (not JSON)") from None
+    if not isinstance(loaded, dict):
+        raise UserError(f"{path}: damaged (not an object)")
+    return loaded
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows: one process per run directory is then the user's own care
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

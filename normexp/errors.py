@@ -1,4 +1,4 @@
-"""The errors that a user sees as one line on standard error, with exit status 2."""
+"""The errors that a user sees as one line on standard error."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Iterable
 
 class UserError(Exception):
     """Something the user gave cannot work: a name, a value, a file. The message is one complete line."""
+
+
+class Interrupted(Exception):
+    """The user asked to stop; the run is saved and continues when it is started again."""
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:

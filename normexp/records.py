@@ -16,7 +16,7 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
-ENVIRONMENT, CHECKPOINT = "environment.json", "checkpoint.safetensors"
+ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
 FINISHED = ("done", "diverged")
 
 
@@ -68,7 +68,7 @@ class CurveFile:
         lines = [",".join(self.columns)] + [",".join(row[name] for name in self.columns) for row in rows]
         write_atomically(self.path, "\n".join(lines) + "\n")
 
-    def append(self, row: dict[str, object]) -> None:
+    def append(self, row: Mapping[str, object]) -> None:
         with self.path.open("a") as file:
             file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
 

@@ -1,0 +1,143 @@
+"""Config -> the parts of a run: examples on the device, network, scheme, optimizer, learning rate."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from normexp.batches import Examples, TrainingBatches
+from normexp.config import Config
+from normexp.data.base import Data
+from normexp.errors import UserError
+from normexp.hardware import choose_device, choose_threads, keep_large_blocks
+from normexp.instantiate import instantiate, locate
+from normexp.norms.base import Norm
+from normexp.seeding import initialize, seeded
+from normexp.train import Task
+
+INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that training needs, on the device and ready.
+
+    Args:
+        evaluated: the splits to evaluate, by name (validation only where there is one).
+        rate: step -> learning rate.
+        steps: number of updates of the whole run.
+        eval_every: steps between evaluations.
+    """
+
+    device: torch.device
+    threads: int
+    task: Task
+    norm: Norm
+    model: nn.Module
+    forward: nn.Module  # the model, or its compiled form
+    optimizer: Optimizer
+    rate: Callable[[int], float]
+    batches: TrainingBatches
+    evaluated: dict[str, Examples]
+    autocast: Callable[[], AbstractContextManager[object]]
+    steps: int
+    eval_every: int
+
+
+def build(config: Config, data: Data) -> Parts:
+    """Build every part of a run. Raises UserError where two parts do not fit; writes nothing."""
+    keep_large_blocks()
+    device = choose_device(config["device"])
+    norm = build_norm(config)
+    model = build_model(config, norm, data.input_shape, data.num_outputs)
+    threads = choose_threads(config["threads"], model, config["batch_size"])
+    torch.set_num_threads(threads)
+    model.to(device).to(memory_format=torch.channels_last)  # convolutions run fastest so, on CPU and GPU
+    examples = build_examples(config, data, device)
+    batches = TrainingBatches(examples.pop("train"), config["batch_size"], config["seed"])
+    steps = config["steps"] or config["epochs"] * batches.steps_per_epoch
+    optimizer = build_optimizer(config, model, device)
+    return Parts(
+        device=device,
+        threads=threads,
+        task=_task(data),
+        norm=norm,
+        model=model,
+        forward=torch.compile(model) if config["compile"] else model,  # type: ignore[arg-type]
+        optimizer=optimizer,
+        rate=build_rate(config, steps),
+        batches=batches,
+        evaluated=examples,
+        autocast=_autocast(config["precision"], device),
+        steps=steps,
+        eval_every=config["eval_every"] or batches.steps_per_epoch,
+    )
+
+
+def build_norm(config: Config) -> Norm:
+    """Build the scheme; the only part that may come from a plugin."""
+    norm = instantiate(config["norm"], plugins=config["plugins"])
+    if not isinstance(norm, Norm):
+        raise UserError(f"{config['norm']['_target_']}: is no Norm (derive it from normexp.norms.base.Norm)")
+    return norm
+
+
+def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
+    """Build the network with its initial weights, the same for every scheme with one seed."""
+    with seeded(config["seed"], "initialization"):
+        model = instantiate(config["model"], input_shape=input_shape, num_outputs=num_outputs, norm=norm)
+        assert isinstance(model, nn.Module)
+    if not getattr(model, "keeps_initialization", False):
+        initialize(model, config["seed"])
+    return model
+
+
+def initialize_from_data(parts: Parts, seed: int) -> None:
+    """Run the scheme's data-dependent initialization on the first training examples, in a stream of its own."""
+    with seeded(seed, "data initialization"):
+        parts.norm.initialize(parts.model, parts.batches.first(INIT_EXAMPLES)[0])
+
+
+def build_examples(config: Config, data: Data, device: torch.device) -> dict[str, Examples]:
+    """Fit the input normalization on the training split and put every split on the device."""
+    transform = instantiate(config["inputs"]).fit(data.train.x)
+    crop, flip = config["dataset"].get("crop", 0), config["dataset"].get("flip", False)
+    splits = {"validation": data.validation, "test": data.test}
+    examples = {name: Examples(split.x, split.y, transform, device) for name, split in splits.items() if len(split)}
+    return {"train": Examples(data.train.x, data.train.y, transform, device, crop, flip), **examples}
+
+
+def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> Optimizer:
+    """Build torch's optimizer, fused where torch has it (one pass over the parameters instead of several)."""
+    parameters = inspect.signature(locate(config["optim"]["_target_"])).parameters
+    fusible = "fused" in parameters and device.type in ("cpu", "cuda")
+    fused: dict[str, Any] = {"fused": True} if fusible else {}
+    optimizer = instantiate(config["optim"], params=model.parameters(), **fused)
+    assert isinstance(optimizer, Optimizer)
+    return optimizer
+
+
+def build_rate(config: Config, steps: int) -> Callable[[int], float]:
+    """Return step -> learning rate: the base rate times the schedule's factor."""
+    options = {key: value for key, value in config["schedule"].items() if key != "_target_"}
+    factor = partial(locate(config["schedule"]["_target_"]), total=steps, **options)
+    base = config["optim"]["lr"]
+    return lambda step: base * factor(step)
+
+
+def _task(data: Data) -> Task:
+    return Task("accuracy") if data.task == "classification" else Task("rmse", scale=data.target_scale)
+
+
+def _autocast(precision: str, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
+    if precision == "fp32":
+        return nullcontext
+    return partial(torch.autocast, device.type, torch.bfloat16)

@@ -1,0 +1,198 @@
+"""The command line: verbs to functions. Imports nothing heavy at module level (no torch, pandas, matplotlib)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from normexp import __version__
+from normexp.config.options import groups, option, options
+from normexp.errors import Interrupted, UserError, nearest, unknown
+
+LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
+LISTS |= {"schedules": "schedule"}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, with the nearest valid name."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit status: 0 done, 1 a run failed, 2 a mistake of the user, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    try:
+        return _dispatch([word for word in given if word != "--debug"])
+    except UserError as error:
+        if debug:
+            raise
+        print(f"normexp: {error}", file=sys.stderr)
+        return 2
+    except Interrupted as stopped:
+        print(f"normexp: {stopped}", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        print("normexp: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `normexp list | head`
+        sys.stdout = None  # nothing is left to flush at exit
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        reason = (str(error).strip() or "no message").splitlines()[0]
+        print(
+            f"normexp: failed: {type(error).__name__}: {reason} (--debug shows the traceback)",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def _dispatch(arguments: list[str]) -> int:
+    parser = _parser()
+    if not arguments:
+        parser.print_usage(sys.stderr)
+        raise UserError(f"no command; give one of {', '.join(VERBS)} (normexp --help says what they do)")
+    if not arguments[0].startswith("-") and arguments[0] not in VERBS:
+        hint = "; did you mean `normexp run ...`?" if "=" in arguments[0] else nearest(arguments[0], VERBS)
+        raise UserError(f"no command {arguments[0]!r}; allowed: {', '.join(VERBS)}{hint}")
+    parsed, rest = parser.parse_known_args(arguments)
+    wrong = [word for word in rest if word.startswith("-")]
+    if wrong:
+        raise unknown(f"{arguments[0]}: option", wrong[0], _flags(arguments[0]))
+    return VERBS[parsed.verb](parsed)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="normexp",
+        description="Train, compare and reproduce the normalization schemes of neural networks.",
+        epilog="--debug, anywhere, shows the traceback of an error.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"normexp {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", parser_class=Parser)
+    for add in (_add_run, _add_plot, _add_table, _add_list):
+        add(verbs)
+    return parser
+
+
+def _flags(verb: str) -> list[str]:
+    parser = _parser()
+    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    chosen = actions[0].choices[verb]
+    return [*sorted(flag for action in chosen._actions for flag in action.option_strings), "--debug"]
+
+
+Verbs = argparse._SubParsersAction  # what add_subparsers returns; argparse has no public name for it
+
+
+def _add_run(verbs: Verbs[Parser]) -> None:
+    about = "\n".join(f"  {group:9} {', '.join(options(group))}" for group in groups())
+    command = verbs.add_parser(
+        "run",
+        help="train one configuration",
+        description="Train one configuration and leave one run directory.",
+        epilog=f"groups and their options:\n{about}\n\n`normexp run --cfg` prints every key with its value.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_argument("overrides", nargs="*", metavar="GROUP=OPTION|KEY=VALUE")
+    command.add_argument("--cfg", action="store_true", help="print the resolved configuration and stop")
+    command.add_argument("--force", action="store_true", help="train again, over a finished run")
+    command.add_argument("--quiet", action="store_true", help="print the run directory only")
+
+
+def _add_plot(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "plot",
+        help="draw curves of run directories",
+        description="Draw curves (PNG and SVG).",
+        allow_abbrev=False,
+    )
+    command.add_argument("paths", nargs="*", metavar="PATH", help="run directories, or folders that hold some")
+    command.add_argument("--out", metavar="DIR", help="where to write; default: beside the runs")
+    command.add_argument("--metric", metavar="NAME", help="a column of metrics.csv, for example test/accuracy")
+
+
+def _add_table(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "table", help="tabulate run directories", description="Tabulate run directories.", allow_abbrev=False
+    )
+    command.add_argument("paths", nargs="*", metavar="PATH", help="run directories, or folders that hold some")
+    command.add_argument("--format", default="md", metavar="FORMAT", help="md, csv, tex or html (default md)")
+    command.add_argument("--out", metavar="DIR", help="write table.md, .csv, .tex and .html there as well")
+
+
+def _add_list(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser("list", help="show the options of every group", allow_abbrev=False)
+    command.add_argument("what", nargs="?", metavar="|".join(LISTS), help="one kind only")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from normexp.config import compose
+
+    config = compose(arguments.overrides)
+    if arguments.cfg:
+        print(config.to_yaml(), end="")
+        return 0
+    from normexp.run import run
+
+    directory = run(config, _say, force=arguments.force, quiet=arguments.quiet)
+    if not arguments.quiet:
+        from normexp.report.commands import compare
+
+        print(compare(directory))
+    print(directory.path)
+    return 0
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import plot_command
+
+    for path in plot_command(_paths(arguments), arguments.out, arguments.metric):
+        print(path)
+    return 0
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import table_command
+
+    print(table_command(_paths(arguments), arguments.out, arguments.format), end="")
+    return 0
+
+
+def _paths(arguments: argparse.Namespace) -> list[str]:
+    if not arguments.paths:
+        raise UserError(f"{arguments.verb}: no PATH given; give run directories or a folder of them (results/runs)")
+    return list(arguments.paths)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    if arguments.what is not None and arguments.what not in LISTS:
+        raise unknown("list:", arguments.what, LISTS)
+    kinds = [arguments.what] if arguments.what else list(LISTS)
+    for place, kind in enumerate(kinds):
+        if len(kinds) > 1:
+            print(("\n" if place else "") + kind)
+        for name in options(LISTS[kind]):
+            about = option(LISTS[kind], name)
+            print(f"  {name:18} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(f"normexp: {line}", file=sys.stderr)
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "plot": _plot,
+    "table": _table,
+    "list": _list,
+}

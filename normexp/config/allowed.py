@@ -1,0 +1,106 @@
+"""Which values a key may take: a type and a range, written as people write them in papers.
+
+Grammar of a specification (the type may be left out where the key's default has one):
+
+    [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
+    list of [type] [interval]       list of int [1, inf)
+    word | word | ...               fp32 | bf16
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from normexp.errors import UserError, nearest
+
+_SPEC = re.compile(
+    r"^(?P<list>list of )?(?P<kind>int|float|str|bool)? ?"
+    r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))(?P<null> ?or null)?$"
+)
+_KINDS = {"int": "an integer", "float": "a number", "str": "a text", "bool": "true or false"}
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The values one key may take. Raises UserError from `check`, with one line that says all of it."""
+
+    kind: str = "str"
+    is_list: bool = False
+    nullable: bool = False
+    interval: str = ""
+    choices: tuple[str, ...] = ()
+
+    def check(self, key: str, value: Any) -> Any:
+        """Return the value in its own type (1 becomes 1.0 where a float is due) or raise UserError."""
+        if value is None and self.nullable:
+            return None
+        if not self.is_list:
+            return self._one(key, value, shown=value)
+        if not isinstance(value, list | tuple):
+            raise UserError(f"{key}={_show(value)}: must be a list of {self.describe()}")
+        return [self._one(key, item, shown=list(value)) for item in value]
+
+    def describe(self) -> str:
+        """Say in words what is allowed."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        words = _KINDS[self.kind] + (f" in {self.interval}" if self.interval else "")
+        return words + (" or null" if self.nullable else "")
+
+    def _one(self, key: str, value: Any, shown: Any) -> Any:
+        converted = self._convert(value)
+        if converted is None or not self._in_range(converted):
+            hint = nearest(str(value), self.choices) if self.choices else ""
+            many = "a list, each " if self.is_list else ""
+            raise UserError(f"{key}={_show(shown)}: must be {many}{self.describe()}{hint}")
+        return converted
+
+    def _convert(self, value: Any) -> Any:
+        """Return the value as this kind, or None where it is of another kind."""
+        if self.kind == "bool":
+            return value if isinstance(value, bool) else None
+        if isinstance(value, bool) or value is None:
+            return None
+        if self.kind == "float":
+            return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+        if self.kind == "int":
+            return value if isinstance(value, int) else None
+        return str(value) if isinstance(value, str | int | float) else None
+
+    def _in_range(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        if not self.interval:
+            return True
+        low, high = (float(end) for end in self.interval[1:-1].split(","))
+        above = value > low or (value == low and self.interval[0] == "[")
+        below = value < high or (value == high and self.interval[-1] == "]")
+        return above and below
+
+
+def parse(spec: str | None, default: Any) -> Allowed:
+    """Build the rule of one key from its specification and its default value (either may be None)."""
+    is_list = isinstance(default, list)
+    example = (default[0] if default else "") if is_list else default
+    kind = "str" if example is None else type(example).__name__
+    if spec is None:
+        return Allowed(kind=kind, is_list=is_list, nullable=default is None)
+    if "|" in spec:
+        words = tuple(word.strip() for word in spec.split("|"))
+        return Allowed(kind="str", choices=words)
+    match = _SPEC.match(spec)
+    assert match, f"not a specification: {spec!r}"
+    interval = f"{match['open']}{match['low']}, {match['high']}{match['close']}" if match["open"] else ""
+    return Allowed(
+        kind=match["kind"] or kind,
+        is_list=bool(match["list"]) or is_list,
+        nullable=bool(match["null"]),
+        interval=interval,
+    )
+
+
+def _show(value: Any) -> str:
+    return str(value).replace("True", "true").replace("False", "false").replace("None", "null")

@@ -1,0 +1,45 @@
+"""The options on disk: which groups there are, which options a group has, what an option says of itself."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@cache
+def config_dir() -> Path:
+    """Return the folder of the YAML files: inside an installed wheel, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+@cache
+def groups() -> tuple[str, ...]:
+    """Return the config groups in the order of config.yaml's defaults list."""
+    defaults = yaml.load((config_dir() / "config.yaml").read_text(), Loader=_LOADER)["defaults"]
+    return tuple(group for entry in defaults if isinstance(entry, dict) for group in entry)
+
+
+@cache
+def options(group: str) -> tuple[str, ...]:
+    """Return the names of a group's options, `none` first, then by name."""
+    names = (path.stem for path in (config_dir() / group).glob("*.yaml"))
+    return tuple(sorted(names, key=lambda name: (name != "none", name)))
+
+
+@cache
+def option(group: str, name: str) -> dict[str, Any]:
+    """Return an option's YAML file as it stands, with its description keys."""
+    loaded: dict[str, Any] = yaml.load((config_dir() / group / f"{name}.yaml").read_text(), Loader=_LOADER)
+    return loaded
+
+
+def is_description(key: str) -> bool:
+    """Tell a key that describes (`_about_`) from one that configures (`lr`, `_target_`)."""
+    return key.startswith("_") and key.endswith("_") and key != "_target_"

@@ -1,0 +1,160 @@
+"""Input normalization: fitted on the training split alone, applied to every split (the lecture's "important").
+
+Pixels count as value / 255. A fit returns a `Transform`, either one multiply-add (`Affine`, cheap enough to
+run on every batch) or a full matrix (`Whiten`, applied once to the whole split).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+_CHUNK = 4096  # examples converted to float64 at once: bounds the memory of a fit
+
+
+@dataclass(frozen=True)
+class Affine:
+    """x * scale + shift, with one scale and shift per channel (C,), per feature (x.shape[1:]), or for all ()."""
+
+    scale: Array
+    shift: Array
+
+    def apply(self, x: Array) -> Array:
+        return x.astype(np.float32) * self.scale.astype(np.float32) + self.shift.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Whiten:
+    """(flatten(x) * unit - mean) @ matrix, in the shape of x."""
+
+    unit: float
+    mean: Array
+    matrix: Array
+
+    def apply(self, x: Array) -> Array:
+        flat = x.reshape(len(x), -1).astype(np.float32) * np.float32(self.unit) - self.mean.astype(np.float32)
+        return (flat @ self.matrix.astype(np.float32)).reshape(x.shape)
+
+
+Transform = Affine | Whiten
+
+
+class InputNorm(Protocol):
+    """An option of the group `inputs`."""
+
+    def fit(self, x: Array) -> Transform:
+        """Fit on the training split's x: uint8 (N, H, W, C) or float (N, D)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Leave the inputs alone."""
+
+    def fit(self, x: Array) -> Transform:
+        return Affine(np.asarray(unit(x)), np.asarray(0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Center:
+    """x - mean, per channel or per feature.
+
+    Source: LeCun, Bottou, Orr & Mueller 1998, "Efficient BackProp", section 4.3.
+    """
+
+    per: str = "channel"
+
+    def fit(self, x: Array) -> Transform:
+        mean, _ = moments(x, self.per)
+        return Affine(np.full_like(mean, unit(x)), -mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standardize:
+    """(x - mean) / (std + eps) with the biased standard deviation; a constant feature is only centered.
+
+    Source: Ferreira 2024, lecture L12, section 2 (its code adds eps to the standard deviation, as here).
+    Differs: the lecture divides a constant feature by eps, which blows up the smallest deviation at test time.
+    """
+
+    per: str = "channel"
+    eps: float = 1e-8
+
+    def fit(self, x: Array) -> Transform:
+        mean, variance = moments(x, self.per)
+        std = np.sqrt(variance)
+        scale = 1 / np.where(std > 0, std + self.eps, 1)
+        return Affine(scale * unit(x), -mean * scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinMax:
+    """Map [min, max] of the training split to [low, high]; a constant feature goes to low."""
+
+    per: str = "channel"
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"inputs.low={self.low} must be below inputs.high={self.high}")
+
+    def fit(self, x: Array) -> Transform:
+        axes = _axes(x, self.per)
+        low, high = x.min(axes).astype(np.float64), x.max(axes).astype(np.float64)
+        scale = (self.high - self.low) / np.where(high > low, high - low, 1)
+        return Affine(scale, self.low - low * scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZCA:
+    """U diag(1/sqrt(S + eps)) U^T (x - mean), with covariance U S U^T over n: the whitening nearest to x.
+
+    Args:
+        eps: added to the eigenvalues, in units of the squared input (pixels in [0, 1]).
+
+    Source: Krizhevsky 2009, appendix A; covariance over n and eps inside the root as in Salimans & Kingma's code
+    (which scales pixels by 1/128: its eps of 1e-5 is 2.5e-6 here).
+    """
+
+    eps: float = 1e-5
+
+    def fit(self, x: Array) -> Transform:
+        mean, _ = moments(x, "feature")
+        mean = mean.reshape(-1)
+        covariance = sum(flat.T @ flat for flat in _flat_chunks(x, mean)) / len(x)
+        values, vectors = np.linalg.eigh(covariance)
+        matrix = (vectors / np.sqrt(np.maximum(values, 0) + self.eps)) @ vectors.T
+        return Whiten(unit(x), mean, matrix)
+
+
+def unit(x: Array) -> float:
+    """Return what one stored unit is worth: 1/255 for pixels, 1 for a table."""
+    return 1 / 255 if x.dtype == np.uint8 else 1.0
+
+
+def moments(x: Array, per: str) -> tuple[Array, Array]:
+    """Return mean and biased variance in float64, per channel (C,) or per feature (x.shape[1:]), in two passes."""
+    axes = _axes(x, per)
+    count = x.size / x[:1].sum(axes).size if per == "channel" else len(x)
+    mean = sum(chunk.sum(axes) for chunk in _chunks(x)) / count
+    variance = sum(((chunk - mean) ** 2).sum(axes) for chunk in _chunks(x)) / count
+    return np.asarray(mean), np.asarray(variance)
+
+
+def _axes(x: Array, per: str) -> tuple[int, ...]:
+    """Return the axes to reduce: all but the last (channels or columns), or the examples only."""
+    return tuple(range(x.ndim - 1)) if per == "channel" else (0,)
+
+
+def _chunks(x: Array) -> Iterator[Array]:
+    for start in range(0, len(x), _CHUNK):
+        yield x[start : start + _CHUNK].astype(np.float64) * unit(x)
+
+
+def _flat_chunks(x: Array, mean: Array) -> Iterator[Array]:
+    for chunk in _chunks(x):
+        yield chunk.reshape(len(chunk), -1) - mean

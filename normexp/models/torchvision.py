@@ -1,0 +1,90 @@
+"""Any classification network of torchvision, under any scheme, with a stem that fits small images."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from torch import nn
+
+from normexp.errors import unknown
+from normexp.norms.base import Norm, weight_layers
+from normexp.norms.convert import convert
+
+SMALL = 64  # images below this side get the CIFAR stem: an ImageNet stem shrinks them fourfold at once
+
+
+def torchvision_model(
+    input_shape: Sequence[int],
+    num_outputs: int,
+    norm: Norm,
+    name: str = "resnet18",
+    normalize_output: bool = False,
+) -> nn.Module:
+    """Build torchvision's network `name` untrained, for these images and classes, with its norm replaced.
+
+    Below 64 pixels the first strided convolution becomes a 3 x 3 one of stride 1 and the max pool of the stem
+    (kernel 3, stride 2) disappears, as is usual for CIFAR.
+
+    Raises: UserError if torchvision has no such classification network.
+    """
+    from torchvision import models
+
+    names = models.list_models(module=models)
+    if name not in names:
+        raise unknown("model.name", name, names)
+    network = models.get_model(name, weights=None, num_classes=num_outputs, **_options(name, input_shape))
+    _fit_channels(network, input_shape[0])
+    if min(input_shape[1:]) < SMALL:
+        _use_small_stem(network)
+    converted = convert(network, norm, output=normalize_output)
+    converted.keeps_initialization = True  # type: ignore[assignment]  # torchvision's own, see normexp.build
+    return converted
+
+
+def _options(name: str, input_shape: Sequence[int]) -> dict[str, object]:
+    """Return what this network's constructor needs: the image size, or no auxiliary heads."""
+    from torchvision import models
+
+    if name.startswith("vit_"):
+        return {"image_size": input_shape[1]}
+    if name in ("googlenet", "inception_v3"):
+        return {"aux_logits": False, "init_weights": True}
+    signature = inspect.signature(models.get_model_builder(name))
+    return {"dropout": 0.0} if "dropout" in signature.parameters else {}
+
+
+def _fit_channels(network: nn.Module, channels: int) -> None:
+    first = next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
+    if first.in_channels != channels:
+        _replace(network, first, _conv_like(first, in_channels=channels))
+    if hasattr(network, "transform_input"):
+        network.transform_input = False  # type: ignore[assignment]  # expects three ImageNet channels
+
+
+def _use_small_stem(network: nn.Module) -> None:
+    first = next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
+    if first.stride == (2, 2) and first.kernel_size[0] in (3, 7):
+        _replace(network, first, _conv_like(first, kernel_size=3, stride=1, padding=1))
+    for module in network.modules():
+        if isinstance(module, nn.MaxPool2d) and module.kernel_size == 3 and module.stride == 2:
+            _replace(network, module, nn.Identity())
+            return
+
+
+def _conv_like(conv: nn.Conv2d, **changes: object) -> nn.Conv2d:
+    arguments: dict[str, object] = {
+        "in_channels": conv.in_channels,
+        "out_channels": conv.out_channels,
+        "kernel_size": conv.kernel_size,
+        "stride": conv.stride,
+        "padding": conv.padding,
+        "bias": conv.bias is not None,
+    }
+    return nn.Conv2d(**{**arguments, **changes})  # type: ignore[arg-type]
+
+
+def _replace(network: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    name = next(name for name, module in network.named_modules() if module is old)
+    parent, _, leaf = name.rpartition(".")
+    setattr(network.get_submodule(parent), leaf, new)

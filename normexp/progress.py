@@ -1,0 +1,69 @@
+"""What a person sees while a run trains: a live bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+
+from tqdm import tqdm
+
+LINE_EVERY = 2.0  # seconds between plain lines at most; the last one is always printed
+
+
+class Progress:
+    """Shows epoch, loss, score, images per second and the time left, on standard error.
+
+    Args:
+        steps, steps_per_epoch, batch_size: the size of the run.
+        done: steps that an earlier attempt has done.
+        quiet: show nothing.
+    """
+
+    def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0, quiet: bool = False) -> None:
+        self.steps, self.steps_per_epoch, self.batch_size = steps, steps_per_epoch, batch_size
+        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
+        self._began, self._first, self._last_line, self._score = time.monotonic(), done, 0.0, ""
+        self._bar = tqdm(total=steps, initial=done, unit="step", disable=not self.live, leave=False, ncols=100)
+
+    def look(self, done: int, loss: float) -> None:
+        """Show the state of the bar; called a few times a second."""
+        if self.live:
+            self._bar.set_description_str(f"epoch {self._epoch(done)}", refresh=False)
+            self._bar.set_postfix_str(f"loss {loss:.4g}{self._score}, {self._speed(done):,.0f} images/s", refresh=False)
+            self._bar.update(done - self._bar.n)
+
+    def evaluated(self, done: int, row: Mapping[str, object]) -> None:
+        """Show the results of an evaluation."""
+        self._score = "".join(f", {_named(name, value)}" for name, value in row.items() if _is_score(name, value))
+        loss = row.get("train/loss")
+        if isinstance(loss, float):
+            self.look(done, loss)
+        due = time.monotonic() - self._last_line > LINE_EVERY or done >= self.steps
+        if not self.live and not self.quiet and due and done > self._first:
+            self._last_line = time.monotonic()
+            print(self._line(done, row), file=sys.stderr)
+
+    def close(self) -> None:
+        self._bar.close()
+
+    def _line(self, done: int, row: Mapping[str, object]) -> str:
+        shown = "  ".join(_named(name, value) for name, value in row.items() if "/" in name and value is not None)
+        left = (self.steps - done) * (time.monotonic() - self._began) / max(1, done - self._first)
+        return f"epoch {self._epoch(done)}  step {done}/{self.steps}  {shown}  {left:.0f} s left"
+
+    def _epoch(self, done: int) -> str:
+        return f"{done / self.steps_per_epoch:.4g}/{self.steps / self.steps_per_epoch:.4g}"
+
+    def _speed(self, done: int) -> float:
+        return (done - self._first) * self.batch_size / max(1e-9, time.monotonic() - self._began)
+
+
+def _is_score(name: str, value: object) -> bool:
+    return "/" in name and not name.startswith("train") and not name.endswith("loss") and value is not None
+
+
+def _named(name: str, value: object) -> str:
+    assert isinstance(value, float)
+    text = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"
+    return f"{name.replace('/', ' ')} {text}"

@@ -1,0 +1,59 @@
+"""The files of one run while it trains: curves, timings, status, environment."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from normexp.records import (
+    CONFIG,
+    METRICS,
+    TIMING,
+    TRACEBACK,
+    CurveFile,
+    RunDirectory,
+    write_atomically,
+)
+
+
+class Recorder:
+    """Writes a run directory. metrics.csv holds deterministic values only; wall-clock times go to timing.csv.
+
+    Args:
+        columns: the `split/name` columns of metrics.csv, fixed from the start.
+        steps: the run's number of updates, stated in status.json.
+        restart: forget earlier attempts.
+    """
+
+    def __init__(self, directory: RunDirectory, columns: list[str], steps: int, restart: bool) -> None:
+        self.directory, self.steps = directory, steps
+        self.metrics = CurveFile(directory.path / METRICS, ["step", "epoch", "lr", *columns])
+        self.timing = CurveFile(directory.path / TIMING, ["step", "seconds", "images_per_second", "peak_memory"])
+        before = {} if restart else directory.status
+        self.attempts: int = before.get("attempts", 0) + 1
+        self.seconds: float = before.get("seconds", 0.0)  # spent in training, over all attempts
+
+    def begin(self, keep_until: int, config: str, environment: dict[str, Any]) -> None:
+        """Write what is known before the first step; keep the curves up to a step (-1 for none)."""
+        self.metrics.start(keep_until)
+        self.timing.start(keep_until)
+        write_atomically(self.directory.path / CONFIG, config)
+        self.directory.write_environment(environment)
+
+    def curves(self, step: int, epoch: float, lr: float, measured: Mapping[str, float]) -> None:
+        self.metrics.append({"step": step, "epoch": epoch, "lr": lr, **measured})
+
+    def timings(self, step: int, images: int, peak_memory: int) -> None:
+        """Record seconds of training (evaluations excluded), mean images per second, peak memory in bytes."""
+        rate = round(images / max(self.seconds, 1e-9), 1)
+        row = {"step": step, "seconds": round(self.seconds, 4), "images_per_second": rate, "peak_memory": peak_memory}
+        self.timing.append(row)
+
+    def status(self, status: str, step: int, **facts: Any) -> None:
+        counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.seconds, 4)}
+        self.directory.write_status(status, **counts, **facts)
+
+    def failed(self, step: int, error: BaseException) -> None:
+        self.status("failed", step, cause=f"{type(error).__name__}: {error}")
+        write_atomically(self.directory.path / TRACEBACK, traceback.format_exc())

@@ -1,0 +1,84 @@
+"""What an arm is called: its norm, then the keys that vary over the report. Deterministic order of arms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+NORMS = ("none", "batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
+PLACES = ("dataset", "model")  # these get a column or a panel of their own
+
+Options = Mapping[str, str]
+
+
+def shown(value: Any) -> str:
+    """Write a value as it is typed in an override: true, null, 0.3, [100,100]."""
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(shown, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The keys that vary over a set of arms, in the order in which a label shows them."""
+
+    keys: tuple[str, ...]
+
+    @classmethod
+    def over(cls, arms: Sequence[Options], changed: Collection[str]) -> Labels:
+        """Find the keys that tell the arms apart.
+
+        Args:
+            arms: the options of every arm, by dotted key.
+            changed: keys that somebody set: these show wherever they vary, also between options of a group
+                (sgd with optim.lr=0.1 beside adam with optim.lr=0.01).
+        """
+        keys = {key for arm in arms for key in arm} - {"norm"}
+        varying = [key for key in keys if _varies(key, arms, key in changed)]
+        return cls(tuple(sorted(varying, key=lambda key: ("." in key, key not in PLACES, key))))
+
+    def full(self, arm: Options) -> str:
+        return self._join(arm, self.keys)
+
+    def short(self, arm: Options) -> str:
+        """Leave out data set and model, for outputs that show them elsewhere."""
+        return self._join(arm, [key for key in self.keys if key not in PLACES])
+
+    def _join(self, arm: Options, keys: Sequence[str]) -> str:
+        # null and the empty note say "nothing set": the arms that did set the key show it
+        parts = [f"{key}={arm[key]}" for key in keys if arm.get(key) not in (None, "null", "")]
+        return ", ".join([arm["norm"], *parts])
+
+
+def _varies(key: str, arms: Sequence[Options], changed: bool) -> bool:
+    """Tell whether a key belongs into the labels.
+
+    Options of a group have keys and defaults of their own (adam's rate is not sgd's), which the option's name
+    already says; so a key that nobody changed counts only where it differs under the same option.
+    """
+    if len({arm.get(key) for arm in arms}) == 1:
+        return False
+    group, dot, _ = key.partition(".")
+    if not dot or (changed and not key.endswith("_target_")):
+        return True
+    values: dict[str | None, set[str | None]] = {}
+    for arm in arms:
+        values.setdefault(arm.get(group), set()).add(arm.get(key))
+    return any(len(under_one_option) > 1 for under_one_option in values.values())
+
+
+def order(norm: str, label: str) -> tuple[int, str, list[tuple[int, float, str]]]:
+    """Return the sort key of an arm: known norms first in their fixed order, numbers by size."""
+    rank = NORMS.index(norm) if norm in NORMS else len(NORMS)
+    return rank, norm, [_natural(part) for part in re.split(r"[,=\s\[\]]+", label)]
+
+
+def _natural(part: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(part), part
+    except ValueError:
+        return 1, 0.0, part

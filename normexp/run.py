@@ -1,0 +1,87 @@
+"""One configuration -> one run directory: skip what is finished, continue what is not, train the rest.
+
+Imports nothing heavy: a finished run is skipped, and a mistake is found, before torch is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from normexp.config import Config
+from normexp.config.identity import ELSEWHERE, FILES
+from normexp.errors import UserError
+from normexp.instantiate import instantiate
+from normexp.records import FINISHED, RunDirectory
+
+Say = Callable[[str], None]
+
+
+def run(config: Config, say: Say, force: bool = False, quiet: bool = False) -> RunDirectory:
+    """Train one configuration unless that is done already; return its run directory.
+
+    Args:
+        say: receives one line per thing the user should know.
+        force: train again from the start, over the old record.
+        quiet: no progress bar and no progress lines.
+
+    Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
+    """
+    directory = RunDirectory(Path(config["results_dir"]) / "runs" / config.name)
+    check_writable(directory.path)
+    status = _status(directory, say)
+    if status["status"] in FINISHED and not force:
+        _check_stale(directory, config)
+        say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
+        return directory
+    data = instantiate(config["dataset"]).load(config["seed"])
+    from normexp.execute import execute
+
+    restart = force or status["status"] in ("new", *FINISHED)
+    if not restart:
+        say(f"continuing a run that was {status['status']} at step {status.get('step')}")
+    ended = execute(config, data, directory, restart=restart, quiet=quiet)
+    if ended == "diverged":
+        status = directory.status
+        say(f"diverged at step {status['step']}: {status['cause']} (a result: it is recorded)")
+    return directory
+
+
+def check_writable(path: Path) -> None:
+    """Raise UserError if a folder cannot be made at `path`, without making anything."""
+    nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    if not nearest.is_dir():
+        raise UserError(f"results_dir: {nearest} is a file, not a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK) or os.statvfs(nearest).f_flag & os.ST_RDONLY:
+        raise UserError(f"results_dir: {nearest} is not writable; choose another with results_dir=PATH")
+
+
+def _status(directory: RunDirectory, say: Say) -> dict[str, Any]:
+    """Return the status of an earlier attempt; move a damaged run directory aside and say so."""
+    try:
+        return directory.status
+    except UserError as error:
+        aside = next(path for n in range(1, 10_000) if not (path := Path(f"{directory.path}.damaged-{n}")).exists())
+        directory.path.rename(aside)
+        say(f"{error}; set aside as {aside}, starting again")
+        return {"status": "new"}
+
+
+def _check_stale(directory: RunDirectory, config: Config) -> None:
+    """Raise UserError if the finished run was made under other defaults than today's."""
+    recorded, skipped = _flat(directory.config), {*ELSEWHERE, *FILES}
+    for key, value in _flat(config.values).items():
+        if key in recorded and key not in skipped and recorded[key] != value:
+            raise UserError(
+                f"{directory.path}: stale, its {key} was {recorded[key]} and is {value} now; "
+                "--force trains it again, or set the key"
+            )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

@@ -1,0 +1,8 @@
+"""The same as `normexp plot`: python scripts/plot_curves.py --help"""
+
+import sys
+
+from normexp.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["plot", *sys.argv[1:]]))

@@ -96,7 +96,10 @@ class Dataset:
         raise NotImplementedError
 
     def load(self, seed: int) -> Data:
-        """Read, hold out the validation split, take the subset. Raises UserError where the data cannot be had."""
+        """Read, hold out the validation split, take the subset.
+
+        Raises UserError where the data cannot be had, or has too few examples for what is asked.
+        """
         data = self.read(seed)
         if len(data.validation) == 0:
             data = hold_out(data, self.validation, self.split_seed)
@@ -107,9 +110,7 @@ class Dataset:
     def _subset(self, data: Data) -> Array:
         assert self.subset is not None
         if self.subset > len(data.train):
-            raise UserError(
-                f"dataset.subset={self.subset}: the training split has {len(data.train)} examples"
-            )
+            raise UserError(f"dataset.subset={self.subset}: the training split has {len(data.train)} examples")
         return balanced(data.train, self.subset, data.task, self.split_seed)
 
 
@@ -147,10 +148,12 @@ def balanced(split: Split, count: int, task: str, seed: int) -> Array:
 
 def standardize_target(data: Data) -> Data:
     """Shift and scale all targets by the training split's mean and biased standard deviation."""
+    if data.task != "regression":
+        raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
     mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
     scale = np.where(std > 0, std, 1).astype(np.float32)
-    scaled = {
-        name: Split(split.x, ((split.y - mean) / scale).astype(np.float32))
-        for name, split in (("train", data.train), ("validation", data.validation), ("test", data.test))
-    }
-    return replace(data, **scaled, target_scale=float(scale[0]))
+    train, validation, test = (
+        Split(split.x, ((split.y - mean) / scale).astype(np.float32))
+        for split in (data.train, data.validation, data.test)
+    )
+    return replace(data, train=train, validation=validation, test=test, target_scale=float(scale[0]))

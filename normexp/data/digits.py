@@ -6,24 +6,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normexp.data.base import Data, Dataset, Split, balanced, empty_like
+from normexp.data.base import Data, Dataset, balanced, empty_like
+from normexp.data.cache import Content, UnwritableCache, cached
+from normexp.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Digits(Dataset):
-    """1,797 images of 8 x 8 pixels, 10 classes; a fixed class-balanced test split is set apart.
+    """1,797 images, uint8 (N, 8, 8, 1), 10 classes; a fixed class-balanced test split is set apart.
 
     Args:
         test: number of examples in the test split.
 
     Source: Alpaydin & Kaynak 1998, UCI "Optical Recognition of Handwritten Digits" (its test part).
+    Licence: CC BY 4.0.
     """
 
     test: int = 360
+    validation: int = 180
 
     def read(self, seed: int) -> Data:
-        images, labels = _load()
-        whole = Split(images, labels)
+        whole = _load().split("train")
+        if self.test >= len(whole):
+            raise UserError(f"dataset.test={self.test}: there are only {len(whole)} examples in all")
         chosen = balanced(whole, self.test, "classification", seed=0)
         train = whole.take(np.setdiff1d(np.arange(len(whole)), chosen))
         return Data(
@@ -35,9 +40,18 @@ class Digits(Dataset):
         )
 
 
-def _load() -> tuple[np.ndarray, np.ndarray]:
+def _load() -> Content:
+    """Open the cached copy: importing scikit-learn takes longer than training on it for a while."""
+    try:
+        return cached("digits", "scikit-learn", _build)
+    except UnwritableCache:
+        return _build()
+
+
+def _build() -> Content:
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    grey = digits.images * (255 / 16)  # stored as counts 0..16
-    return np.rint(grey).astype(np.uint8)[..., None], digits.target.astype(np.int64)
+    images = np.rint(digits.images * (255 / 16)).astype(np.uint8)[..., None]  # stored as counts 0..16
+    labels = digits.target.astype(np.int64)
+    return Content({"train_x": images, "train_y": labels}, tuple("0123456789"), source="scikit-learn")

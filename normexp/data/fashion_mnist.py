@@ -1,0 +1,31 @@
+"""Fashion-MNIST: articles of clothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from normexp.data.idx_images import IdxImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class FashionMnist(IdxImages):
+    """60,000 training and 10,000 test images, uint8 (N, 28, 28, 1), of 10 kinds of clothing.
+
+    Source: Xiao, Rasul & Vollgraf 2017, arXiv:1708.07747. Licence: MIT.
+    """
+
+    name: ClassVar[str] = "fashion_mnist"
+    torchvision_class: ClassVar[str] = "FashionMNIST"
+    classes: ClassVar[tuple[str, ...]] = (
+        "T-shirt/top",
+        "trouser",
+        "pullover",
+        "dress",
+        "coat",
+        "sandal",
+        "shirt",
+        "sneaker",
+        "bag",
+        "ankle boot",
+    )

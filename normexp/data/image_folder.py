@@ -1,0 +1,57 @@
+"""Your own images, sorted into folders by split and class."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from normexp.data.base import Data, Dataset
+from normexp.data.cache import Content, cached, key_of_files
+from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
+from normexp.data.members import files
+from normexp.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFolder(Dataset):
+    """A folder, zip or tar(.gz) of `train|val|test/CLASS/*.png|jpg|jpeg`; decoded once, then cached.
+
+    Shapes: x uint8 (N, H, W, channels), y int64 (N,); classes in alphabetical order. Where there is no val/
+    (or validation/), `validation` examples are held out of train.
+
+    Args:
+        path: the folder or archive.
+        channels: 1 reads the images as grey, 3 as RGB.
+        size: scale the shorter side to this and crop the centre; None demands images of one size.
+
+    Source, licence: yours.
+    """
+
+    path: str | None = None
+    channels: int = 3
+    size: int | None = None
+
+    def read(self, seed: int) -> Data:
+        if self.path is None:
+            raise UserError(f"dataset.path is not set: give a folder, zip or tar of images; {LAYOUT}")
+        if self.channels not in (1, 3):
+            raise UserError(f"dataset.channels={self.channels}: must be 1 (grey) or 3 (RGB)")
+        path = Path(os.path.expanduser(self.path))
+        if not path.exists():
+            raise UserError(f"dataset.path={self.path}: no such file or folder")
+        top = path if path.is_dir() else path.parent
+        key = f"{self.channels} {self.size} {key_of_files(top, files(path))}"
+        content = cached("image_folder", key, lambda: self._build(path))
+        return Data(
+            content.split("train"),
+            content.split("validation"),
+            content.split("test"),
+            task="classification",
+            classes=content.classes,
+        )
+
+    def _build(self, path: Path) -> Content:
+        tree = read_tree(path, self.channels, self.size)
+        classes = class_names(path, tree)
+        return Content(arrays(path, tree, classes), classes, source=str(path))

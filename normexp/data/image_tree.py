@@ -1,0 +1,99 @@
+"""Images laid out as SPLIT/CLASS/FILE, in a folder or an archive -> arrays and labels per split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from normexp.data.base import Array
+from normexp.data.images import SUFFIXES, decode
+from normexp.data.members import check_complete, members, size
+from normexp.data.progress import announce, byte_bar
+from normexp.errors import UserError
+
+LAYOUT = "it must hold train/CLASS/*.png (or .jpg), test/CLASS/* and, if you like, val/CLASS/*"
+SPLITS = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
+
+Tree = dict[str, dict[str, dict[str, Array]]]  # split -> class -> file name -> uint8 (H, W, C)
+
+
+def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
+    """Decode every image of `path`, in one pass, with a progress bar.
+
+    A folder around train/ and test/ is accepted. Raises UserError for a damaged archive or image, and where
+    an image lies elsewhere than in SPLIT/CLASS/.
+    """
+    check_complete(path)
+    announce(f"decoding the images of {path}, once")
+    tree: Tree = {}
+    with byte_bar(size(path), path.name) as bar:
+        for member in members(path):
+            bar.update(member.position - bar.n)
+            if member.name.suffix.lower() in SUFFIXES:
+                place = _place(path, member.name)
+                image = decode(member.data, f"{path}: {member.name}", channels, size_to)
+                tree.setdefault(place[0], {}).setdefault(place[1], {})[str(member.name)] = image
+    return tree
+
+
+def class_names(path: Path, tree: Tree) -> tuple[str, ...]:
+    """Return the class names, sorted. Raises UserError where a split is missing or classes disagree."""
+    for split in ("train", "test"):
+        if split not in tree:
+            found = ", ".join(sorted(tree)) or "no images"
+            raise UserError(f"{path}: no images in {split}/CLASS/ (found: {found}); {LAYOUT}")
+    names = set(tree["train"])
+    for split, classes in tree.items():
+        odd = sorted(names ^ set(classes))
+        if odd:
+            where = (split, "train") if odd[0] in classes else ("train", split)
+            raise UserError(
+                f"{path}: class {odd[0]!r} is in {where[0]}/ but not in {where[1]}/; "
+                "every split must have the same classes"
+            )
+    if len(names) < 2:
+        raise UserError(f"{path}: only one class, {min(names)!r}; there must be two or more")
+    return tuple(sorted(names))
+
+
+def arrays(path: Path, tree: Tree, classes: tuple[str, ...]) -> dict[str, Array]:
+    """Return `SPLIT_x`, uint8 (N, H, W, C), and `SPLIT_y`, int64 (N,), of every split in the tree.
+
+    Examples are dealt class by class (the first of each, the second of each, ...), so that any beginning of a
+    split is balanced. Raises UserError where two images differ in size.
+    """
+    found: dict[str, Array] = {}
+    splits = [split for split in ("train", "validation", "test") if split in tree]
+    for split in splits:
+        images = tree[split]
+        dealt = sorted(
+            (rank, label, name) for label, kind in enumerate(classes) for rank, name in enumerate(sorted(images[kind]))
+        )
+        found[f"{split}_x"] = _stack(path, {name: images[classes[label]][name] for _, label, name in dealt})
+        found[f"{split}_y"] = np.array([label for _, label, _ in dealt], dtype=np.int64)
+    _check_one_size(path, {f"{split}/": found[f"{split}_x"].shape[1:] for split in splits})
+    return found
+
+
+def _place(path: Path, name: PurePosixPath) -> tuple[str, str]:
+    parts = name.parts
+    if len(parts) < 3 or parts[-3] not in SPLITS:
+        raise UserError(f"{path}: image {str(name)!r} is not in SPLIT/CLASS/; {LAYOUT}")
+    return SPLITS[parts[-3]], parts[-2]
+
+
+def _stack(path: Path, images: Mapping[str, Array]) -> Array:
+    _check_one_size(path, {name: image.shape for name, image in images.items()})
+    return np.stack(list(images.values()))
+
+
+def _check_one_size(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    first, expected = next(iter(shapes.items()))
+    for name, shape in shapes.items():
+        if shape != expected:
+            raise UserError(
+                f"{path}: images of unequal size: {first} is {expected[1]} x {expected[0]}, {name} is "
+                f"{shape[1]} x {shape[0]}; set dataset.size=N to scale and crop all to N x N"
+            )

@@ -1,0 +1,21 @@
+"""MNIST: handwritten digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from normexp.data.idx_images import IdxImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mnist(IdxImages):
+    """60,000 training and 10,000 test images, uint8 (N, 28, 28, 1), of the digits 0 to 9.
+
+    Source: LeCun, Bottou, Bengio & Haffner 1998, "Gradient-based learning applied to document recognition".
+    Licence: commonly stated as CC BY-SA 3.0.
+    """
+
+    name: ClassVar[str] = "mnist"
+    torchvision_class: ClassVar[str] = "MNIST"
+    classes: ClassVar[tuple[str, ...]] = tuple("0123456789")

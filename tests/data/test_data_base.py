@@ -1,0 +1,101 @@
+"""Holding out, subsets and standardized targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out
+from normexp.data.covariate_shift import CovariateShift
+from normexp.data.digits import Digits
+from normexp.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbered(Dataset):
+    """300 examples that carry their number, 3 unequal classes."""
+
+    def read(self, seed: int) -> Data:
+        labels = np.repeat([0, 1, 2], [150, 100, 50])
+        train = Split(np.arange(300, dtype=np.float32)[:, None], labels)
+        return Data(train, empty_like(train), train, task="classification", classes=("a", "b", "c"))
+
+
+def numbers(split: Split) -> set[int]:
+    return set(split.x[:, 0].astype(int).tolist())
+
+
+def test_hold_out_keeps_the_splits_disjoint_and_complete() -> None:
+    data = Numbered(validation=60).load(0)
+    assert len(data.validation) == 60
+    assert numbers(data.train) | numbers(data.validation) == set(range(300))
+    assert not numbers(data.train) & numbers(data.validation)
+
+
+def test_hold_out_is_class_balanced() -> None:
+    data = Numbered(validation=60).load(0)
+    assert np.bincount(data.validation.y).tolist() == [20, 20, 20]
+
+
+def test_subset_differs_by_at_most_one_between_classes() -> None:
+    data = Numbered(subset=100).load(0)
+    counts = np.bincount(data.train.y)
+    assert counts.sum() == 100
+    assert counts.max() - counts.min() <= 1
+
+
+def test_smaller_subset_is_contained_in_larger() -> None:
+    subsets = [numbers(Numbered(subset=count, validation=30).load(0).train) for count in (10, 47, 160, 270)]
+    assert all(small < large for small, large in pairwise(subsets))
+
+
+def test_smaller_subset_of_a_regression_is_contained_in_larger() -> None:
+    split = Split(np.zeros((50, 1)), np.zeros((50, 1), dtype=np.float32))
+    small, large = (set(balanced(split, count, "regression", 0).tolist()) for count in (5, 20))
+    assert small < large
+
+
+def test_subset_takes_what_a_small_class_has_and_fills_from_the_others() -> None:
+    data = Numbered(subset=240).load(0)
+    assert np.bincount(data.train.y).tolist() == [95, 95, 50]
+
+
+def test_subset_and_hold_out_do_not_depend_on_the_run_seed() -> None:
+    first, second = (Digits(subset=50).load(seed) for seed in (0, 1))
+    assert first.fingerprint() == second.fingerprint()
+
+
+def test_split_seed_chooses_other_examples() -> None:
+    first, second = (Numbered(validation=60, split_seed=seed).load(0) for seed in (0, 1))
+    assert numbers(first.validation) != numbers(second.validation)
+
+
+def test_subset_larger_than_the_training_split_is_refused() -> None:
+    with pytest.raises(UserError, match=r"dataset\.subset=301: the training split has 300 examples"):
+        Numbered(subset=301).load(0)
+
+
+def test_validation_that_leaves_no_training_example_is_refused() -> None:
+    with pytest.raises(UserError, match=r"dataset\.validation=300: the training split has only 300"):
+        Numbered(validation=300).load(0)
+
+
+def test_hold_out_of_nothing_leaves_everything() -> None:
+    data = Numbered().read(0)
+    assert len(hold_out(data, 0, seed=0).train) == 300
+
+
+def test_standardized_targets_have_mean_0_and_deviation_1_on_the_training_split() -> None:
+    raw, scaled = (CovariateShift(standardize_target=on).load(0) for on in (False, True))
+    assert scaled.train.y.mean() == pytest.approx(0, abs=1e-6)
+    assert scaled.train.y.std() == pytest.approx(1, abs=1e-6)
+    restored = scaled.test.y * scaled.target_scale + raw.train.y.mean()
+    np.testing.assert_allclose(restored, raw.test.y, atol=1e-5)
+
+
+def test_class_labels_cannot_be_standardized() -> None:
+    with pytest.raises(UserError, match="only targets of a regression"):
+        Numbered(standardize_target=True).load(0)

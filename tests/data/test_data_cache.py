@@ -1,0 +1,237 @@
+"""The cache: opens fast, appears at once or not at all, never serves a damaged entry."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from normexp.data import cache
+from normexp.data.cache import Content, cached, folder, key_of_files
+from normexp.data.digits import Digits
+from normexp.errors import UserError
+
+
+def content(value: int = 7) -> Content:
+    x = np.full((5, 2, 2, 1), value, dtype=np.uint8)
+    return Content({"train_x": x, "train_y": np.arange(5)}, ("a", "b"), "a note", "a source")
+
+
+def forbidden() -> Content:
+    raise AssertionError("built a second time")
+
+
+def entry_of(cache_folder: Path) -> Path:
+    (entry,) = cache_folder.iterdir()
+    return entry
+
+
+def test_cached_returns_what_was_built() -> None:
+    found = cached("thing", "key", content)
+    np.testing.assert_array_equal(found.arrays["train_x"], content().arrays["train_x"])
+    assert (found.classes, found.note, found.source) == (("a", "b"), "a note", "a source")
+
+
+def test_cached_maps_arrays_that_nothing_can_write() -> None:
+    array = cached("thing", "key", content).arrays["train_x"]
+    assert isinstance(array, np.memmap)
+    assert not array.flags.writeable
+
+
+def test_cached_builds_once_for_a_key() -> None:
+    cached("thing", "key", content)
+    cached("thing", "key", forbidden)
+
+
+def test_cached_builds_again_for_another_key() -> None:
+    cached("thing", "key", content)
+    assert cached("thing", "other", lambda: content(8)).arrays["train_x"].max() == 8
+
+
+def test_missing_validation_split_is_empty_and_shaped_as_training() -> None:
+    split = cached("thing", "key", content).split("validation")
+    assert split.x.shape == (0, 2, 2, 1)
+
+
+def test_failed_build_leaves_nothing(cache_folder: Path) -> None:
+    def fail() -> Content:
+        raise UserError("no such file")
+
+    with pytest.raises(UserError, match="no such file"):
+        cached("thing", "key", fail)
+    assert list(cache_folder.iterdir()) == []
+
+
+def test_interrupted_write_leaves_nothing(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cache, "_write_array", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cached("thing", "key", content)
+    assert list(cache_folder.iterdir()) == []
+
+
+def test_entry_appears_by_one_rename(cache_folder: Path) -> None:
+    seen = []
+
+    def build() -> Content:
+        (part,) = cache_folder.iterdir()
+        seen.append(part.stat().st_ino)
+        return content()
+
+    cached("thing", "key", build)
+    assert [entry_of(cache_folder).stat().st_ino] == seen  # the very folder that was written, not a copy
+
+
+def test_killed_build_is_not_taken_for_an_entry(cache_folder: Path) -> None:
+    code = (
+        "import os, signal; from normexp.data.cache import cached;"
+        "cached('thing', 'key', lambda: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert [path.suffix for path in cache_folder.iterdir()] == [".part"]
+    assert cached("thing", "key", content).note == "a note"
+
+
+def test_leftovers_of_killed_builds_are_swept_after_a_day(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    entry = entry_of(cache_folder)
+    old, young = (cache_folder / f".{entry.name}.{name}.part" for name in ("old", "young"))
+    for path in (old, young):
+        path.mkdir()
+    os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
+    cache.part_path(entry)
+    assert [old.exists(), young.exists()] == [False, True]
+
+
+def _build_slowly(barrier: object) -> int:
+    def build() -> Content:
+        barrier.wait(20)  # type: ignore[attr-defined]
+        return content()
+
+    return int(cached("thing", "key", build).arrays["train_x"].sum())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_two_processes_that_build_at_once_agree(cache_folder: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(2)
+    workers = [context.Process(target=_build_slowly, args=(barrier,)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(20)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert entry_of(cache_folder).name.startswith("thing-")
+
+
+def test_missing_file_is_reported_and_the_entry_set_aside(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    entry = entry_of(cache_folder)
+    (entry / "train_x.npy").unlink()
+    with pytest.raises(UserError, match=r"train_x\.npy is missing; it was set aside as thing-\w+\.damaged"):
+        cached("thing", "key", forbidden)
+    assert len(list(cache_folder.glob("*.damaged-*"))) == 1
+    assert cached("thing", "key", content).note == "a note"
+
+
+def test_missing_manifest_is_reported(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    (entry_of(cache_folder) / "manifest.json").unlink()
+    with pytest.raises(UserError, match=r"manifest\.json is missing"):
+        cached("thing", "key", forbidden)
+
+
+def test_truncated_manifest_is_reported(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    (entry_of(cache_folder) / "manifest.json").write_text('{"arrays": ')
+    with pytest.raises(UserError, match=r"manifest\.json is not readable JSON"):
+        cached("thing", "key", forbidden)
+
+
+def test_wrong_size_is_reported_with_both_sizes(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    path = entry_of(cache_folder) / "train_x.npy"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"train_x\.npy has 147 bytes, expected 148"):
+        cached("thing", "key", forbidden)
+
+
+def test_changed_byte_is_reported_with_both_checksums(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    path = entry_of(cache_folder) / "train_x.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with pytest.raises(UserError, match=r"train_x\.npy has sha256 [0-9a-f]{64}, expected [0-9a-f]{64}"):
+        cached("thing", "key", forbidden)
+
+
+def test_copied_entry_with_new_times_is_still_good(cache_folder: Path) -> None:
+    cached("thing", "key", content)
+    os.utime(entry_of(cache_folder) / "train_x.npy")
+    assert cached("thing", "key", forbidden).note == "a note"
+
+
+def test_unwritable_cache_is_told_before_building(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NORMEXP_DATA", str(tmp_path / "file" / "inside"))
+    with pytest.raises(UserError, match=r"cannot write to .*; set NORMEXP_DATA to a writable folder"):
+        cached("thing", "key", forbidden)
+
+
+def test_digits_need_no_writable_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = Digits().load(0).fingerprint()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NORMEXP_DATA", str(tmp_path / "file"))
+    assert Digits().load(0).fingerprint() == expected
+
+
+def test_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NORMEXP_DATA")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert folder() == tmp_path / "normexp"
+
+
+@pytest.mark.parametrize(
+    ("platform", "variable", "expected"),
+    [
+        ("linux", None, "home/.cache/normexp"),
+        ("darwin", None, "home/Library/Caches/normexp"),
+        ("win32", "local", "local/normexp"),
+    ],
+)
+def test_folder_is_the_platforms_own(
+    platform: str, variable: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NORMEXP_DATA", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    if variable:
+        monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / variable))
+    assert folder() == tmp_path / expected
+
+
+def test_key_changes_with_a_files_time(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("1")
+    before = key_of_files(tmp_path, [file])
+    os.utime(file, (1, 1))
+    assert key_of_files(tmp_path, [file]) != before
+
+
+def test_reading_data_imports_neither_torch_nor_sklearn(cache_folder: Path) -> None:
+    Digits().load(0)
+    code = (
+        "import sys; from normexp.data.digits import Digits; Digits().load(0);"
+        "from normexp.data import cifar10, mnist, image_folder;"
+        "sys.exit(bool({'torch', 'torchvision', 'sklearn'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

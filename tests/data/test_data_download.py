@@ -1,0 +1,277 @@
+"""Downloads against a server on this machine that behaves well, badly and not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from normexp.data import cifar10, download, idx_images
+from normexp.data.cifar10 import Cifar10
+from normexp.data.download import Remote, fetch
+from normexp.data.mnist import Mnist
+from normexp.errors import UserError
+
+BODY = bytes(range(256)) * 500
+MD5 = hashlib.md5(BODY, usedforsecurity=False).hexdigest()
+
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Server:
+    """What it answers: path -> function of a request handler. It counts the requests."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.requests: list[str] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.requests.append(self.path)
+                answer = outer.answers.get(self.path)
+                if answer is None:
+                    self.send_error(404)
+                else:
+                    answer(self)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def remote(self, *paths: str, md5: str = MD5) -> Remote:
+        return Remote("file.gz", tuple(f"{self.url}/{path}" for path in paths), md5)
+
+
+def sends(body: bytes, promised: int | None = None, pause: float = 0) -> Answer:
+    """Answer with `body`, promising another length, or pausing before the connection is closed."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(promised or len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+        handler.wfile.flush()
+        time.sleep(pause)
+
+    return answer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = Server()
+    thread = threading.Thread(target=server.http.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.http.shutdown()
+    thread.join()
+    server.http.server_close()
+
+
+def test_download_writes_the_verified_file(server: Server, tmp_path: Path) -> None:
+    server.answers["/good"] = sends(BODY)
+    assert fetch(server.remote("good"), tmp_path / "new").read_bytes() == BODY
+
+
+def test_download_without_a_stated_length_is_verified_by_checksum(server: Server, tmp_path: Path) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(BODY)
+
+    server.answers["/good"] = answer
+    assert fetch(server.remote("good"), tmp_path).read_bytes() == BODY
+
+
+def test_download_is_silent_without_a_terminal(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answers["/good"] = sends(BODY)
+    fetch(server.remote("good"), tmp_path)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_download_shows_a_bar_on_a_terminal(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    server.answers["/good"] = sends(BODY)
+    fetch(server.remote("good"), tmp_path)
+    assert "file.gz: 100%" in capsys.readouterr().err
+
+
+def test_good_file_is_not_downloaded_again(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file.gz").write_bytes(BODY)
+    fetch(server.remote("good"), tmp_path)
+    assert server.requests == []
+
+
+def test_damaged_file_is_set_aside_and_downloaded_again(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file.gz").write_bytes(b"damaged")
+    server.answers["/good"] = sends(BODY)
+    assert fetch(server.remote("good"), tmp_path).read_bytes() == BODY
+    assert [path.read_bytes() for path in tmp_path.glob("*.damaged-*")] == [b"damaged"]
+    assert f"expected {MD5}" in capsys.readouterr().err
+
+
+def test_second_mirror_is_taken_after_404(server: Server, tmp_path: Path) -> None:
+    server.answers["/good"] = sends(BODY)
+    assert fetch(server.remote("gone", "good"), tmp_path).read_bytes() == BODY
+    assert server.requests == ["/gone", "/good"]
+
+
+def test_second_mirror_is_taken_after_wrong_checksum(server: Server, tmp_path: Path) -> None:
+    server.answers |= {"/bad": sends(b"<html>moved</html>"), "/good": sends(BODY)}
+    assert fetch(server.remote("bad", "good"), tmp_path).read_bytes() == BODY
+
+
+def fails(remote: Remote, folder: Path, timeout: float = 5) -> str:
+    """Return the one line of the error, after checking that nothing was left."""
+    with pytest.raises(UserError) as error:
+        fetch(remote, folder, timeout)
+    assert list(folder.iterdir()) == []
+    line = str(error.value)
+    assert "\n" not in line
+    assert line.startswith("cannot download file.gz (")
+    assert line.endswith("try again, or give a copy of your own with dataset.archive=PATH")
+    return line
+
+
+def test_404_names_the_address(server: Server, tmp_path: Path) -> None:
+    assert f"{server.url}/gone: HTTP 404 Not Found" in fails(server.remote("gone"), tmp_path)
+
+
+def test_every_mirror_that_failed_is_named(server: Server, tmp_path: Path) -> None:
+    server.answers["/bad"] = sends(b"x")
+    line = fails(server.remote("gone", "bad"), tmp_path)
+    assert "/gone: HTTP 404 Not Found; " in line
+    assert "/bad: MD5 " in line
+
+
+def test_wrong_checksum_names_both(server: Server, tmp_path: Path) -> None:
+    server.answers["/bad"] = sends(BODY)
+    assert f"MD5 {MD5}, expected 0123" in fails(server.remote("bad", md5="0123"), tmp_path)
+
+
+def test_truncated_body_names_both_sizes(server: Server, tmp_path: Path) -> None:
+    server.answers["/short"] = sends(BODY[:1000], promised=len(BODY))
+    assert f"1000 bytes arrived, expected {len(BODY)}" in fails(server.remote("short"), tmp_path)
+
+
+def test_server_gone_half_way_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    def reset(handler: BaseHTTPRequestHandler) -> None:
+        sends(BODY[:70_000], promised=len(BODY))(handler)
+        linger = b"\1\0\0\0\0\0\0\0"  # on, for 0 seconds: closing resets the connection
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        handler.connection.close()
+
+    server.answers["/reset"] = reset
+    assert "/reset: " in fails(server.remote("reset"), tmp_path)
+
+
+def test_silent_server_ends_in_time(server: Server, tmp_path: Path) -> None:
+    server.answers["/stall"] = sends(BODY[:10], promised=len(BODY), pause=0.6)
+    assert "no answer in time" in fails(server.remote("stall"), tmp_path, timeout=0.2)
+
+
+def test_trickling_server_ends_in_time(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trickle(handler: BaseHTTPRequestHandler) -> None:
+        sends(b"", promised=len(BODY))(handler)
+        for _ in range(10):
+            time.sleep(0.05)
+            handler.wfile.write(b"x")
+
+    server.answers["/trickle"] = trickle
+    assert "slower than 1024 bytes per second" in fails(server.remote("trickle"), tmp_path, timeout=0.2)
+
+
+def test_endless_body_is_cut(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "LARGEST", 1000)
+    server.answers["/long"] = sends(BODY)
+    assert "more than 1000 bytes" in fails(server.remote("long"), tmp_path)
+
+
+def test_no_server_is_told_at_once(server: Server, tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/file.gz"
+        assert f"{url}: no connection, " in fails(Remote("file.gz", (url,), MD5), tmp_path)
+
+
+def test_interrupted_download_leaves_nothing(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object) -> str:
+        raise KeyboardInterrupt
+
+    server.answers["/good"] = sends(BODY)
+    monkeypatch.setattr(download, "_copy_body", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(server.remote("good"), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unwritable_folder_is_told_before_connecting(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot write to"):
+        fetch(server.remote("good"), tmp_path / "file")
+    assert server.requests == []
+
+
+@pytest.fixture
+def mnist_server(server: Server, mnist_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Offer the four files in the place of MNIST's."""
+    server.answers = {f"/{name}": sends(data) for name, data in mnist_files.items()}
+    offered = [
+        Remote(name, (f"{server.url}/{name}",), hashlib.md5(data, usedforsecurity=False).hexdigest())
+        for name, data in mnist_files.items()
+    ]
+    monkeypatch.setattr(idx_images, "remotes", lambda torchvision_class: offered)
+    return server
+
+
+def test_mnist_downloads_and_opens(mnist_server: Server) -> None:
+    data = Mnist(validation=5).load(0)
+    assert (len(data.train), len(data.validation), len(data.test)) == (15, 5, 10)
+
+
+def test_mnist_is_downloaded_once(mnist_server: Server) -> None:
+    for _ in range(2):
+        Mnist(validation=5).load(0)
+    assert len(mnist_server.requests) == 4
+
+
+def test_mnist_goes_on_with_the_files_it_has(mnist_server: Server) -> None:
+    broken = mnist_server.answers.pop("/t10k-labels-idx1-ubyte.gz")
+    with pytest.raises(UserError, match=r"cannot download t10k-labels-idx1-ubyte\.gz"):
+        Mnist().load(0)
+    mnist_server.answers["/t10k-labels-idx1-ubyte.gz"] = broken
+    Mnist(validation=5).load(0)
+    assert len(mnist_server.requests) == 5
+
+
+def test_cifar10_downloads_and_opens(server: Server, cifar_archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.answers["/c.tar.gz"] = sends(cifar_archive.read_bytes())
+    offered = Remote("c.tar.gz", (f"{server.url}/c.tar.gz",), download.md5_of(cifar_archive))
+    monkeypatch.setattr(cifar10, "original", lambda: offered)
+    data = Cifar10(validation=10).load(0)
+    assert (len(data.train), len(data.test), data.note) == (90, 20, "")
+
+
+@pytest.mark.slow
+def test_addresses_and_checksums_come_from_torchvision() -> None:
+    for name in ("MNIST", "FashionMNIST"):
+        offered = idx_images.remotes(name)
+        assert {remote.name.removesuffix(".gz") for remote in offered} == set(idx_images.FILES.values())
+        assert all(len(remote.md5) == 32 and remote.urls for remote in offered)
+    assert cifar10.original().name == "cifar-10-python.tar.gz"

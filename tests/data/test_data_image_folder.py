@@ -1,0 +1,215 @@
+"""The user's own images, in a folder, a zip or a tar."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from normexp.data import image_folder
+from normexp.data.image_folder import ImageFolder
+from normexp.data.images import decode
+from normexp.errors import UserError
+
+Pictures = dict[str, bytes]
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write_zip(tmp_path: Path) -> Write:
+    def write(files: Pictures) -> Path:
+        path = tmp_path / "pictures.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+        return path
+
+    return write
+
+
+@pytest.fixture(params=["write_tree", "write_zip", "write_tar"])
+def write(request: pytest.FixtureRequest) -> Write:
+    """Write pictures as each of the three kinds."""
+    chosen: Write = request.getfixturevalue(request.param)
+    return chosen
+
+
+def test_image_folder_reads_every_kind(write: Write, pictures: Pictures) -> None:
+    data = ImageFolder(path=str(write(pictures))).load(0)
+    assert data.train.x.shape == (6, 6, 6, 3)
+    assert data.train.x[:, 0, 0, 0].tolist() == [1, 2, 11, 12, 21, 22]
+    assert data.train.y.tolist() == [0, 1, 0, 1, 0, 1]
+    assert (len(data.validation), len(data.test), data.classes) == (0, 4, ("cat", "dog"))
+
+
+def test_plain_tar_is_read(write_tar: Write, pictures: Pictures) -> None:
+    assert len(ImageFolder(path=str(write_tar(pictures, "p.tar"))).load(0).train) == 6
+
+
+def test_folder_around_the_splits_and_litter_are_accepted(write: Write, pictures: Pictures) -> None:
+    litter = {"__MACOSX/train/cat/._0.png": b"x", "mine/.DS_Store": b"x", "mine/train/cat/._0.png": b"x"}
+    wrapped = {f"mine/{name}": data for name, data in pictures.items()}
+    path = write(wrapped | litter | {"mine/README.txt": b"x"})
+    assert len(ImageFolder(path=str(path)).load(0).train) == 6
+
+
+@pytest.mark.parametrize("name", ["val", "validation"])
+def test_validation_split_is_taken_as_it_is(name: str, write_tree: Write, pictures: Pictures) -> None:
+    more = {p.replace("test", name): data for p, data in pictures.items() if p.startswith("test")}
+    data = ImageFolder(path=str(write_tree(pictures | more)), validation=2).load(0)
+    assert (len(data.train), len(data.validation), len(data.test)) == (6, 4, 4)
+
+
+def test_validation_is_held_out_where_there_is_none(write_tree: Write, pictures: Pictures) -> None:
+    data = ImageFolder(path=str(write_tree(pictures)), validation=2).load(0)
+    assert (len(data.train), sorted(data.validation.y.tolist())) == (4, [0, 1])
+
+
+def test_channels_1_reads_grey(write_tree: Write, pictures: Pictures) -> None:
+    data = ImageFolder(path=str(write_tree(pictures)), channels=1).load(0)
+    assert data.input_shape == (1, 6, 6)
+
+
+def test_size_scales_the_shorter_side_and_crops_the_centre(
+    write_tree: Write, pictures: Pictures, encode: Callable[..., bytes]
+) -> None:
+    wide = pictures | {"train/cat/0.png": encode(1, (24, 12)), "test/dog/0.png": encode(1, (9, 30))}
+    assert ImageFolder(path=str(write_tree(wide)), size=8).load(0).input_shape == (3, 8, 8)
+
+
+def test_second_opening_decodes_nothing(write: Write, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(write(pictures))
+    first = ImageFolder(path=path).load(0)
+    monkeypatch.setattr(image_folder, "read_tree", lambda *args: pytest.fail("decoded again"))
+    assert ImageFolder(path=path).load(0).fingerprint() == first.fingerprint()
+
+
+def test_added_image_is_noticed(write_tree: Write, pictures: Pictures, encode: Callable[..., bytes]) -> None:
+    path = write_tree(pictures)
+    assert len(ImageFolder(path=str(path)).load(0).train) == 6
+    (path / "train" / "cat" / "9.png").write_bytes(encode(5))
+    assert len(ImageFolder(path=str(path)).load(0).train) == 7
+
+
+def test_path_is_required() -> None:
+    with pytest.raises(UserError, match=r"dataset\.path is not set: .* train/CLASS/"):
+        ImageFolder().load(0)
+
+
+def test_missing_path_is_named() -> None:
+    with pytest.raises(UserError, match=r"dataset\.path=nowhere: no such file or folder"):
+        ImageFolder(path="nowhere").load(0)
+
+
+def test_two_channels_are_refused(write_tree: Write, pictures: Pictures) -> None:
+    with pytest.raises(UserError, match=r"dataset\.channels=2: must be 1 \(grey\) or 3 \(RGB\)"):
+        ImageFolder(path=str(write_tree(pictures)), channels=2).load(0)
+
+
+@pytest.mark.parametrize("missing", ["train", "test"])
+def test_missing_split_is_told_with_the_layout(missing: str, write: Write, pictures: Pictures) -> None:
+    rest = {name: data for name, data in pictures.items() if not name.startswith(missing)}
+    message = rf"no images in {missing}/CLASS/ \(found: \w+\); it must hold train/CLASS"
+    with pytest.raises(UserError, match=message):
+        ImageFolder(path=str(write(rest))).load(0)
+
+
+def test_empty_folder_is_told_with_the_layout(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"found: no images\); it must hold train/CLASS"):
+        ImageFolder(path=str(tmp_path)).load(0)
+
+
+def test_image_outside_of_a_class_is_named(write: Write, pictures: Pictures) -> None:
+    path = write(pictures | {"train/0.png": pictures["train/cat/0.png"]})
+    with pytest.raises(UserError, match=r"image 'train/0\.png' is not in SPLIT/CLASS/"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_classes_must_agree(write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree(pictures | {"test/cow/0.png": pictures["test/cat/0.png"]})
+    with pytest.raises(UserError, match="class 'cow' is in test/ but not in train/"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_one_class_is_refused(write_tree: Write, pictures: Pictures) -> None:
+    cats = {name: data for name, data in pictures.items() if "cat" in name}
+    with pytest.raises(UserError, match="only one class, 'cat'"):
+        ImageFolder(path=str(write_tree(cats))).load(0)
+
+
+@pytest.mark.parametrize("odd", ["train/dog/1.png", "test/"])
+def test_unequal_sizes_are_named(odd: str, write_tree: Write, pictures: Pictures, encode: Callable[..., bytes]) -> None:
+    path = write_tree(pictures | {name: encode(1, (5, 6)) for name in pictures if name.startswith(odd)})
+    with pytest.raises(UserError, match=r"unequal size: .* is 6 x 6, .* is 5 x 6; set dataset\.size=N"):
+        ImageFolder(path=str(path)).load(0)
+
+
+@pytest.mark.parametrize("data", [b"", b"no image", None])
+def test_damaged_image_is_named(data: bytes | None, write: Write, pictures: Pictures) -> None:
+    broken = pictures["train/cat/0.png"][:-30] if data is None else data
+    path = write(pictures | {"train/dog/2.png": broken})
+    with pytest.raises(UserError, match=r"train/dog/2\.png: not a readable image \(\d+ bytes\)"):
+        ImageFolder(path=str(path)).load(0)
+
+
+@pytest.mark.parametrize("name", ["../train/cat/9.png", "/train/cat/9.png", "train/../../cat/9.png"])
+@pytest.mark.parametrize("kind", ["write_zip", "write_tar"])
+def test_member_that_points_outside_is_refused(
+    kind: str, name: str, request: pytest.FixtureRequest, pictures: Pictures, tmp_path: Path
+) -> None:
+    path = request.getfixturevalue(kind)(pictures | {name: pictures["train/cat/0.png"]})
+    before = set(tmp_path.rglob("*.png"))
+    with pytest.raises(UserError, match="points outside of the archive, which is refused"):
+        ImageFolder(path=str(path)).load(0)
+    assert set(tmp_path.rglob("*.png")) == before
+
+
+@pytest.mark.parametrize("kind", ["write_zip", "write_tar"])
+@pytest.mark.parametrize("keep", [10, 400, -10])
+def test_truncated_archive_is_told(kind: str, keep: int, request: pytest.FixtureRequest, pictures: Pictures) -> None:
+    path = request.getfixturevalue(kind)(pictures)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(UserError, match=r"damaged or truncated archive of \d+ bytes .*; get a fresh copy"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_truncated_plain_tar_is_told(write_tar: Write, pictures: Pictures) -> None:
+    path = write_tar(pictures, "p.tar")
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(UserError, match="damaged or truncated archive of 700 bytes"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_link_to_nowhere_is_named(write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree(pictures)
+    (path / "train" / "cat" / "8.png").symlink_to("nowhere.png")
+    with pytest.raises(UserError, match=r"8\.png: cannot be read \(No such file or directory\)"):
+        ImageFolder(path=str(path)).load(0)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA", "1", "CMYK"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_decode_takes_every_8_bit_mode(mode: str, channels: int) -> None:
+    buffer = io.BytesIO()
+    Image.new(mode, (4, 3)).save(buffer, "TIFF")
+    array = decode(buffer.getvalue(), "x", channels)
+    assert (array.shape, array.dtype) == ((3, 4, channels), np.uint8)
+
+
+def test_decode_refuses_16_bits() -> None:
+    buffer = io.BytesIO()
+    Image.new("I;16", (4, 3)).save(buffer, "PNG")
+    with pytest.raises(UserError, match="x: more than 8 bits per channel"):
+        decode(buffer.getvalue(), "x", 1)
+
+
+def test_decode_crops_the_centre() -> None:
+    stripes = np.repeat(np.array([[10] * 2 + [200] * 4 + [10] * 2], dtype=np.uint8), 4, axis=0)
+    buffer = io.BytesIO()
+    Image.fromarray(stripes).save(buffer, "PNG")
+    assert (decode(buffer.getvalue(), "x", 1, size=4) == 200).all()

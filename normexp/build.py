@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -58,6 +59,7 @@ def build(config: Config, data: Data) -> Parts:
     device = choose_device(config["device"])
     norm = build_norm(config)
     model = build_model(config, norm, data.input_shape, data.num_outputs)
+    check_shapes(config, model, data)
     threads = choose_threads(config["threads"], model, config["batch_size"])
     torch.set_num_threads(threads)
     model.to(device).to(memory_format=torch.channels_last)  # convolutions run fastest so, on CPU and GPU
@@ -98,6 +100,18 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
     if not getattr(model, "keeps_initialization", False):
         initialize(model, config["seed"])
     return model
+
+
+def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
+    """Run a copy of the network on two zero images: what cannot work is said now, before anything is written."""
+    batch = torch.zeros(min(2, config["batch_size"], len(data.train)), *data.input_shape)
+    try:
+        with torch.no_grad(), seeded(config["seed"], "trial"):
+            copy.deepcopy(model)(batch)
+    except (ValueError, RuntimeError) as error:
+        chosen = f"model={config.choices['model']} norm={config.choices['norm']} dataset={config.choices['dataset']}"
+        way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
+        raise UserError(f"{chosen}: {str(error).splitlines()[0]}{way_out}") from error
 
 
 def initialize_from_data(parts: Parts, seed: int) -> None:

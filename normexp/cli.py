@@ -54,21 +54,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    parser = _parser()
+    parser, commands = _parser()
     if not arguments:
-        parser.print_usage(sys.stderr)
         raise UserError(f"no command; give one of {', '.join(VERBS)} (normexp --help says what they do)")
-    if not arguments[0].startswith("-") and arguments[0] not in VERBS:
-        hint = "; did you mean `normexp run ...`?" if "=" in arguments[0] else nearest(arguments[0], VERBS)
-        raise UserError(f"no command {arguments[0]!r}; allowed: {', '.join(VERBS)}{hint}")
-    parsed, rest = parser.parse_known_args(arguments)
-    wrong = [word for word in rest if word.startswith("-")]
-    if wrong:
-        raise unknown(f"{arguments[0]}: option", wrong[0], _flags(arguments[0]))
-    return VERBS[parsed.verb](parsed)
+    verb, *rest = arguments
+    if verb in _flags(parser):
+        parser.parse_args([verb])  # prints and exits
+    if verb.startswith("-"):
+        raise unknown("option", verb, [*_flags(parser), "--debug"])
+    if verb not in VERBS:
+        hint = "; did you mean `normexp run ...`?" if "=" in verb else nearest(verb, VERBS)
+        raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{hint}")
+    parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
+    if left:
+        wrong = next((word for word in left if word.startswith("-")), None)
+        raise unknown(f"{verb}: option", wrong, [*_flags(commands[verb]), "--debug"]) if wrong else UserError(
+            f"{verb}: {left[0]!r} is one argument too many"
+        )
+    return VERBS[verb](parsed)
 
 
-def _parser() -> Parser:
+def _parser() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of `normexp --help` and the parser of each verb."""
     parser = Parser(
         prog="normexp",
         description="Train, compare and reproduce the normalization schemes of neural networks.",
@@ -76,17 +83,14 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"normexp {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", parser_class=Parser)
+    verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for add in (_add_run, _add_plot, _add_table, _add_list):
         add(verbs)
-    return parser
+    return parser, dict(verbs.choices)
 
 
-def _flags(verb: str) -> list[str]:
-    parser = _parser()
-    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    chosen = actions[0].choices[verb]
-    return [*sorted(flag for action in chosen._actions for flag in action.option_strings), "--debug"]
+def _flags(parser: Parser) -> list[str]:
+    return sorted(flag for action in parser._actions for flag in action.option_strings)
 
 
 Verbs = argparse._SubParsersAction  # what add_subparsers returns; argparse has no public name for it
@@ -155,7 +159,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _plot(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import plot_command
 
-    for path in plot_command(_paths(arguments), arguments.out, arguments.metric):
+    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric):
         print(path)
     return 0
 
@@ -163,13 +167,13 @@ def _plot(arguments: argparse.Namespace) -> int:
 def _table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
-    print(table_command(_paths(arguments), arguments.out, arguments.format), end="")
+    print(table_command(_paths("table", arguments), arguments.out, arguments.format), end="")
     return 0
 
 
-def _paths(arguments: argparse.Namespace) -> list[str]:
+def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
     if not arguments.paths:
-        raise UserError(f"{arguments.verb}: no PATH given; give run directories or a folder of them (results/runs)")
+        raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
     return list(arguments.paths)
 
 

@@ -116,8 +116,9 @@ class Execution:
             initialize_from_data(self.parts, self.config["seed"])
             torch.manual_seed(stream(self.config["seed"], "noise"))  # dropout and noise draw from torch's global stream
         keep_until = self.step - self.window.steps if resumed else -1
-        self.recorder.begin(keep_until, self.config.to_yaml(), self._environment())
-        self.recorder.status("running", self.step)
+        environment = self._environment()
+        self.recorder.status("running", self.step)  # before anything else: a killed --force is no finished run
+        self.recorder.begin(keep_until, self.config.to_yaml(), environment)
         return resumed
 
     def _restore(self) -> None:
@@ -141,7 +142,7 @@ class Execution:
         step = make_step(
             parts.forward, parts.task, parts.optimizer, parts.autocast, lambda: parts.norm.penalty(parts.model)
         )
-        self._next_look = time.monotonic()
+        self._clock = self._next_look = time.monotonic()
         self._next_save = self._next_look + SAVE_EVERY
         while self.step < parts.steps or self.window.steps:
             if self._window_is_full():

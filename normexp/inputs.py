@@ -86,7 +86,8 @@ class Standardize:
     def fit(self, x: Array) -> Transform:
         mean, variance = moments(x, self.per)
         std = np.sqrt(variance)
-        scale = 1 / np.where(std > 0, std + self.eps, 1)
+        varies = std > 1e-12 * np.abs(mean)  # the mean of equal numbers is rounded, so their deviation is not quite 0
+        scale = 1 / np.where(varies, std + self.eps, 1)
         return Affine(scale * unit(x), -mean * scale)
 
 

@@ -21,18 +21,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from normexp.errors import UserError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
+STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 FINISHED = ("done", "diverged")
+ASIDE = ".damaged-"  # a run directory NAME that cannot be read is set aside as NAME.damaged-1, -2, ...
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -78,7 +77,8 @@ class CurveFile:
             return []
         with self.path.open(newline="") as file:
             rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
-        return [row for row in rows if list(row) == self.columns and None not in row.values()]
+        whole = [row for row in rows if list(row) == self.columns and None not in row.values()]
+        return [row for row in whole if row["step"].isdecimal()]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,10 @@ class RunDirectory:
     @property
     def status(self) -> dict[str, Any]:
         """Return status.json, or `{"status": "new"}` where there is none. Raises UserError on a damaged file."""
-        return _read_json(self.path / STATUS) or {"status": "new"}
+        loaded = _read_json(self.path / STATUS)
+        if loaded is not None and loaded.get("status") not in STATUSES:
+            raise UserError(f"{self.path / STATUS}: damaged (no status)")
+        return loaded or {"status": "new"}
 
     def write_status(self, status: str, **facts: object) -> None:
         write_atomically(self.path / STATUS, json.dumps({"status": status, **facts}, indent=2) + "\n")
@@ -113,16 +116,6 @@ class RunDirectory:
             raise UserError(f"{self.path / CONFIG}: damaged (not the config of a run)")
         return loaded
 
-    @cached_property
-    def metrics(self) -> pd.DataFrame:
-        """Return metrics.csv: step, epoch and the split/name columns; an empty cell is NaN."""
-        import pandas as pd
-
-        try:
-            return pd.read_csv(self.path / METRICS, float_precision="round_trip")
-        except (OSError, ValueError) as error:
-            raise UserError(f"{self.path / METRICS}: damaged or missing ({type(error).__name__})") from None
-
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the directory for this process. The system frees the lock of a dead process by itself."""
@@ -135,12 +128,16 @@ class RunDirectory:
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
-    """Return every run directory at or below the paths, sorted, each once. Raises UserError where there is none."""
+    """Return every run directory at or below the paths, sorted, each once. Raises UserError where there is none.
+
+    One that was set aside as damaged is returned only where it is named.
+    """
     found: set[Path] = set()
     for path in map(Path, paths):
         if not path.exists():
             raise UserError(f"{path}: no such file or directory")
-        here = [path] if (path / STATUS).exists() else [status.parent for status in path.rglob(STATUS)]
+        below = (status.parent for status in path.rglob(STATUS))
+        here = [path] if (path / STATUS).exists() else [run for run in below if ASIDE not in run.name]
         if not here:
             raise UserError(f"{path}: holds no run directory (none with a {STATUS}); start one with `normexp run`")
         found.update(directory.resolve() for directory in here)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from normexp.config import Config
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
 from normexp.instantiate import instantiate
-from normexp.records import FINISHED, RunDirectory
+from normexp.records import ASIDE, CONFIG, FINISHED, RunDirectory
 
 Say = Callable[[str], None]
 
@@ -32,8 +33,9 @@ def run(config: Config, say: Say, force: bool = False, quiet: bool = False) -> R
     directory = RunDirectory(Path(config["results_dir"]) / "runs" / config.name)
     check_writable(directory.path)
     status = _status(directory, say)
-    if status["status"] in FINISHED and not force:
+    if status["status"] != "new" and not force:
         _check_stale(directory, config)
+    if status["status"] in FINISHED and not force:
         say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
         return directory
     data = instantiate(config["dataset"]).load(config["seed"])
@@ -61,17 +63,22 @@ def check_writable(path: Path) -> None:
 def _status(directory: RunDirectory, say: Say) -> dict[str, Any]:
     """Return the status of an earlier attempt; move a damaged run directory aside and say so."""
     try:
-        return directory.status
+        status = directory.status
+        if status["status"] in FINISHED or (directory.path / CONFIG).exists():
+            _ = RunDirectory(directory.path).config
+        return status
     except UserError as error:
-        aside = next(path for n in range(1, 10_000) if not (path := Path(f"{directory.path}.damaged-{n}")).exists())
+        aside = next(path for n in count(1) if not (path := Path(f"{directory.path}{ASIDE}{n}")).exists())
         directory.path.rename(aside)
         say(f"{error}; set aside as {aside}, starting again")
         return {"status": "new"}
 
 
 def _check_stale(directory: RunDirectory, config: Config) -> None:
-    """Raise UserError if the finished run was made under other defaults than today's."""
-    recorded, skipped = _flat(directory.config), {*ELSEWHERE, *FILES}
+    """Raise UserError if the run was made, or begun, under other defaults than today's."""
+    if not (directory.path / CONFIG).exists():
+        return  # killed before anything was trained
+    recorded, skipped = _flat(RunDirectory(directory.path).config), {*ELSEWHERE, *FILES}
     for key, value in _flat(config.values).items():
         if key in recorded and key not in skipped and recorded[key] != value:
             raise UserError(

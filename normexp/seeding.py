@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from normexp.norms.base import weight_layers
+from normexp.norms.base import set_weight, weight_layers
 
 
 def stream(seed: int, *names: str | int) -> int:
@@ -44,15 +44,13 @@ def initialize(model: nn.Module, seed: int) -> None:
     """
     for place, layer in enumerate(weight_layers(model)):
         source = generator(seed, "initialization", place)
-        weight = layer.weight.detach()  # type: ignore[operator]
-        bound = 1 / math.sqrt(weight[0].numel())
-        with torch.no_grad():
-            layer.weight = draw(weight, bound, source)
-            if layer.bias is not None:
-                layer.bias = draw(layer.bias, bound, source)  # type: ignore[arg-type]
+        bound = 1 / math.sqrt(layer.weight[0].numel())  # type: ignore[index]
+        set_weight(layer, uniform(layer.weight, bound, source))  # type: ignore[arg-type]
+        if layer.bias is not None:
+            with torch.no_grad():
+                layer.bias.copy_(uniform(layer.bias, bound, source))  # type: ignore[arg-type, operator]
 
 
-def draw(like: torch.Tensor, bound: float, source: torch.Generator) -> nn.Parameter:
-    """Return a parameter shaped and placed like `like`, uniform in (-bound, bound)."""
-    values = torch.empty(like.shape, dtype=torch.float32).uniform_(-bound, bound, generator=source)
-    return nn.Parameter(values.to(like))
+def uniform(like: Tensor, bound: float, source: torch.Generator) -> Tensor:
+    """Return a tensor shaped and placed like `like`, uniform in (-bound, bound)."""
+    return torch.empty(like.shape).uniform_(-bound, bound, generator=source).to(like)

@@ -3,7 +3,7 @@
 Grammar of a specification (the type may be left out where the key's default has one):
 
     [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
-    list of [type] [interval]       list of int [1, inf)
+    list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items)
     word | word | ...               fp32 | bf16
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from normexp.errors import UserError, nearest
 
 _SPEC = re.compile(
-    r"^(?P<list>list of )?(?P<kind>int|float|str|bool)? ?"
+    r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool)? ?"
     r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))(?P<null> ?or null)?$"
 )
 _KINDS = {"int": "an integer", "float": "a number", "str": "a text", "bool": "true or false"}
@@ -32,6 +32,7 @@ class Allowed:
     nullable: bool = False
     interval: str = ""
     choices: tuple[str, ...] = ()
+    length: int | None = None
 
     def check(self, key: str, value: Any) -> Any:
         """Return the value in its own type (1 becomes 1.0 where a float is due) or raise UserError."""
@@ -39,8 +40,9 @@ class Allowed:
             return None
         if not self.is_list:
             return self._one(key, value, shown=value)
-        if not isinstance(value, list | tuple):
-            raise UserError(f"{key}={_show(value)}: must be a list of {self.describe()}")
+        if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
+            many = f"{self.length} items, each " if self.length else ""
+            raise UserError(f"{key}={_show(value)}: must be a list of {many}{self.describe()}")
         return [self._one(key, item, shown=list(value)) for item in value]
 
     def describe(self) -> str:
@@ -99,6 +101,7 @@ def parse(spec: str | None, default: Any) -> Allowed:
         is_list=bool(match["list"]) or is_list,
         nullable=bool(match["null"]),
         interval=interval,
+        length=int(match["length"]) if match["length"] else None,
     )
 
 

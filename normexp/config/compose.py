@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 
+_PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
+_WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
+
+
 @dataclass(frozen=True)
 class Config:
     """One resolved, checked configuration.
@@ -72,9 +76,10 @@ def compose(overrides: Sequence[str]) -> Config:
     defaults, about, all_choices = _composed(tuple(sorted(choices.items())))
     values = copy.deepcopy(defaults)
     given = {o.key_or_group: _plain(o.value()) for o in parsed if o.key_or_group not in groups()}
+    typed = {o.key_or_group: o.input_line.partition("=")[2] for o in parsed}
     _use_own_target(values, about, given)
     for key, value in given.items():
-        _set(values, key, _value(key, value, values, about))
+        _set(values, key, _value(key, value, typed[key], values, about))
     _steps_or_epochs(values, given)
     check_rules(values, all_choices, about)
     return Config(values, all_choices, _changes(values, defaults, all_choices))
@@ -95,6 +100,8 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
 
 def _checked(override: Override) -> Override:
     text = override.input_line
+    if override.package is not None:
+        raise UserError(f"{text}: an option has one place; drop the @{override.package}")
     if override.is_add() or override.is_force_add():
         raise UserError(f"{text}: new keys cannot be added; drop the + to set a key that exists")
     if override.is_delete():
@@ -151,8 +158,11 @@ def _use_own_target(values: dict[str, Any], about: dict[str, Any], given: dict[s
     about["norm"] = {}
 
 
-def _value(key: str, value: Any, values: dict[str, Any], about: dict[str, Any]) -> Any:
-    """Check one value against its key's default and specification; return it in the right type."""
+def _value(key: str, value: Any, typed: str, values: dict[str, Any], about: dict[str, Any]) -> Any:
+    """Check one value against its key's default and specification; return it in the right type.
+
+    A text is what was typed: `results_dir=1e3` is no number.
+    """
     leaves = _flat(values)
     if key not in leaves:
         raise _unknown_key(key, leaves)
@@ -162,7 +172,9 @@ def _value(key: str, value: Any, values: dict[str, Any], about: dict[str, Any]) 
     if group == "norm" and not about["norm"]:  # the user's own scheme checks its own parameters
         return value
     allowed = about[group].get("_allowed_", {}) if rest else about[""]["_allowed_"]
-    return parse(allowed.get(rest or key), leaves[key]).check(key, value)
+    rule = parse(allowed.get(rest or key), leaves[key])
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return rule.check(key, typed if rule.kind == "str" and not rule.is_list and number else value)
 
 
 def _unknown_key(key: str, leaves: dict[str, Any]) -> UserError:
@@ -228,5 +240,8 @@ def _override_text(value: Any) -> str:
         return f"[{','.join(_override_text(item) for item in value)}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    plain = not isinstance(value, str) or re.fullmatch(r"[\w./:-]+", value)
-    return str(value) if plain else '"' + value.replace('"', r"\"") + '"'
+    if not isinstance(value, str) or (_PLAIN.fullmatch(value) and value.lower() not in _WORDS):
+        return str(value)
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    return QuotedString(value, Quote.double).with_quotes()

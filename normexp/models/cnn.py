@@ -30,6 +30,8 @@ class CNN(nn.Module):
         normalize_output: bool = False,
     ) -> None:
         super().__init__()
+        if not widths:
+            raise ValueError("model.widths=[]: give the channels of at least one convolution")
         stages: list[nn.Module] = []
         for place, (c_in, c_out) in enumerate(pairwise([input_shape[0], *widths])):
             conv = nn.Conv2d(c_in, c_out, kernel_size=3, padding=1)

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 
 def num_outputs(layer: nn.Module) -> int:
     """Return C, the number of output features or channels of a Linear or Conv layer."""
-    return int(layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels)  # type: ignore[arg-type]
+    width = layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels
+    return int(width)  # type: ignore[arg-type]
 
 
 def weight_layers(model: nn.Module) -> list[nn.Module]:
-    """Return every Linear and Conv layer in the order of `model.modules()`: a layer's place in the network."""
+    """Return every Linear and Conv layer in the order of `model.modules()`, its place in the network."""
     kinds = (nn.Linear, nn.modules.conv._ConvNd)
     return [module for module in model.modules() if isinstance(module, kinds)]
+
+
+@torch.no_grad()
+def set_weight(layer: nn.Module, value: Tensor) -> None:
+    """Copy `value` into the layer's weight, or into what a parametrization computes the weight from."""
+    if parametrize.is_parametrized(layer, "weight"):
+        layer.weight = value.detach().clone()  # the setter takes no Parameter and keeps the storage
+    else:
+        layer.weight.copy_(value)  # type: ignore[operator]
 
 
 def at_least_float32(x: Tensor) -> Tensor:
@@ -36,12 +46,16 @@ class Norm:
         placement: `pre` normalizes what enters the nonlinearity (W x), `post` what leaves it.
     """
 
-    cancels_bias: ClassVar[bool] = False  # True: a constant added before `activation` changes nothing
     placement: str = "pre"
 
     def __post_init__(self) -> None:
         if self.placement not in ("pre", "post"):
             raise ValueError(f"placement must be 'pre' or 'post', not {self.placement!r}")
+
+    @property
+    def cancels_bias(self) -> bool:
+        """True if a constant per channel, added before `activation`, changes nothing in training."""
+        return False
 
     def weight(self, layer: nn.Module) -> nn.Module:
         """Return the same Linear or Conv layer with its weight (re)parametrized."""
@@ -69,7 +83,7 @@ class Norm:
     def block(self, layer: nn.Module, fn: nn.Module | None = None) -> nn.Module:
         """Put layer, normalization and nonlinearity in order; the only thing that a network calls.
 
-        Drops the layer's bias where the scheme cancels it. Without `fn` the block is linear (an output layer).
+        Drops the layer's bias where the scheme cancels it. Without `fn` the block is linear: an output layer.
         """
         pre = self.placement == "pre" or fn is None
         if pre and self.cancels_bias:

@@ -1,5 +1,5 @@
 """Reporting: run directories in, figures and tables out. Never trains, and imports no torch."""
 
-from normexp.report.commands import plot_command, table_command
+from normexp.report.commands import compare, plot_command, table_command
 
-__all__ = ["plot_command", "table_command"]
+__all__ = ["compare", "plot_command", "table_command"]

@@ -1,4 +1,4 @@
-"""What `normexp plot` and `normexp table` do. matplotlib and pandas are imported only by the one that needs them."""
+"""What `normexp plot` and `normexp table` do. A table never waits for matplotlib."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from normexp.errors import UserError, unknown
 from normexp.records import RunDirectory, find_runs, write_atomically
+from normexp.report.select import peers
 
 IMAGES = (".png", ".svg")
 
@@ -29,24 +30,42 @@ def plot_command(paths: Sequence[str], out: str | None = None, metric: str | Non
     return [_write(stem.with_name(stem.name + suffix), images[suffix]) for suffix in IMAGES]
 
 
-def table_command(paths: Sequence[str], out: str | None = None, format: str | None = None) -> str:
-    """Return what to print: the table (Markdown by default), or with `out` the files written, one per line.
+def table_command(paths: Sequence[str], out: str | None = None, format: str = "md") -> str:
+    """Return the table of all runs at or below `paths`, to be printed.
 
     Args:
-        out: a folder that receives table.md, .csv, .tex and .html (only one of them where `format` is given).
-        format: markdown, csv, latex or html.
+        out: a folder that also receives table.md, .csv, .tex and .html.
+        format: of the returned text: md, csv, tex or html.
     """
     from normexp.report.formats import FORMATS
     from normexp.report.tables import table
 
-    if format is not None and format not in FORMATS:
+    if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
     content = table(find_runs(paths))
-    if out is None:
-        return FORMATS[format or "markdown"].render(content)
-    chosen = [FORMATS[format]] if format else list(FORMATS.values())
-    written = [_write(Path(out) / f"table{chosen_format.suffix}", chosen_format.render(content)) for chosen_format in chosen]
-    return "".join(f"{path}\n" for path in written)
+    if out is not None:
+        for suffix, render in FORMATS.items():
+            _write(Path(out) / f"table.{suffix}", render(content))
+    return FORMATS[format](content)
+
+
+def compare(directory: RunDirectory) -> str:
+    """Set a run beside the runs next to it that differ in nothing but norm and seed.
+
+    Draws them into the run's own folder and returns their table. A damaged neighbour is named, not fatal: the
+    run itself went well.
+    """
+    from normexp.report.figures import plot
+    from normexp.report.formats import markdown
+    from normexp.report.tables import table
+
+    runs, damaged = peers(directory, find_runs([directory.path.parent]))
+    left_out = "".join(f"- Left out: {reason}\n" for reason in damaged)
+    if not runs:  # it is its own peer, so its own record is damaged
+        return left_out
+    images = plot(runs)
+    drawn = [_write(directory.path / f"curves{suffix}", images[suffix]) for suffix in IMAGES]
+    return f"{markdown(table(runs))}{left_out}\nfigure: {drawn[0]}"
 
 
 def _common_folder(runs: Sequence[RunDirectory]) -> Path:

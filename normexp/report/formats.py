@@ -7,7 +7,6 @@ import html
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from normexp.records import cell
 from normexp.report.tables import Row, Table
@@ -16,7 +15,7 @@ _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
         "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "–": "--", "↑": r"$\uparrow$",
+        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "↑": r"$\uparrow$",
         "↓": r"$\downarrow$", "[": "{[}",  # a row that starts with [ would be read as an argument of \\
     }
 )  # fmt: skip
@@ -24,8 +23,8 @@ _LATEX = str.maketrans(
 _STYLE = (
     "body{font:14px/1.5 sans-serif;margin:2em;color:#222}table{border-collapse:collapse;border:solid #222;"
     "border-width:1.5px 0}caption{text-align:left;max-width:60em;padding-bottom:.6em}"
-    "th{border-bottom:1px solid #222}th,td{padding:.2em .9em;text-align:right;font-variant-numeric:tabular-nums}"
-    ".text{text-align:left}ol{color:#555;padding-left:1.4em}"
+    "th{border-bottom:1px solid #222}th,td{padding:.2em .9em;text-align:right}"
+    "td{font-variant-numeric:tabular-nums}.text{text-align:left}p{color:#555;margin:.4em 0;max-width:60em}"
 )
 
 
@@ -85,24 +84,13 @@ def html_page(table: Table) -> str:
         "<tbody>",
         *(_html_row("td", line, left) for line in table.cells),
         "</tbody></table>",
-        *(["<ol>", *(f"<li>{html.escape(note)}</li>" for note in table.notes), "</ol>"] if table.notes else []),
+        *(f"<p>{html.escape(note)}</p>" for note in table.notes),
         "</body></html>",
     ]
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
-class Format:
-    suffix: str
-    render: Callable[[Table], str]
-
-
-FORMATS = {
-    "markdown": Format(".md", markdown),
-    "csv": Format(".csv", csv_text),
-    "latex": Format(".tex", latex),
-    "html": Format(".html", html_page),
-}
+FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
 
 
 def _pad(text: str, width: int, left: bool) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NORMS = ("none", "batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
+NOTE = "data"  # the key of what is special about the data, such as a lossy copy
 PLACES = ("dataset", "model")  # these get a column or a panel of their own
 
 Options = Mapping[str, str]
@@ -63,7 +64,9 @@ def _varies(key: str, arms: Sequence[Options], changed: bool) -> bool:
     if len({arm.get(key) for arm in arms}) == 1:
         return False
     group, dot, _ = key.partition(".")
-    if not dot or (changed and not key.endswith("_target_")):
+    if key == NOTE:
+        group = "dataset"
+    elif not dot or (changed and not key.endswith("_target_")):
         return True
     values: dict[str | None, set[str | None]] = {}
     for arm in arms:

@@ -1,40 +1,45 @@
-"""One run's metrics.csv, checked: a damaged file must not turn into a plausible number."""
+"""One run's metrics.csv, read and checked: a damaged file must not turn into a plausible number."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 NOT_METRICS = ("step", "epoch")
-HIGHER_IS_BETTER = ("accuracy",)
+
+Columns = dict[str, list[float]]
 
 
-def measurements(run: RunDirectory) -> pd.DataFrame:
-    """Return the rows of metrics.csv by step. Raises UserError, naming the file, where it is damaged."""
-    frame = run.metrics
-    damage = _damage(run, frame)
-    if damage:
-        raise UserError(f"{run.path / METRICS}: damaged ({damage})")
-    return frame
+def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
+    """Return the columns of metrics.csv, one value per evaluation; an empty cell is NaN.
+
+    Raises UserError, naming the file, where it is missing, damaged, or shorter than the status says.
+    """
+    path = run.path / METRICS
+    try:
+        text = path.read_text()
+        columns = _columns(text)
+        _check_steps(columns["step"])
+        _check_end(columns["step"], status)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, csv.Error) as error:
+        raise UserError(f"{path}: damaged ({error})") from None
+    return columns
 
 
-def metric_names(run: RunDirectory) -> list[str]:
-    """Return the columns of metrics.csv that can be drawn, in the file's order."""
-    return [str(name) for name in measurements(run).columns if name not in NOT_METRICS]
+def metric_names(columns: Columns) -> list[str]:
+    """Return the columns that can be drawn, in the file's order."""
+    return [name for name in columns if name not in NOT_METRICS]
 
 
 def is_share(metric: str) -> bool:
-    """Tell whether a metric is a fraction, shown in percent."""
+    """Tell whether a metric is a fraction, shown in percent; these are also the ones to maximize."""
     return metric.endswith("accuracy")
-
-
-def higher_is_better(metric: str) -> bool:
-    return metric.endswith(HIGHER_IS_BETTER)
 
 
 def title(metric: str) -> str:
@@ -42,27 +47,37 @@ def title(metric: str) -> str:
     return metric.replace("/", " ") + (" (%)" if is_share(metric) else "")
 
 
-def _damage(run: RunDirectory, frame: pd.DataFrame) -> str:
-    """Say what is wrong with the file, or return the empty string."""
-    if "step" not in frame.columns:
-        return "no step column"
-    texts = [str(name) for name in frame.columns if frame[name].dtype.kind not in "iuf"]
-    if len(frame) and texts:
-        return f"not a number in column {texts[0]}"
-    if frame["step"].isna().any() or not frame["step"].is_monotonic_increasing:
-        return "steps missing or out of order"
-    if not (run.path / METRICS).read_bytes().endswith(b"\n"):
-        return "its last row is cut off"
-    return _too_short(run, frame)
+def _columns(text: str) -> Columns:
+    header, *rows = csv.reader(text.splitlines()) if text else [[]]
+    if "step" not in header:
+        raise ValueError("no step column")
+    if not text.endswith("\n"):
+        raise ValueError("its last row is cut off")
+    values = [list(_numbers(header, row, line)) for line, row in enumerate(rows, start=2)]
+    return {name: [row[i] for row in values] for i, name in enumerate(header)}
 
 
-def _too_short(run: RunDirectory, frame: pd.DataFrame) -> str:
+def _numbers(header: Sequence[str], row: Sequence[str], line: int) -> Iterator[float]:
+    if len(row) != len(header):
+        raise ValueError(f"line {line} has {len(row)} cells, not {len(header)}")
+    for name, cell in zip(header, row, strict=True):
+        try:
+            yield float(cell) if cell else math.nan
+        except ValueError:
+            raise ValueError(f"line {line}: {name} is {cell!r}, not a number") from None
+
+
+def _check_steps(steps: Sequence[float]) -> None:
+    if not all(math.isfinite(step) for step in steps) or list(steps) != sorted(set(steps)):
+        raise ValueError("steps are missing, repeated or out of order")
+
+
+def _check_end(steps: Sequence[float], status: Mapping[str, object]) -> None:
     """A finished run's last row is its final step; any earlier row would pass for the result."""
-    status = run.status
     if status["status"] != "done":
-        return ""
-    last = int(frame["step"].iloc[-1]) if len(frame) else None
-    if last is None:
-        return "no rows"
-    end = int(status.get("step", last))
-    return f"ends at step {last}, but the run was done at step {end}" if last < end else ""
+        return
+    if not steps:
+        raise ValueError("no rows, but the run is done")
+    end = status.get("step")
+    if isinstance(end, int) and steps[-1] < end:
+        raise ValueError(f"ends at step {steps[-1]:.0f}, but the run was done at step {end}")

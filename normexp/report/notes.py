@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from normexp.report.select import Arm, Run, Selection
 
 
 def notes(selection: Selection) -> list[str]:
     """Return all notes of a report, in a fixed order; an empty list where there is nothing to say."""
-    writers: tuple[Callable[[Selection], list[str]], ...] = (_data, _mixed_data, _divergences, _unfinished, _duplicates)
-    return [note for write in writers for note in write(selection)]
+    topics = (_data, _mixed_data, _divergences, _unfinished, _duplicates)
+    return [note for topic in topics for note in topic(selection)]
 
 
 def _data(selection: Selection) -> list[str]:
@@ -29,7 +29,7 @@ def _mixed_data(selection: Selection) -> list[str]:
             sha256 = run.directory.environment.get("data", {}).get("sha256")
             seen.setdefault((arm.dataset, about, run.seed), set()).update([str(sha256)] if sha256 else [])
     names = sorted({str(key[0]) for key, found in seen.items() if len(found) > 1})
-    return [f"Warning: the runs on {name} did not all see the same data (their sha256 differ)." for name in names]
+    return [f"Warning: not all runs on {name} saw the same data (sha256 differs)." for name in names]
 
 
 def _divergences(selection: Selection) -> list[str]:
@@ -61,7 +61,7 @@ def _state(run: Run) -> str:
 def _duplicates(selection: Selection) -> list[str]:
     label = {run.name: arm.label for arm in selection.arms for run in _runs(arm)}
     return [
-        f"{label[kept.name]} seed {kept.seed} is there more than once: {kept.name} counts, {left_out.name} does not."
+        f"{label[kept.name]} seed {kept.seed} is there twice: {kept.name} counts, {left_out.name} does not."
         for kept, left_out in selection.duplicates
     ]
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
 from normexp.config.identity import ELSEWHERE, FILES
+from normexp.errors import UserError
 from normexp.records import FINISHED, RunDirectory
-from normexp.report.labels import Labels, order, shown
+from normexp.report.labels import NOTE, Labels, order, shown
+from normexp.report.measurements import Columns, measurements
 
 # `eval_every` decides how often a run is looked at, not what it is.
 SAME_ARM = ("seed", "eval_every", "dataset.archive", *ELSEWHERE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One run as the reports see it.
 
     Args:
-        name: its path below the folder that all runs of the report share, so that outputs name no machine's paths.
+        name: its path below the folder that all runs share, so that no output names a machine's path.
         options: what makes its arm: chosen options by group, and every resolved key by its dotted name.
         changed: the keys among them that were set, not left at the default.
     """
@@ -33,6 +36,10 @@ class Run:
     note: str
     options: Mapping[str, str]
     changed: frozenset[str]
+
+    @cached_property
+    def metrics(self) -> Columns:
+        return measurements(self.directory, self.status)
 
     @property
     def finished(self) -> bool:
@@ -92,6 +99,27 @@ def select(directories: Sequence[RunDirectory]) -> Selection:
     return Selection(tuple(arms), tuple(pair for key in by_label for pair in unique[key][1]))
 
 
+def peers(directory: RunDirectory, others: Sequence[RunDirectory]) -> tuple[list[RunDirectory], list[str]]:
+    """Return the runs among `others` that differ from one in norm and seed alone, and what is wrong with any.
+
+    A run that has not finished is no peer yet.
+    """
+    wanted, found, damaged = _without_norm(directory), [], []
+    for other in others:
+        try:
+            if other.status["status"] in FINISHED and _without_norm(other) == wanted:
+                measurements(other, other.status)
+                found.append(other)
+        except UserError as error:
+            damaged.append(str(error))
+    return found, damaged
+
+
+def _without_norm(directory: RunDirectory) -> dict[str, str]:
+    options = _run(directory, ".").options
+    return {key: value for key, value in options.items() if key.partition(".")[0] != "norm"}
+
+
 def _all(groups: Mapping[Any, list[Run]]) -> Iterable[Run]:
     return (run for runs in groups.values() for run in runs)
 
@@ -129,7 +157,7 @@ def _options(config: Mapping[str, Any], note: str, changed: frozenset[str]) -> d
     options |= {group: str(option) for group, option in config["_choices_"].items()}
     if "norm._target_" in changed:  # a scheme of the user's own goes by its class name
         options["norm"] = options["norm._target_"].rpartition(".")[2]
-    return {**options, "data": note}
+    return {**options, NOTE: note}
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -141,7 +169,7 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, An
 
 
 def _one_per_seed(runs: Sequence[Run]) -> tuple[list[Run], list[tuple[Run, Run]]]:
-    """Return (the runs, one per seed, by seed) and the pairs (kept, left out). A finished run is kept first."""
+    """Return the runs, one per seed, and the pairs (kept, left out); a finished run is kept first."""
     kept: dict[int, Run] = {}
     left_out = []
     for run in sorted(runs, key=lambda run: (run.seed, not run.finished, run.name)):

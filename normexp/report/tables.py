@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from normexp.records import RunDirectory
-from normexp.report.measurements import higher_is_better, is_share, measurements, title
+from normexp.report.labels import PLACES
+from normexp.report.measurements import is_share, title
 from normexp.report.notes import notes
 from normexp.report.select import Arm, Run, select
 from normexp.stats import mean, standard_deviation
@@ -17,7 +18,7 @@ CAPTION = (
     "Mean ± standard deviation (divisor n - 1; none for one seed) over the converged runs, "
     "at the final step: the last row of metrics.csv, not the best one."
 )
-EMPTY = "–"
+EMPTY = "-"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Table:
 
     @property
     def headers(self) -> list[str]:
-        arrows = [f"{title(metric)} {'↑' if higher_is_better(metric) else '↓'}" for metric in self.metrics]
+        arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in self.metrics]
         return [*self.places, "arm", "seeds", "converged", *arrows]
 
     @property
@@ -101,15 +102,13 @@ def table(runs: Sequence[RunDirectory]) -> Table:
     finals = {run.name: _final(run) for arm in selection.arms for run in arm.runs}
     metrics = tuple(name for name in METRICS if any(name in final for final in finals.values()))
     rows = [Row(arm, tuple(_value(name, arm, finals) for name in metrics)) for arm in selection.arms]
-    places = [p for p in ("dataset", "model") if len({getattr(arm, p) for arm in selection.arms}) > 1]
-    return Table(tuple(rows), tuple(places), metrics, _caption(selection.arms, places), tuple(notes(selection)))
+    places = tuple(p for p in PLACES if len({getattr(arm, p) for arm in selection.arms}) > 1)
+    return Table(tuple(rows), places, metrics, _caption(selection.arms, places), tuple(notes(selection)))
 
 
 def _final(run: Run) -> dict[str, float]:
     """Return the last row of metrics.csv; of a diverged run only its columns matter, never its values."""
-    frame = measurements(run.directory)
-    last = frame.iloc[-1] if len(frame) else {}
-    return {str(name): float(last[name]) if len(frame) else math.nan for name in frame.columns}
+    return {name: values[-1] if values else math.nan for name, values in run.metrics.items()}
 
 
 def _value(metric: str, arm: Arm, finals: dict[str, dict[str, float]]) -> Value:
@@ -120,7 +119,7 @@ def _value(metric: str, arm: Arm, finals: dict[str, dict[str, float]]) -> Value:
 
 def _caption(arms: Sequence[Arm], places: Sequence[str]) -> str:
     """Name data set and model where one word each says it for the whole table."""
-    fixed = [f"{place} {getattr(arms[0], place)}" for place in ("dataset", "model") if place not in places]
+    fixed = [f"{place} {getattr(arms[0], place)}" for place in PLACES if place not in places]
     return f"{', '.join(fixed).capitalize()}. {CAPTION}" if fixed else CAPTION
 
 

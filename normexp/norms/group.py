@@ -1,0 +1,55 @@
+"""Group normalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from normexp.norms.base import Norm
+from normexp.norms.grouped import GroupedNorm
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupNorm(Norm):
+    """Mean and variance over groups of neighbouring channels of one sample.
+
+    y = weight (x - mean) / sqrt(var + eps) + bias, with weight = gamma and bias = beta of the paper, one per
+    channel; biased variance over C / num_groups channels and all positions.
+    Training and evaluation use the same formula; no sample depends on another.
+
+    Args:
+        num_groups: number of groups G. Where it does not divide a layer's C channels, that layer takes the
+            largest divisor of C that is not above it: 32 gives 32 groups of 96 channels and 10 groups of 10.
+        eps: added to the variance inside the root.
+        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: if a group holds a single value (as many groups as channels, and one position).
+
+    Source: Wu & He 2018, arXiv:1803.08494, equations 1 to 7.
+    Differs: the rule for channels that num_groups does not divide; the paper has no such layer.
+    """
+
+    num_groups: int = 32
+    eps: float = 1e-5
+    affine: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_groups < 1:
+            raise ValueError(f"num_groups must be at least 1, not {self.num_groups}")
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+
+    def activation(self, num_features: int) -> nn.Module:
+        groups = largest_divisor(num_features, self.num_groups)
+        return GroupedNorm(groups, num_features, self.eps, self.affine)
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """Return the largest divisor of `number` that is not above `limit`."""
+    return next(d for d in range(min(number, limit), 0, -1) if number % d == 0)

@@ -1,0 +1,61 @@
+"""Layer normalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.grouped import GroupedNorm
+
+
+class SampleNorm(GroupedNorm):
+    """Group normalization with one group; on (N, C) by `F.layer_norm`, which is 2 to 4 times faster."""
+
+    def __init__(self, num_features: int, eps: float, affine: bool) -> None:
+        super().__init__(1, num_features, eps, affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() > 2 or x.shape[1] == 1:
+            return super().forward(x)
+        y = F.layer_norm(at_least_float32(x), (self.num_channels,), self.weight, self.bias, self.eps)
+        return y.to(x.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerNorm(Norm):
+    """Mean and variance over all features of one sample.
+
+    y = weight (x - mean) / sqrt(var + eps) + bias, with weight = the paper's gain g; biased variance.
+    Training and evaluation use the same formula; no sample depends on another.
+    On (N, C) this is torch's LayerNorm(C). On maps the statistics run over C and all positions, while weight
+    and bias are one per channel (torch's GroupNorm with one group), since a gain per pixel would fix the
+    image size.
+
+    Args:
+        eps: added to the variance inside the root.
+        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        placement: `pre` normalizes the summed inputs as in the paper, `post` the nonlinearity's output.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: if a sample holds a single value.
+
+    Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450, equations 3 and 4.
+    Differs: eps (the paper has none, its code 1e-5 inside the root); one gain per channel on maps, not per
+    unit.
+    """
+
+    eps: float = 1e-5
+    affine: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+
+    def activation(self, num_features: int) -> nn.Module:
+        return SampleNorm(num_features, self.eps, self.affine)

@@ -1,0 +1,88 @@
+"""Two schemes at once: one for the weights, one for the activations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack(Norm):
+    """Apply two schemes in order, such as weight normalization and mean-only batch normalization.
+
+    Every hook of `weights` runs before the same hook of `activations`: a weight is reparametrized by both, an
+    activation passes through both, penalties add up. Training and evaluation are those of the parts.
+
+    Args:
+        weights: the scheme whose hooks run first.
+        activations: the scheme whose hooks run second.
+        placement: where the stack normalizes; the parts keep their default.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: if a part sets a placement of its own.
+
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.3, for weight with mean-only batch
+    normalization; Qiao et al. 2019, arXiv:1903.10520, for weight standardization with group normalization.
+    """
+
+    weights: Norm = field(default_factory=Norm)
+    activations: Norm = field(default_factory=Norm)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, part in (("weights", self.weights), ("activations", self.activations)):
+            if part.placement != "pre":
+                raise ValueError(f"set the placement of the stack, not of its {name}: {part.placement!r}")
+
+    @property
+    def cancels_bias(self) -> bool:
+        # What the first part cancels is gone; what it lets through as a constant, the second may cancel. Only
+        # a first part that does nothing to activations is sure to let a constant through unchanged.
+        passes = isinstance(self.weights.activation(1), nn.Identity)
+        return self.weights.cancels_bias or (passes and self.activations.cancels_bias)
+
+    def weight(self, layer: nn.Module) -> nn.Module:
+        return self.activations.weight(self.weights.weight(layer))
+
+    def activation(self, num_features: int) -> nn.Module:
+        return in_order(self.weights.activation(num_features), self.activations.activation(num_features))
+
+    def nonlinearity(self, fn: nn.Module) -> nn.Module:
+        return self.activations.nonlinearity(self.weights.nonlinearity(fn))
+
+    def recurrent(self, num_features: int, max_steps: int) -> nn.Module:
+        parts = (self.weights, self.activations)
+        return StepInOrder(*(part.recurrent(num_features, max_steps) for part in parts))
+
+    def initialize(self, model: nn.Module, batch: Tensor) -> None:
+        self.weights.initialize(model, batch)
+        self.activations.initialize(model, batch)
+
+    def penalty(self, model: nn.Module) -> Tensor | None:
+        terms = [part.penalty(model) for part in (self.weights, self.activations)]
+        present = [term for term in terms if term is not None]
+        return sum(present[1:], start=present[0]) if present else None
+
+
+def in_order(*modules: nn.Module) -> nn.Module:
+    """Return the modules as one, without those that do nothing."""
+    steps = [module for module in modules if not isinstance(module, nn.Identity)]
+    if len(steps) > 1:
+        return nn.Sequential(*steps)
+    return steps[0] if steps else nn.Identity()
+
+
+class StepInOrder(nn.Module):
+    """Two modules called as `module(x, t)`, one after the other."""
+
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x: Tensor, t: int) -> Tensor:
+        return self.second(self.first(x, t), t)

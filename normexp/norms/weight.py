@@ -1,0 +1,126 @@
+"""Weight normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrizations, parametrize
+
+from normexp.norms.base import Norm, at_least_float32, weight_layers
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightNorm(Norm):
+    """Each output unit's weight vector as a length times a direction.
+
+    w = g v / ||v||, one g per output unit or channel, the norm over all that enters it; g and v are learned
+    in place of w, next to the layer's own bias b. Nothing depends on the batch: training equals evaluation.
+    `parametrizations.weight.original0` is g, `original1` is v. Assigning to `layer.weight` sets both.
+
+    Args:
+        data_init: set g and b from one batch so that every layer's output W x + b has mean 0 and standard
+            deviation 1 per channel on it (g = 1 / std[t], b = -mean[t] / std[t] with t = v x / ||v||), layer
+            by layer. A layer without bias, as under mean-only batch normalization, gets g alone.
+        placement: no effect, nothing is done to activations.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: for a transposed convolution in several groups; in `initialize`, if a layer's output has
+        one
+            value per channel or a unit's weights are all 0.
+
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, equation 2; initialization: section 3, equations 5 and
+    6.
+    Differs: v starts as the layer's own initial weight, in the paper as N(0, 0.05^2). A unit that is constant
+    on the batch keeps its scale, where the paper divides by 0.
+    """
+
+    data_init: bool = True
+
+    def weight(self, layer: nn.Module) -> nn.Module:
+        transposed = isinstance(layer, nn.modules.conv._ConvTransposeNd)
+        if transposed and layer.groups != 1:
+            raise ValueError(f"weight norm of a transposed convolution needs groups=1, not {layer.groups}")
+        # A transposed convolution keeps its output channels in the second dimension of the weight.
+        return parametrizations.weight_norm(layer, dim=1 if transposed else 0)
+
+    @torch.no_grad()
+    def initialize(self, model: nn.Module, batch: Tensor) -> None:
+        if not self.data_init:
+            return
+        with ExitStack() as stack:
+            stack.enter_context(left_as_found(model, batch.device))
+            for layer in weight_layers(model):
+                if gain(layer) is not None:
+                    stack.callback(layer.register_forward_hook(StandardizeOnce()).remove)
+            model.train()  # as in training: with dropout and noise
+            model(batch)
+
+
+def gain(layer: nn.Module) -> Tensor | None:
+    """Return g of a weight-normalized layer, or None for any other."""
+    if not parametrize.is_parametrized(layer, "weight"):
+        return None
+    steps: Any = layer.parametrizations
+    first = steps.weight[0]
+    return steps.weight.original0 if isinstance(first, parametrizations._WeightNorm) else None
+
+
+class StandardizeOnce:
+    """Forward hook: rescale a layer so that this output is standardized, and pass the new output on.
+
+    Hooks run in call order, so each layer sees the outputs of already initialized ones. A layer that is
+    called again, as in a recurrent network, is set by its first call.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def __call__(self, layer: Any, inputs: Any, output: Tensor) -> Tensor | None:
+        if self.done:
+            return None
+        self.done = True
+        g = gain(layer)
+        assert g is not None
+        if not g.all():
+            raise ValueError(f"weight norm: a unit of {layer} has weights 0, which have no direction")
+        units = output if isinstance(layer, nn.Linear) else output.movedim(1, -1)  # (*, C)
+        mean, std = mean_and_std(units.reshape(-1, units.shape[-1]))
+        g.div_(std.view_as(g))
+        if layer.bias is None:
+            mean = torch.zeros_like(mean)
+        else:
+            layer.bias.sub_(mean).div_(std)
+        scaled = ((units - mean) / std).to(output.dtype)
+        return scaled if isinstance(layer, nn.Linear) else scaled.movedim(-1, 1)
+
+
+def mean_and_std(t: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and biased standard deviation of each column; 1 for a constant column (up to rounding)."""
+    if t.shape[0] < 2:
+        raise ValueError("weight norm needs more than one value per channel to initialize from")
+    var, mean = torch.var_mean(at_least_float32(t), 0, correction=0)
+    std = var.sqrt()
+    constant = std <= 4 * torch.finfo(t.dtype).eps * mean.abs()
+    return mean, torch.where(constant, 1.0, std)
+
+
+@contextmanager
+def left_as_found(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Undo, at the end, what a forward pass leaves behind: buffers, training modes, the random generators."""
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    modes = [(module, module.training) for module in model.modules()]
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            yield
+        finally:
+            for buffer, saved in buffers:
+                buffer.copy_(saved)
+            for module, mode in modes:
+                module.training = mode

@@ -1,0 +1,47 @@
+"""Fixtures of all tests: a cache folder and a results folder of their own, one thread, the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory):
+    """Never touch the user's cache of data sets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NORMEXP_DATA", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A results folder that does not exist yet."""
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Call the command line in this process: cli("run", "norm=batch") -> (exit status, stdout, stderr)."""
+    from normexp.cli import main
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        capfd.readouterr()
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as stopped:  # --help and --version
+            status = int(stopped.code or 0)
+        return status, *capfd.readouterr()
+
+    return call

@@ -1,0 +1,117 @@
+"""`Norm.block`: the order of the pieces, the layer's bias, and `Stack`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from conftest import CHANNELS, CONFIGS, instantiate
+from torch import nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import Norm, set_weight, weight_layers
+from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
+from normexp.norms.group import GroupNorm
+from normexp.norms.mean_only import MeanOnly, MeanOnlyBatchNorm
+from normexp.norms.stack import Stack
+from normexp.norms.weight import WeightNorm
+
+
+def kinds(block):
+    return [type(step).__name__.removeprefix("Parametrized") for step in block]
+
+
+def test_pre_puts_normalization_before_the_nonlinearity(norm):
+    activation = norm.activation(CHANNELS)
+    middle = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
+    assert kinds(norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())) == ["Conv2d", *middle, "ReLU"]
+
+
+def test_post_puts_normalization_after_the_nonlinearity(norm):
+    norm = type(norm)(**{**vars(norm), "placement": "post"})
+    activation = norm.activation(CHANNELS)
+    last = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
+    block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())
+    assert kinds(block) == ["Conv2d", "ReLU", *last]
+    assert block[0].bias is not None
+
+
+def test_block_without_nonlinearity_is_linear(norm):
+    activation = norm.activation(CHANNELS)
+    last = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
+    for placement in ("pre", "post"):
+        norm = type(norm)(**{**vars(norm), "placement": placement})
+        block = norm.block(nn.Linear(5, CHANNELS))
+        assert kinds(block) == ["Linear", *last]
+        assert (block[0].bias is None) == norm.cancels_bias
+
+
+def test_bias_is_dropped_where_it_is_cancelled(norm):
+    block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())
+    assert (block[0].bias is None) == norm.cancels_bias
+
+
+def test_block_trains_every_parameter(norm):
+    block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.Tanh())
+    block(torch.randn(4, 3, 8, 8)).square().sum().backward()
+    assert all(parameter.grad is not None for parameter in block.parameters())
+    assert all(parameter.grad.abs().sum() > 0 for parameter in block.parameters())
+
+
+def test_same_initial_weights_under_every_scheme(norm):
+    block = norm.block(nn.Linear(5, CHANNELS), nn.ReLU())
+    value = torch.randn(CHANNELS, 5, generator=torch.Generator().manual_seed(3))
+    (layer,) = weight_layers(block)
+    set_weight(layer, value)
+    torch.testing.assert_close(layer.weight.detach(), value)
+
+
+def test_block_of_a_one_dimensional_convolution_and_a_transposed_one(norm):
+    assert norm.block(nn.Conv1d(3, CHANNELS, 3))(torch.randn(4, 3, 8)).shape == (4, CHANNELS, 6)
+    block = norm.block(nn.ConvTranspose2d(3, CHANNELS, 3))
+    assert block(torch.randn(4, 3, 6, 6)).shape == (4, CHANNELS, 8, 8)
+
+
+def test_stack_applies_both():
+    block = instantiate(CONFIGS["weight_mean_only"]).block(nn.Linear(5, 4), nn.ReLU())
+    assert parametrize.is_parametrized(block[0], "weight")
+    assert isinstance(block[1], MeanOnly)
+
+
+@pytest.mark.parametrize(
+    ("weights", "activations", "cancels"),
+    [
+        (WeightNorm(), BatchNorm(), True),
+        (WeightNorm(), GroupNorm(num_groups=2), False),
+        (BatchNorm(), GroupNorm(), True),
+        (GroupNorm(num_groups=2), BatchNorm(), False),
+        (Norm(), Norm(), False),
+    ],
+)
+def test_stack_cancels_what_its_parts_cancel(weights, activations, cancels):
+    stack = Stack(weights=weights, activations=activations)
+    assert stack.cancels_bias is cancels
+    x, bias = torch.randn(20, 4, 3, 3), torch.tensor([0.0, 5, 0, 0]).view(1, 4, 1, 1)
+    module = stack.activation(4)
+    assert torch.allclose(module(x), module(x + bias), atol=1e-4) is cancels
+
+
+def test_stack_of_two_activations_runs_them_in_order():
+    module = Stack(weights=GroupNorm(), activations=BatchNorm()).activation(4)
+    assert kinds(module) == ["GroupedNorm", "AnyRankBatchNorm"]
+    assert isinstance(module[1], AnyRankBatchNorm)
+
+
+def test_stack_adds_penalties():
+    class Penalty(Norm):
+        def penalty(self, model):
+            return torch.tensor(2.0)
+
+    model = nn.Linear(2, 2)
+    assert Stack().penalty(model) is None
+    assert Stack(activations=Penalty()).penalty(model) == 2
+    assert Stack(weights=Penalty(), activations=Penalty()).penalty(model) == 4
+
+
+def test_stack_refuses_a_placement_in_a_part():
+    with pytest.raises(ValueError, match="placement of the stack, not of its activations"):
+        Stack(weights=WeightNorm(), activations=MeanOnlyBatchNorm(placement="post"))

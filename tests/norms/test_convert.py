@@ -1,0 +1,158 @@
+"""`convert`: torchvision's networks, whatever their structure, under every scheme."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from conftest import CONFIGS
+from torch import nn
+from torch.nn.utils import parametrize
+from torchvision import models
+
+from normexp.norms.base import Norm, weight_layers
+from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
+from normexp.norms.convert import NORMS, convert
+from normexp.norms.group import GroupNorm
+from normexp.norms.grouped import GroupedNorm
+from normexp.norms.weight import WeightNorm
+
+WITH_NORM = [
+    "resnet18",
+    "vgg11_bn",
+    "mobilenet_v3_small",
+    "densenet121",
+    "shufflenet_v2_x0_5",
+    "efficientnet_b0",
+]
+WITHOUT_NORM = ["vgg11", "squeezenet1_0", "alexnet"]
+
+
+def build(name, **options):
+    """Build without memory or initialization: shapes are all that these tests look at."""
+    with torch.device("meta"):
+        return models.get_model(name, weights=None, num_classes=10, **options)
+
+
+def count(model, kind):
+    return sum(isinstance(module, kind) for module in model.modules())
+
+
+@pytest.mark.parametrize("name", [*WITH_NORM, *WITHOUT_NORM])
+def test_every_scheme_on_every_architecture(scheme, norm, name):
+    model = build(name)
+    layers = weight_layers(model)
+    expected = count(model, NORMS) or sum(not isinstance(layer, nn.Linear) for layer in layers[:-1])
+    convert(model, norm)
+    activation = norm.activation(64)
+    if not isinstance(activation, nn.Identity):
+        assert count(model, type(activation)) == expected
+    assert count(model, NORMS) == (expected if isinstance(activation, NORMS) else 0)
+    normalized = [parametrize.is_parametrized(layer, "weight") for layer in weight_layers(model)]
+    assert len(normalized) == len(layers)
+    assert not normalized[-1]
+    assert set(normalized[:-1]) == {parametrize.is_parametrized(norm.weight(nn.Linear(2, 2)), "weight")}
+    assert model(torch.empty(2, 3, 64, 64, device="meta")).shape == (2, 10)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "squeezenet1_0"])
+def test_converted_network_trains(norm, name):
+    model = convert(models.get_model(name, weights=None, num_classes=10), norm)
+    x = torch.randn(2, 3, 64, 64).contiguous(memory_format=torch.channels_last)
+    norm.initialize(model, x)
+    model(x).square().sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+    assert model.eval()(x).isfinite().all()
+
+
+def test_batch_to_batch_changes_nothing():
+    model = models.resnet18(num_classes=10)
+    state, x = model.state_dict(), torch.randn(2, 3, 64, 64)
+    expected = model(x)
+    found = convert(models.resnet18(num_classes=10), BatchNorm())
+    found.load_state_dict(state)
+    assert count(found, AnyRankBatchNorm) == count(found, NORMS)
+    torch.testing.assert_close(found(x), expected)
+
+
+def test_output_layer_on_request():
+    model = convert(build("resnet18"), WeightNorm(), output=True)
+    assert parametrize.is_parametrized(model.fc, "weight")
+    model = convert(build("squeezenet1_0"), GroupNorm(), output=True)
+    assert count(model, GroupedNorm) == sum(
+        not isinstance(layer, nn.Linear) for layer in weight_layers(model)
+    )
+
+
+@pytest.mark.parametrize("norm", [Norm(), WeightNorm()])
+def test_layers_get_the_bias_that_went_with_the_norm(norm):
+    model = convert(models.resnet18(num_classes=10), norm)
+    assert all(layer.bias is not None for layer in weight_layers(model))
+    assert not model.conv1.bias.any()
+
+
+def test_cancelled_biases_are_dropped():
+    for name in ("vgg11_bn", "vgg11"):
+        layers = weight_layers(convert(build(name), BatchNorm()))
+        assert [layer.bias is None for layer in layers] == [
+            not isinstance(layer, nn.Linear) for layer in layers
+        ]
+    layers = weight_layers(convert(build("vgg11"), GroupNorm()))
+    assert all(layer.bias is not None for layer in layers)
+
+
+def test_group_norm_is_replaced_too():
+    model = build("resnet18", norm_layer=lambda channels: nn.GroupNorm(2, channels))
+    assert count(convert(model, BatchNorm()), AnyRankBatchNorm) == 20
+
+
+def test_network_without_convolutions_is_normalized_after_its_linear_layers():
+    model = convert(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)), BatchNorm())
+    assert count(model, AnyRankBatchNorm) == 1
+    assert model[0][0].bias is None
+    assert isinstance(model[2], nn.Linear)
+
+
+@pytest.mark.parametrize("kind", [nn.ReLU, nn.ReLU6, nn.SiLU, nn.Hardswish])
+def test_nonlinearities_are_wrapped_once_where_shared(kind):
+    class Double(nn.Module):
+        def __init__(self, fn):
+            super().__init__()
+            self.fn = fn
+
+        def forward(self, x):
+            return 2 * self.fn(x)
+
+    class Doubling(Norm):
+        def nonlinearity(self, fn):
+            return Double(fn)
+
+    shared = kind()
+    model = convert(
+        nn.Sequential(nn.Linear(3, 3), shared, nn.Linear(3, 3), shared, nn.Linear(3, 3)), Doubling()
+    )
+    assert isinstance(model[1], Double)
+    assert model[1] is model[3]
+    assert model(torch.ones(1, 3)).shape == (1, 3)  # no module contains itself
+
+
+def test_keeps_type_and_device():
+    model = convert(models.squeezenet1_0(num_classes=10).double(), BatchNorm())
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
+    assert {parameter.device.type for parameter in convert(build("resnet18"), BatchNorm()).parameters()} == {
+        "meta"
+    }
+
+
+def test_placement_is_the_networks_own():
+    with pytest.raises(ValueError, match="placement=post"):
+        convert(build("resnet18"), BatchNorm(placement="post"))
+
+
+def test_layer_norm_with_channels_last_is_refused():
+    with pytest.raises(ValueError, match="LayerNorm"):
+        convert(build("vit_b_16"), BatchNorm())
+
+
+def test_configs_exist():
+    assert {"none", "batch", "weight_mean_only"} <= CONFIGS.keys()

@@ -1,0 +1,31 @@
+"""What `normexp run` shows at its end: the run beside its peers."""
+
+from __future__ import annotations
+
+from fabricated import Fabric
+
+from normexp.records import METRICS, STATUS
+from normexp.report import compare
+
+
+def test_peers_differ_in_norm_and_seed_alone(fabricate: Fabric) -> None:
+    run = fabricate(0.9, norm="batch")
+    fabricate(0.8, norm="none", seed=1)
+    fabricate(0.1, norm="layer", optim__lr=0.3)
+    fabricate(0.1, norm="layer", model="mlp")
+    fabricate(0.1, norm="layer", status="running")
+    text = compare(run)
+    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
+    assert rows[2:] == ["none", "batch"]
+    assert text.endswith(f"figure: {run.path / 'curves.png'}")
+    assert (run.path / "curves.svg").exists()
+
+
+def test_a_damaged_neighbour_is_named_and_does_no_harm(fabricate: Fabric) -> None:
+    run, torn, broken = (fabricate(norm=norm) for norm in ("batch", "none", "layer"))
+    (torn.path / METRICS).write_text("step,epoch")
+    (broken.path / STATUS).write_text("{")
+    text = compare(run)
+    assert f"Left out: {torn.path / METRICS}: damaged" in text
+    assert f"Left out: {broken.path / STATUS}: damaged" in text
+    assert "| batch" in text

@@ -1,0 +1,112 @@
+"""Runs become arms: what agrees, what it is called, what is left out and said."""
+
+from __future__ import annotations
+
+import pytest
+from fabricated import Fabric
+
+from normexp.records import RunDirectory
+from normexp.report.notes import notes
+from normexp.report.select import select
+
+
+def labels(runs: list[RunDirectory]) -> list[str]:
+    return [arm.label for arm in select(runs).arms]
+
+
+def test_runs_that_differ_in_seed_and_place_alone_are_one_arm(fabricate: Fabric) -> None:
+    runs = [
+        fabricate(norm="batch"),
+        fabricate(norm="batch", seed=1, results_dir="elsewhere", threads=4, eval_every=5),
+        fabricate(norm="batch", seed=2, device="cuda", dataset__archive="/a/b.tar"),
+    ]
+    (arm,) = select(runs).arms
+    assert arm.label == "batch"
+    assert [run.seed for run in arm.runs] == [0, 1, 2]
+
+
+def test_label_shows_the_keys_that_vary(fabricate: Fabric) -> None:
+    assert labels([fabricate(norm="batch", epochs=3)]) == ["batch"]
+    runs = [fabricate(norm="batch"), fabricate(norm="batch", optim__lr=0.3), fabricate(model="mlp")]
+    assert labels(runs) == [
+        "batch, model=cnn, optim.lr=0.1",
+        "batch, model=cnn, optim.lr=0.3",
+        "none, model=mlp, optim.lr=0.1",
+    ]
+    assert [arm.short for arm in select(runs[::2]).arms] == ["batch", "none"]
+
+
+def test_defaults_of_other_options_are_no_difference(fabricate: Fabric) -> None:
+    """Batch norm has a momentum, layer norm has none, and adam's default rate is not sgd's."""
+    assert labels([fabricate(norm="batch"), fabricate(norm="layer")]) == ["batch", "layer"]
+    optims = [fabricate(optim="sgd"), fabricate(optim="adam")]
+    assert labels(optims) == ["none, optim=adam", "none, optim=sgd"]
+
+
+def test_a_changed_key_shows_beside_options_that_do_not_have_it(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch"), fabricate(norm="group", norm__num_groups=8)]
+    assert labels(runs) == ["batch", "group, norm.num_groups=8"]
+
+
+def test_order_is_by_scheme_then_by_number(fabricate: Fabric) -> None:
+    for norm in ("zeta", "weight_mean_only", "group", "batch", "none", "alpha"):
+        fabricate(norm=norm)
+    runs = [fabricate(norm="layer", optim__lr=rate) for rate in (10.0, 2.0, 1e-05)]
+    runs = [RunDirectory(path) for path in sorted(runs[0].path.parent.iterdir(), reverse=True)]
+    found = [label.replace(", optim.lr=0.1", "") for label in labels(runs)]
+    layers = [f"layer, optim.lr={rate}" for rate in (1e-05, 2.0, 10.0)]
+    assert found == ["none", "batch", *layers, "group", "weight_mean_only", "alpha", "zeta"]
+
+
+def test_a_lossy_copy_of_the_data_is_another_arm(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, note="CIFAR-10, JPEG copy")]
+    assert labels(runs) == ["batch", "batch, data=CIFAR-10, JPEG copy"]
+
+
+def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
+    run = fabricate(norm___target_="my_norms.MyNorm")
+    assert labels([run, fabricate(norm="batch")]) == ["batch", "MyNorm"]
+
+
+@pytest.mark.parametrize("status", ["running", "failed", "interrupted"])
+def test_unfinished_runs_are_counted_and_named(fabricate: Fabric, status: str) -> None:
+    selection = select([fabricate(norm="batch"), fabricate(norm="batch", seed=1, status=status)])
+    assert [run.seed for run in selection.arms[0].runs] == [0]
+    (note,) = notes(selection)
+    assert "1 of 2 runs" in note
+    assert f"batch seed 1 ({status}" in note
+
+
+def test_diverged_runs_are_kept_and_named_with_their_step(fabricate: Fabric) -> None:
+    selection = select([fabricate(norm="none"), fabricate(norm="none", seed=1, status="diverged")])
+    assert len(selection.arms[0].runs) == 2
+    assert [run.seed for run in selection.arms[0].converged] == [0]
+    assert notes(selection) == ["Diverged (non-finite loss): none seed 1 at step 37."]
+
+
+def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
+    runs = [
+        fabricate(name="b/x", norm="batch", seed=0),
+        fabricate(name="a/y", norm="batch", seed=0),
+        fabricate(name="a/x", norm="batch", seed=0, status="running"),
+    ]
+    selection = select(runs)
+    assert [run.name for run in selection.arms[0].runs] == ["a/y"]
+    assert notes(selection) == [
+        "batch seed 0 is there twice: a/y counts, b/x does not.",
+        "batch seed 0 is there twice: a/y counts, a/x does not.",
+    ]
+
+
+def test_equal_options_on_different_data_are_said(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch"), fabricate(norm="layer", sha256="other")]
+    assert notes(select(runs)) == ["Warning: not all runs on digits saw the same data (sha256 differs)."]
+    seeded = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, sha256="data drawn from the seed")]
+    assert notes(select(seeded)) == []
+
+
+def test_the_selection_does_not_depend_on_the_order_of_directories(fabricate: Fabric) -> None:
+    runs = [fabricate(norm=norm, seed=seed) for norm in ("layer", "none") for seed in (1, 0)]
+    backwards = select(runs[::-1])
+    assert [a.label for a in backwards.arms] == labels(runs) == ["none", "layer"]
+    assert [run.seed for arm in backwards.arms for run in arm.runs] == [0, 1, 0, 1]

@@ -1,0 +1,172 @@
+"""The table's numbers and words, and its four formats."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from html.parser import HTMLParser
+
+import pytest
+from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
+
+from normexp.errors import UserError
+from normexp.records import RunDirectory
+from normexp.report import table_command
+from normexp.report.formats import FORMATS
+from normexp.report.tables import table
+
+
+def cells(runs: list[RunDirectory]) -> list[dict[str, str]]:
+    content = table(runs)
+    return [dict(zip(content.headers, line, strict=True)) for line in content.cells]
+
+
+def numbers(runs: list[RunDirectory]) -> list[dict[str, str]]:
+    return list(csv.DictReader(FORMATS["csv"](table(runs)).splitlines()))
+
+
+def test_mean_and_sample_standard_deviation_over_all_seeds(fabricate: Fabric) -> None:
+    accuracies = [0.9712, 0.9688, 0.9731]
+    runs = [fabricate(value, norm="batch", seed=seed) for seed, value in enumerate(accuracies)]
+    (row,) = cells(runs)
+    assert (row["seeds"], row["converged"]) == ("3", "3/3")
+    assert row["test accuracy (%) ↑"] == f"97.10 ± {100 * statistics.stdev(accuracies):.2f}"
+    (plain,) = numbers(runs)
+    assert float(plain["test_accuracy_mean"]) == pytest.approx(statistics.mean(accuracies), rel=1e-15)
+    assert float(plain["test_accuracy_sd"]) == pytest.approx(statistics.stdev(accuracies), rel=1e-12)
+
+
+def test_one_seed_has_no_standard_deviation(fabricate: Fabric) -> None:
+    run = fabricate(0.5)
+    assert cells([run])[0]["test accuracy (%) ↑"] == "50.00"
+    assert numbers([run])[0]["test_accuracy_sd"] == ""
+
+
+def test_an_accuracy_of_zero_counts(fabricate: Fabric) -> None:
+    """The trap `all(x) == 0`: one 0.0 must neither vanish nor take the others with it."""
+    runs = [fabricate(value, seed=seed) for seed, value in enumerate([0.0, 0.5])]
+    assert cells(runs)[0]["test accuracy (%) ↑"] == "25.00 ± 35.36"
+
+
+def test_diverged_runs_stay_in_the_count_and_out_of_the_mean(fabricate: Fabric) -> None:
+    runs = [fabricate(0.8, seed=0), fabricate(0.9, seed=1), fabricate(0.2, seed=2, status="diverged")]
+    runs += [fabricate(norm="batch", seed=seed, status="diverged") for seed in (0, 1)]
+    none, batch = cells(runs)
+    assert none["converged"] == "2/3"
+    assert none["test accuracy (%) ↑"] == "85.00 ± 7.07 (2/3)"
+    assert batch["converged"] == "0/2"
+    assert batch["test accuracy (%) ↑"] == "diverged"
+    assert numbers(runs)[1]["test_accuracy_mean"] == ""
+
+
+def test_a_run_that_diverged_before_any_evaluation(fabricate: Fabric) -> None:
+    runs = [fabricate(0.8, seed=0), fabricate(seed=1, table=[], status="diverged")]
+    assert cells(runs)[0]["test accuracy (%) ↑"] == "80.00 (1/2)"
+
+
+def test_the_last_row_counts_not_the_best_one(fabricate: Fabric) -> None:
+    values = (0.1, 0.99, 0.7)
+    made = [{**row, "test/accuracy": v} for row, v in zip(rows(1, (0, 5, 9)), values, strict=True)]
+    assert cells([fabricate(table=made)])[0]["test accuracy (%) ↑"] == "70.00"
+    assert "not the best" in table_command([str(fabricate(table=made).path)])
+
+
+def test_an_arm_without_a_finished_run_keeps_its_row(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch"), fabricate(norm="layer", status="failed")]
+    row = cells(runs)[1]
+    assert (row["arm"], row["seeds"], row["test accuracy (%) ↑"]) == ("layer", "0", "-")
+
+
+def test_data_sets_and_models_get_columns_only_where_they_vary(fabricate: Fabric) -> None:
+    made: list[dict[str, object]] = [{"step": 4, "test/rmse": 0.5, "train/loss": 1.0}]
+    runs = [fabricate(), fabricate(dataset="house_prices", table=made, columns=REGRESSION)]
+    digits, houses = cells(runs)
+    assert "model" not in digits
+    assert (digits["dataset"], digits["arm"]) == ("digits", "none")
+    assert (digits["test accuracy (%) ↑"], digits["test rmse ↓"]) == ("90.00", "-")
+    assert (houses["dataset"], houses["arm"]) == ("house_prices", "none")
+    assert (houses["test accuracy (%) ↑"], houses["test rmse ↓"]) == ("-", "0.5000")
+    assert "Dataset" not in table(runs).caption
+    assert table(runs[:1]).caption.startswith("Dataset digits, model cnn. ")
+
+
+def test_validation_has_a_column_where_there_is_one(fabricate: Fabric) -> None:
+    made = [{**row, "validation/accuracy": 0.625} for row in rows(0.5, (0, 5))]
+    run = fabricate(table=made, columns=(*CLASSIFICATION, "validation/accuracy"))
+    assert cells([run])[0]["validation accuracy (%) ↑"] == "62.50"
+    assert "validation accuracy (%) ↑" not in cells([fabricate()])[0]
+
+
+def test_data_notes_are_under_the_table(fabricate: Fabric) -> None:
+    run = fabricate(dataset="cifar10", note="CIFAR-10, JPEG copy")
+    for format in ("md", "tex", "html"):
+        assert "Data of cifar10: CIFAR-10, JPEG copy." in table_command([str(run.path)], format=format)
+
+
+@pytest.fixture
+def awkward(fabricate: Fabric) -> RunDirectory:
+    """Names with every character that some format reads as markup."""
+    fabricate(norm="weight_mean_only", model__name="<b>&_x_|50%$#{}~^\\*`")
+    return fabricate(norm="weight_mean_only", model__name="[plain]", note="<i>100 %</i>")
+
+
+def test_latex_is_escaped(awkward: RunDirectory) -> None:
+    text = table_command([str(awkward.path.parent)], format="tex")
+    assert r"weight\_mean\_only" in text
+    escaped = r"\textless{}b\textgreater{}\&\_x\_\textbar{}50\%\$\#\{\}\textasciitilde{}\textasciicircum{}"
+    assert rf"{escaped}\textbackslash{{}}*`" in text
+    assert "{[}plain]" in text
+    assert r"test accuracy (\%) $\uparrow$" in text
+    assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
+    body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
+    assert {line.count(" & ") for line in body.splitlines() if line.endswith(r"\\")} == {4}
+
+
+def test_html_is_escaped_and_whole(awkward: RunDirectory) -> None:
+    text = table_command([str(awkward.path.parent)], format="html")
+    assert "&lt;b&gt;&amp;_x_" in text
+    assert "&lt;i&gt;100 %&lt;/i&gt;" in text
+    tags: list[str] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: tags.append(tag)  # type: ignore[method-assign]
+    parser.feed(text)
+    assert not {"b", "i", "script", "link", "img"} & set(tags)
+    assert tags.count("tr") == 3
+
+
+def test_markdown_is_escaped_and_aligned(awkward: RunDirectory) -> None:
+    text = table_command([str(awkward.path.parent)])
+    assert r"\<b\>&\_x\_\|50%$#{}~^\\\*\`" in text
+    assert "weight_mean_only" in text
+    assert len({len(line) for line in text.splitlines() if line.startswith("|")}) == 1
+
+
+def test_csv_round_trips_awkward_names(awkward: RunDirectory) -> None:
+    lines = list(csv.DictReader(table_command([str(awkward.path.parent)], format="csv").splitlines()))
+    assert {line["arm"].partition("model.name=")[2] for line in lines} == {"<b>&_x_|50%$#{}~^\\*`", "[plain]"}
+
+
+def test_writing_gives_four_files_with_equal_bytes_again(fabricate: Fabric) -> None:
+    run, *_ = [fabricate(norm=norm, seed=seed) for norm in ("batch", "none") for seed in (0, 1)]
+    out = run.path.parent.parent / "new" / "tables"
+    assert table_command([str(run.path.parent)], str(out)).startswith("Dataset digits")
+    files = sorted(out.iterdir())
+    assert [path.name for path in files] == ["table.csv", "table.html", "table.md", "table.tex"]
+    first = [path.read_bytes() for path in files]
+    table_command([str(run.path.parent)], str(out))
+    assert [path.read_bytes() for path in files] == first
+    assert not any(str(run.path.parent).encode() in content for content in first)
+
+
+def test_mistakes_are_one_line(fabricate: Fabric) -> None:
+    run = fabricate()
+    with pytest.raises(UserError, match=r"table format 'htlm' .* did you mean html\?"):
+        table_command([str(run.path)], format="htlm")
+    empty = run.path.parent / "empty"
+    empty.mkdir()
+    with pytest.raises(UserError, match="holds no run directory"):
+        table_command([str(empty)])
+    with pytest.raises(UserError, match="no such file"):
+        table_command([str(empty / "nothing")])
+    with pytest.raises(UserError, match="cannot be written"):
+        table_command([str(run.path)], str(run.path / "config.yaml"))

@@ -1,0 +1,71 @@
+"""The grammar of ranges in `_allowed_`."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.config.allowed import parse
+from normexp.errors import UserError
+
+GOOD = {
+    "an integer of the default's type": (None, 3, 7, 7),
+    "an integer where a number is due": (None, 0.5, 1, 1.0),
+    "null where the default is null": (None, None, None, None),
+    "a closed end": ("[0, 1)", 0.5, 0, 0.0),
+    "an open end": ("(0, 1]", 0.5, 1, 1.0),
+    "no upper end": ("[1, inf)", 5, 10**9, 10**9),
+    "a type of its own": ("int [1, inf) or null", None, 4, 4),
+    "null by name": ("int [1, inf) or null", None, None, None),
+    "a text": ("str or null", None, "a/b", "a/b"),
+    "a list by the default": (None, [1, 2], [3], [3]),
+    "an empty list": ("list of int [1, inf)", [1], [], []),
+    "a list of numbers": ("list of (0, 1)", [0.5], [0.25, 0.75], [0.25, 0.75]),
+    "a list of so many": ("list of 2 [0, 1)", [0.9, 0.999], [0, 0.5], [0.0, 0.5]),
+    "a word": ("fp32 | bf16", "fp32", "bf16", "bf16"),
+    "a truth value": ("bool", False, True, True),
+}
+
+BAD = {
+    "below a closed end": ("[0, 1)", 0.5, -0.1, "a number in [0, 1)"),
+    "at an open end": ("[0, 1)", 0.5, 1, "a number in [0, 1)"),
+    "not finite": ("[0, inf)", 0.5, float("inf"), "a number in [0, inf)"),
+    "not a number": ("[0, inf)", 0.5, float("nan"), "a number in [0, inf)"),
+    "text for a number": (None, 0.5, "abc", "a number"),
+    "a fraction for an integer": (None, 3, 1.5, "an integer"),
+    "true for an integer": ("[0, inf)", 3, True, "an integer in [0, inf)"),
+    "true for a number": (None, 0.5, True, "a number"),
+    "1 for true": (None, False, 1, "true or false"),
+    "null without leave": ("[1, inf)", 5, None, "an integer in [1, inf)"),
+    "null for a text": (None, "results", None, "a text"),
+    "one value for a list": ("list of int [1, inf)", [1], 3, "a list of an integer in [1, inf)"),
+    "one bad item": ("list of int [1, inf)", [1], [3, 0], "a list, each an integer in [1, inf)"),
+    "too few items": ("list of 2 [0, 1)", [0.9, 0.999], [0.9], "a list of 2 items, each a number in [0, 1)"),
+    "an unknown word": ("fp32 | bf16", "fp32", "fp16", "one of fp32, bf16; did you mean"),
+}
+
+
+@pytest.mark.parametrize(("spec", "default", "value", "expected"), GOOD.values(), ids=GOOD)
+def test_allowed_takes(spec, default, value, expected):
+    checked = parse(spec, default).check("key", value)
+    assert (checked, type(checked)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(("spec", "default", "value", "said"), BAD.values(), ids=BAD)
+def test_allowed_refuses_in_one_line(spec, default, value, said):
+    with pytest.raises(UserError) as caught:
+        parse(spec, default).check("optim.lr", value)
+    message = str(caught.value)
+    assert message.startswith("optim.lr=")
+    assert said in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("value", [None, True, False])
+def test_allowed_shows_values_as_they_are_typed(value):
+    with pytest.raises(UserError, match=f"lr={ {None: 'null', True: 'true', False: 'false'}[value] }: "):
+        parse("[0, 1)", 0.5).check("lr", value)
+
+
+def test_allowed_knows_its_own_mistakes():
+    with pytest.raises(AssertionError, match="not a specification"):
+        parse("between 0 and 1", 0.5)

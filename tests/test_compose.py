@@ -1,0 +1,176 @@
+"""Overrides -> one checked configuration, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+import random
+import shlex
+
+import pytest
+
+from normexp.config import Config, compose, groups, options
+from normexp.config.compose import _flat
+from normexp.config.options import is_description
+from normexp.errors import UserError
+
+MISTAKES = {
+    "option": (["norm=bacth"], "norm=bacth", "did you mean batch?"),
+    "no option": (["norm="], "norm= does not exist", "allowed: none, batch"),
+    "group": (["modle=cnn"], "'modle'", "did you mean model?"),
+    "key in no group": (["train.eposch=3"], "'train.eposch'", "did you mean epochs?"),
+    "key in a group": (["optim.lrr=3"], "'optim.lrr'", "did you mean optim.lr?"),
+    "key of another option": (["norm=none", "norm.momentum=0.1"], "'norm.momentum'", "does not exist"),
+    "new key": (["+x=1"], "+x=1", "cannot be added"),
+    "forced key": (["++seed=1"], "++seed=1", "cannot be added"),
+    "deleted key": (["~norm"], "~norm", "cannot be deleted"),
+    "sweep": (["seed=0,1"], "seed=0,1", "one value"),
+    "package": (["norm@x=batch"], "norm@x=batch", "drop the @x"),
+    "not an assignment": (["batch"], "'batch'", "is not key=value"),
+    "unbalanced list": (["model=mlp", "model.widths=[1,"], "model.widths=[1,", "is not key=value"),
+    "range": (["optim.lr=-1"], "optim.lr=-1", "a number in (0, inf)"),
+    "type": (["optim.lr=abc"], "optim.lr=abc", "a number in (0, inf)"),
+    "infinite": (["optim.lr=inf"], "optim.lr=inf", "a number in (0, inf)"),
+    "not a number": (["optim.lr=nan"], "optim.lr=nan", "a number in (0, inf)"),
+    "list for a number": (["optim.lr=[1]"], "optim.lr=[1]", "a number in (0, inf)"),
+    "number for a list": (["model=mlp", "model.widths=3"], "model.widths=3", "a list of an integer"),
+    "item of a list": (["model=mlp", "model.widths=[3,0]"], "model.widths=[3, 0]", "an integer in [1, inf)"),
+    "length of a list": (["optim=adam", "optim.betas=[0.9]"], "optim.betas=[0.9]", "2 items"),
+    "word": (["precision=fp16"], "precision=fp16", "did you mean"),
+    "both lengths": (["steps=5", "epochs=2"], "epochs=2 steps=5", "one of the two"),
+    "no length": (["epochs=null"], "epochs=null", "give epochs or steps"),
+    "one example": (["batch_size=1", "norm=batch"], "batch_size=1 with norm=batch", "batch_size=2"),
+    "table for convolutions": (["model=cnn", "dataset=house_prices"], "model=cnn needs images", "model=mlp"),
+    "crop a table": (["model=mlp", "dataset=house_prices", "dataset.crop=1"], "dataset.crop", "leave them out"),
+    "maps for vectors": (["model=mlp", "norm=instance"], "norm=instance needs feature maps", "norm=batch"),
+    "own code": (["norm._target_=os.system"], "os.system", "plugins=[MODULE]"),
+    "own optimizer": (["optim._target_=my.SGD", "plugins=[my]"], "optim._target_", "only norm._target_"),
+}
+
+
+@pytest.mark.parametrize(("overrides", "named", "way_out"), MISTAKES.values(), ids=MISTAKES)
+def test_compose_refuses_in_one_line(overrides, named, way_out):
+    with pytest.raises(UserError) as caught:
+        compose(overrides)
+    message = str(caught.value)
+    assert named in message
+    assert way_out in message
+    assert "\n" not in message
+
+
+def test_compose_without_overrides_changes_nothing():
+    config = compose([])
+    assert config.changes == {}
+    assert config.choices == {group: config.choices[group] for group in groups()}
+    assert (config["epochs"], config["steps"]) == (20, None)
+
+
+def test_compose_steps_replace_epochs():
+    config = compose(["steps=7"])
+    assert (config["steps"], config["epochs"]) == (7, None)
+    assert config.changes == {"steps": 7}
+
+
+def test_compose_null_steps_leave_epochs():
+    assert compose(["steps=null", "epochs=3"]).changes == {"epochs": 3}
+
+
+def test_compose_converts_to_the_type_of_the_default():
+    assert type(compose(["optim.lr=1"])["optim"]["lr"]) is float
+
+
+def test_compose_takes_lists():
+    config = compose(["model=mlp", "model.widths=[7,8]", "schedule=step", "schedule.at=[0.1,0.2,0.3]"])
+    assert config["model"]["widths"] == [7, 8]
+    assert config["schedule"]["at"] == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("text", ["1e3", "1_000", "0123", ".5", "7"])
+def test_compose_keeps_a_text_as_it_was_typed(text):
+    assert compose([f"results_dir={text}"])["results_dir"] == text
+
+
+def test_compose_the_order_of_overrides_does_not_matter():
+    one, other = ["optim=adam", "optim.lr=0.3", "seed=4"], ["seed=4", "optim.lr=0.3", "optim=adam"]
+    assert compose(one) == compose(other)
+
+
+def test_compose_does_not_remember_an_earlier_configuration():
+    compose(["model=mlp", "model.widths=[7]", "optim.lr=0.5"])
+    assert compose(["model=mlp"])["model"]["widths"] == [100, 100, 100]
+
+
+def test_compose_a_default_given_by_hand_is_no_change():
+    assert compose(["seed=0", "norm=none", "optim.lr=0.1", "epochs=20"]) == compose([])
+
+
+@pytest.mark.parametrize("group", groups())
+def test_compose_description_keys_never_reach_values(group):
+    for name in options(group):
+        try:
+            keys = _flat(compose([f"{group}={name}", *_fitting(group, name)]).values)
+        except UserError as error:
+            pytest.fail(str(error))
+        assert not [key for key in keys if any(is_description(part) for part in key.split("."))]
+
+
+def _fitting(group: str, name: str) -> list[str]:
+    return ["model=mlp"] if group == "dataset" and name in ("house_prices", "covariate_shift") else []
+
+
+def test_compose_own_scheme_brings_its_own_parameters():
+    config = compose(["norm._target_=mine.Scheme", "norm.strength=3", "plugins=[mine]"])
+    assert config["norm"] == {"_target_": "mine.Scheme", "strength": 3}
+    again = compose(shlex.split(" ".join(config.arguments)))
+    assert again["norm"] == config["norm"]
+
+
+AWKWARD = ["a b", " a", "a,b", "a=b", "it's", 'say "hi"', "back\\slash", "end\\", "${seed}", "{a}", "[a]", "(a)"]
+AWKWARD += ["null", "True", "nan", "INF", "1e3", "0123", "./5", "~/runs", "é/ü", "#1", "a:b", "%20", "a\tb", '\\"']
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_compose_arguments_repeat_any_text(text):
+    quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if '"' in text or text.endswith("\\") else None
+    config = compose([f"results_dir={quoted or chr(34) + text + chr(34)}"])
+    assert config["results_dir"] == text
+    assert _again(config) == config
+
+
+def _again(config: Config) -> Config:
+    """Compose what a shell would make of the configuration's own arguments."""
+    return compose(shlex.split(" ".join(config.arguments)))
+
+
+def _random_overrides(number: int) -> list[str]:
+    source = random.Random(number)
+    given = {
+        "dataset": ["digits", "mnist", "cifar10"],
+        "inputs": [*options("inputs")],
+        "model": ["cnn", "convpool", "torchvision"],
+        "norm": [*options("norm")],
+        "optim": [*options("optim")],
+        "schedule": [*options("schedule")],
+        "seed": ["0", "1", "4294967295"],
+        "batch_size": ["2", "100"],
+        "precision": ["bf16"],
+        "compile": ["true", "false"],
+        "threads": ["null", "2"],
+        "optim.lr": ["1", "0.3", "1e-3", "3e-7"],
+        "model.normalize_output": ["true", "false"],
+        "dataset.subset": ["null", "17"],
+        "dataset.flip": ["true"],
+        "results_dir": ['"a folder/of mine"', "../x", '"it\'s"'],
+    }
+    chosen = [f"{key}={source.choice(values)}" for key, values in given.items() if source.random() < 0.4]
+    length = source.choice([[], ["steps=30"], ["epochs=3"], ["steps=null"]])
+    overrides = chosen + length
+    source.shuffle(overrides)
+    return overrides
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_compose_arguments_repeat_the_configuration(number):
+    config = compose(_random_overrides(number))
+    again = _again(config)
+    assert again == config
+    assert again.name == config.name
+    assert again.to_yaml() == config.to_yaml()

@@ -1,0 +1,215 @@
+"""Every YAML file in configs/ against the code it names."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from normexp.build import build_model, build_norm
+from normexp.config import compose, groups, option, options
+from normexp.config.allowed import parse
+from normexp.config.compose import _flat
+from normexp.config.options import config_dir, is_description
+from normexp.errors import UserError
+from normexp.instantiate import locate
+from normexp.norms.base import weight_layers
+
+FILES = [(group, name) for group in groups() for name in options(group)]
+GOLDEN = Path(__file__).parent / "golden" / "parameters.json"
+each_file = pytest.mark.parametrize(("group", "name"), FILES, ids=["-".join(file) for file in FILES])
+
+
+def keys_of(node: dict) -> dict:
+    return {key: value for key, value in node.items() if not key.startswith("_")}
+
+
+def test_config_root_says_what_each_key_is():
+    import yaml
+
+    root = yaml.safe_load((config_dir() / "config.yaml").read_text())
+    assert set(root["_about_"]) == set(keys_of(root)) - {"defaults"}
+    assert set(root["_allowed_"]) <= set(root["_about_"])
+
+
+def test_config_folders_are_the_groups():
+    folders = {path.name for path in config_dir().iterdir() if path.is_dir()}
+    assert folders == set(groups())
+
+
+@each_file
+def test_config_composes(group, name):
+    table = group == "dataset" and option(group, name)["_kind_"] == "table"
+    assert compose([f"{group}={name}", *(["model=mlp"] if table else [])]).choices[group] == name
+
+
+@each_file
+def test_config_describes_itself(group, name):
+    about = option(group, name)
+    for key in ("_about_", "_source_"):
+        assert about[key]
+        assert "\n" not in about[key]
+
+
+@each_file
+def test_config_ranges_are_of_keys_that_exist_and_hold_their_defaults(group, name):
+    node = option(group, name)
+    leaves = _flat(keys_of(node))
+    for key, spec in node.get("_allowed_", {}).items():
+        assert key in leaves
+        parse(spec, leaves[key]).check(key, leaves[key])
+
+
+@each_file
+def test_config_states_a_range_for_every_number(group, name):
+    node = option(group, name)
+    numbers = {key for key, value in _flat(keys_of(node)).items() if type(value) in (int, float, list)}
+    unbounded = {"inputs-minmax": {"low", "high"}, "inputs-minmax_symmetric": {"low", "high"}}
+    assert numbers - set(node.get("_allowed_", {})) == unbounded.get(f"{group}-{name}", set())
+
+
+PASSED_BY_BUILD = {"model": {"input_shape", "num_outputs", "norm"}, "schedule": {"step", "total"}}
+LEFT_OUT = {("norm", "none"): {"placement"}, ("norm", "weight"): {"placement"}}  # where they change nothing
+
+
+@each_file
+def test_config_keys_are_the_parameters_of_the_target(group, name):
+    node = option(group, name)
+    parameters = set(inspect.signature(locate(node["_target_"])).parameters)
+    if group == "optim":  # torch's constructors have more, and more with every version
+        assert set(keys_of(node)) < parameters
+        return
+    ours = PASSED_BY_BUILD.get(group, set()) | LEFT_OUT.get((group, name), set())
+    if node.get("_task_") == "classification":
+        ours = ours | {"standardize_target"}
+    assert set(keys_of(node)) == parameters - ours
+
+
+CHOSEN = {  # where an option chooses other values than its constructor
+    ("inputs", "minmax_symmetric"): {"low"},
+    ("optim", "sgd"): {"lr", "momentum"},
+    ("optim", "rmsprop"): {"lr"},
+}
+
+
+@each_file
+def test_config_values_are_the_defaults_of_the_target(group, name):
+    node = option(group, name)
+    parameters = inspect.signature(locate(node["_target_"])).parameters
+    for key, value in keys_of(node).items():
+        default = parameters[key].default
+        if isinstance(value, dict) or default is inspect.Parameter.empty:
+            continue
+        same = (list(default) if isinstance(default, tuple) else default) == value
+        assert same != (key in CHOSEN.get((group, name), set())), (key, value, default)
+
+
+@pytest.mark.parametrize("norm", options("norm"))
+def test_config_parts_of_a_stack_have_the_parameters_of_their_targets(norm):
+    for part in option("norm", norm).values():
+        if isinstance(part, dict) and "_target_" in part:
+            parameters = inspect.signature(locate(part["_target_"])).parameters
+            assert set(keys_of(part)) == set(parameters) - {"placement"}
+
+
+SHAPES = {"1 channel": (1, 16, 16), "3 channels": (3, 20, 20)}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("norm", options("norm"))
+@pytest.mark.parametrize("model", options("model"))
+def test_config_every_model_runs_with_every_norm(model, norm, shape):
+    linear_output = ["model.normalize_output=false"] if norm in ("group", "instance") else []
+    try:
+        config = compose([f"model={model}", f"norm={norm}", *linear_output])
+    except UserError:
+        assert (option("norm", norm).get("_needs_"), option("model", model)["_gives_"]) == ("maps", "vectors")
+        return
+    with torch.device("meta"):
+        network = instantiate_model(config, shape)
+        network.train()
+        assert network(torch.empty(4, *shape)).shape == (4, 10)
+        network.eval()
+        assert network(torch.empty(1, *shape)).shape == (1, 10)
+
+
+def instantiate_model(config, shape, classes: int = 10) -> nn.Module:
+    """Build a network on the meta device: shapes without memory, so without initial weights."""
+    from normexp.instantiate import instantiate
+
+    return instantiate(config["model"], input_shape=shape, num_outputs=classes, norm=build_norm(config))
+
+
+WHOLE = set(options("norm")) - {"group", "instance"}  # those that can normalize an output of 10 numbers
+
+
+@pytest.mark.parametrize("norm", options("norm"))
+@pytest.mark.parametrize("model", ["cnn", "linear", "mlp"])
+def test_config_every_built_model_computes_finite_numbers(model, norm):
+    if model != "cnn" and norm == "instance":
+        pytest.skip("instance normalization needs maps")
+    config = compose([f"model={model}", f"norm={norm}", f"model.normalize_output={norm in WHOLE}"])
+    scheme = build_norm(config)
+    network = build_model(config, scheme, (1, 8, 8), 10)
+    batch = torch.randn(8, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    scheme.initialize(network, batch)
+    assert network(batch).isfinite().all()
+    network.eval()
+    assert network(batch[:1]).isfinite().all()
+
+
+SETTINGS = {  # documented settings of the golden file: overrides, input shape, number of classes
+    "linear on digits": (["model=linear"], (1, 8, 8), 10),
+    "mlp on digits": (["model=mlp"], (1, 8, 8), 10),
+    "mlp of Ioffe & Szegedy on MNIST": (["model=mlp", "model.activation=sigmoid"], (1, 28, 28), 10),
+    "cnn on digits": (["model=cnn"], (1, 8, 8), 10),
+    "cnn on CIFAR-10": (["model=cnn"], (3, 32, 32), 10),
+    "convpool on CIFAR-10": (["model=convpool"], (3, 32, 32), 10),
+    "convpool, half width, on CIFAR-10": (["model=convpool", "model.width=0.5"], (3, 32, 32), 10),
+    "resnet18 on CIFAR-10": (["model=torchvision"], (3, 32, 32), 10),
+}
+
+
+def count(overrides: list[str], shape: tuple[int, ...], classes: int) -> int:
+    config = compose(overrides)
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in instantiate_model(config, shape, classes).parameters())
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_config_parameter_counts_are_those_of_the_golden_file(setting):
+    overrides, shape, classes = SETTINGS[setting]
+    golden = json.loads(GOLDEN.read_text())[setting]
+    counted = {}
+    for norm in options("norm"):
+        try:
+            counted[norm] = count([*overrides, f"norm={norm}"], shape, classes)
+        except UserError:
+            continue  # the norm needs maps
+    assert counted == golden
+
+
+def test_config_golden_file_covers_every_model():
+    assert set(json.loads(GOLDEN.read_text())) == set(SETTINGS)
+    assert {overrides[0] for overrides, _, _ in SETTINGS.values()} == {f"model={name}" for name in options("model")}
+
+
+def test_config_convpool_has_as_many_weights_as_in_the_paper():
+    with torch.device("meta"):
+        network = instantiate_model(compose(["model=convpool"]), (3, 32, 32))
+    assert sum(layer.weight.numel() for layer in weight_layers(network)) == 1_405_344
+
+
+def test_config_cnn_is_small():
+    assert 100_000 <= count(["model=cnn"], (3, 32, 32), 10) <= 300_000
+
+
+@each_file
+def test_config_descriptions_are_known(group, name):
+    known = {"_about_", "_source_", "_allowed_", "_kind_", "_task_", "_accepts_", "_gives_", "_needs_"}
+    known |= {"_batch_statistics_"}
+    assert {key for key in option(group, name) if is_description(key)} <= known

@@ -1,0 +1,160 @@
+"""The run directory: written atomically, read with suspicion."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.records import CurveFile, RunDirectory, cell, find_runs, write_atomically
+
+
+def test_write_atomically_replaces_and_leaves_no_other_file(tmp_path):
+    for content in ("old", b"new"):
+        write_atomically(tmp_path / "file", content)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"new")]
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace"])
+def test_write_atomically_keeps_the_old_file_when_writing_fails(tmp_path, monkeypatch, broken):
+    write_atomically(tmp_path / "file", "old")
+
+    def fail(*args: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, broken, fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(tmp_path / "file", "new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, 1 / 3, -0.0, 1e22, 5e-324, math.inf])
+def test_cell_reads_back_to_the_same_number(value):
+    assert float(cell(value)) == value
+
+
+def test_cell_of_nothing_is_empty():
+    assert (cell(None), cell(3), cell(float("nan"))) == ("", "3", "nan")
+
+
+@pytest.fixture
+def curve(tmp_path) -> CurveFile:
+    file = CurveFile(tmp_path / "metrics.csv", ["step", "loss"])
+    file.start(keep_until=-1)
+    for step in (0, 10, 20):
+        file.append({"step": step, "loss": None if step == 0 else step / 3})
+    return file
+
+
+def test_curve_has_fixed_columns_and_one_row_per_evaluation(curve):
+    rows = ["step,loss", "0,", f"10,{10 / 3!r}", f"20,{20 / 3!r}"]
+    assert curve.path.read_text() == "\n".join(rows) + "\n"
+
+
+def test_curve_started_again_keeps_the_rows_up_to_a_step(curve):
+    before = curve.path.read_text().splitlines()
+    curve.start(keep_until=10)
+    assert curve.path.read_text().splitlines() == before[:3]
+
+
+@pytest.mark.parametrize("half", ["2", "20", "20,", "20,6.", "20,6.66,7\n", "x,1\n"])
+def test_curve_drops_a_row_that_is_not_whole(curve, half):
+    lines = curve.path.read_text().splitlines()[:3]
+    curve.path.write_text("\n".join(lines) + "\n" + half)
+    curve.start(keep_until=99)
+    assert curve.path.read_text().splitlines() == lines
+
+
+def test_curve_with_other_columns_starts_afresh(curve):
+    other = CurveFile(curve.path, ["step", "accuracy"])
+    other.start(keep_until=99)
+    assert curve.path.read_text() == "step,accuracy\n"
+
+
+@pytest.fixture
+def run(tmp_path) -> RunDirectory:
+    directory = RunDirectory(tmp_path / "a-run")
+    directory.path.mkdir()
+    directory.write_status("done", step=5)
+    (directory.path / "config.yaml").write_text("seed: 0\n_choices_: {}\n_changes_: {}\n")
+    return directory
+
+
+def test_run_directory_reads_what_was_written(run):
+    assert run.status == {"status": "done", "step": 5}
+    assert run.config["seed"] == 0
+
+
+def test_run_directory_without_status_is_new(tmp_path):
+    assert RunDirectory(tmp_path).status == {"status": "new"}
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"step": 1}', '{"status": "finished"}', "\xff"])
+def test_run_directory_damaged_status_is_one_line(run, content):
+    (run.path / "status.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(UserError, match=r"status\.json: damaged") as caught:
+        _ = run.status
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", "[", "- a", "seed: 0", "a: !!python/object/apply:os.getcwd []", "\xff"])
+def test_run_directory_damaged_config_is_one_line(run, content):
+    (run.path / "config.yaml").write_bytes(content.encode("latin-1"))
+    with pytest.raises(UserError, match=r"config\.yaml: damaged") as caught:
+        _ = run.config
+    assert "\n" not in str(caught.value)
+
+
+def test_find_runs_returns_each_once_sorted(run, tmp_path):
+    RunDirectory(tmp_path / "0-run").path.mkdir()
+    RunDirectory(tmp_path / "0-run").write_status("running")
+    found = find_runs([tmp_path, run.path, tmp_path])
+    assert [directory.path.name for directory in found] == ["0-run", "a-run"]
+
+
+def test_find_runs_passes_over_what_was_set_aside_unless_it_is_named(run):
+    aside = run.path.rename(f"{run.path}.damaged-1")
+    run.path.mkdir()
+    run.write_status("done")
+    assert [directory.path for directory in find_runs([run.path.parent])] == [run.path]
+    assert [directory.path for directory in find_runs([aside])] == [aside]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_find_runs_says_where_there_is_none(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=name):
+        find_runs([tmp_path / name])
+
+
+HOLD = """
+import sys, pathlib
+from normexp.records import RunDirectory
+with RunDirectory(pathlib.Path(sys.argv[1])).lock():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_lock_held_by_another_process_refuses_until_it_dies(run):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, run.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match="another normexp process"), run.lock():
+            pass
+        holder.kill()
+    with run.lock():
+        pass
+
+
+def test_lock_leaves_nothing_that_is_read_as_a_run(run):
+    with run.lock():
+        assert find_runs([run.path])[0].status["status"] == "done"
+    assert json.loads(Path(run.path / "status.json").read_text())["step"] == 5

@@ -1,0 +1,381 @@
+"""One configuration -> one run directory: equal bytes however often, and however brokenly, it is trained."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from normexp import checkpoint, execute
+from normexp.config import compose
+from normexp.data.base import Data, Split
+from normexp.errors import UserError
+from normexp.records import RunDirectory
+from normexp.run import check_writable
+
+FILES = {"config.yaml", "status.json", "metrics.csv", "timing.csv", "environment.json", "checkpoint.safetensors"}
+TINY = ("model=linear", "batch_size=32", "steps=30", "eval_every=7", "device=cpu", "threads=1")
+
+
+@pytest.fixture
+def train(cli, results) -> Callable[..., RunDirectory]:
+    """Run the command line on digits and return the run directory."""
+
+    def call(*arguments: str) -> RunDirectory:
+        status, stdout, stderr = cli("run", *TINY, f"results_dir={results}", *arguments, "--quiet")
+        assert status == 0, stderr
+        return RunDirectory(Path(stdout.splitlines()[-1]))
+
+    return call
+
+
+def outcome(directory: RunDirectory | Path) -> dict[str, bytes]:
+    """What must not depend on how the run came about."""
+    path = directory if isinstance(directory, Path) else directory.path
+    return {name: (path / name).read_bytes() for name in ("metrics.csv", "checkpoint.safetensors", "config.yaml")}
+
+
+def test_run_leaves_the_files_of_a_run_directory(train):
+    run = train()
+    assert {path.name for path in run.path.iterdir()} == FILES | {".lock"}
+    assert run.path.name == compose(TINY).name
+    facts = run.status
+    assert {key: facts[key] for key in ("status", "step", "steps", "attempts")} == {
+        "status": "done",
+        "step": 30,
+        "steps": 30,
+        "attempts": 1,
+    }
+    environment = run.environment
+    assert environment["data"]["examples"] == {"train": 1257, "validation": 180, "test": 360}
+    assert len(environment["data"]["sha256"]) == 64
+    assert environment["parameters"] == 650
+    assert (environment["device"], environment["threads"]) == ("cpu", 1)
+
+
+def test_run_metrics_have_one_row_per_evaluation_and_fixed_columns(train):
+    header, *rows = (line.split(",") for line in (train().path / "metrics.csv").read_text().splitlines())
+    assert header[:3] == ["step", "epoch", "lr"]
+    assert header[3:] == [f"{s}/{name}" for s in ("train", "validation", "test") for name in ("loss", "accuracy")]
+    assert [row[0] for row in rows] == ["0", "7", "14", "21", "28", "30"]
+    assert rows[0][3:5] == ["", ""]  # nothing is trained at step 0
+    assert float(rows[-1][-1]) > float(rows[0][-1])
+
+
+def test_run_without_validation_split_has_no_columns_for_it(train):
+    assert "validation" not in (train("dataset.validation=0").path / "metrics.csv").read_text()
+
+
+def test_run_config_composes_to_the_same_run(train):
+    run = train("norm=batch", "model.normalize_output=true")
+    overrides = [f"{key}={value}" for key, value in run.config["_changes_"].items()]
+    assert compose(overrides).name == run.path.name
+
+
+@pytest.mark.parametrize("norm", ["none", "weight_mean_only"])
+def test_run_twice_gives_equal_bytes(cli, tmp_path, norm):
+    outcomes = []
+    for place in ("one", "two"):
+        arguments = ["run", "model=mlp", f"norm={norm}", "model.normalize_output=true", *TINY[1:], "--quiet"]
+        _, stdout, _ = cli(*arguments, f"results_dir={tmp_path / place}")
+        outcomes.append(outcome(Path(stdout.strip())))
+    assert outcomes[0]["metrics.csv"] == outcomes[1]["metrics.csv"]
+    assert outcomes[0]["checkpoint.safetensors"] == outcomes[1]["checkpoint.safetensors"]
+
+
+def test_run_finished_is_skipped(train, cli, results):
+    run = train()
+    before = {path: path.stat().st_mtime_ns for path in run.path.iterdir()}
+    status, stdout, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    assert (status, stdout.strip()) == (0, str(run.path))
+    assert "done already" in stderr
+    assert {path: path.stat().st_mtime_ns for path in run.path.iterdir()} == before
+
+
+def test_run_forced_trains_again_to_the_same_bytes(train):
+    before = outcome(train())
+    run = train()
+    (run.path / "metrics.csv").write_text("something else\n")
+    run = train("--force")
+    assert outcome(run) == before
+    assert run.status["attempts"] == 1
+
+
+def test_run_of_a_longer_configuration_is_another_run(train):
+    assert train().path != train("steps=31").path
+
+
+DIVERGES = ("optim.lr=1e30", "optim.momentum=0", "model=mlp", "model.activation=identity")
+
+
+def test_run_diverged_is_recorded_with_its_step_and_last_finite_loss(train):
+    run = train(*DIVERGES)
+    facts = run.status
+    assert facts["status"] == "diverged"
+    assert "loss became" in facts["cause"]
+    assert 1 < facts["step"] < 7
+    assert np.isfinite(facts["last_finite_loss"])
+    assert (run.path / "metrics.csv").read_text().count("\n") == 2  # header and step 0: nothing made up
+
+
+def test_run_diverged_is_skipped_next_time(train, cli, results):
+    run = train(*DIVERGES)
+    before = (run.path / "status.json").read_bytes()
+    status, stdout, stderr = cli("run", *TINY, *DIVERGES, f"results_dir={results}", "--quiet")
+    assert (status, stdout.strip()) == (0, str(run.path))
+    assert "diverged already" in stderr
+    assert (run.path / "status.json").read_bytes() == before
+
+
+def test_run_diverged_says_so(cli, results):
+    _, _, stderr = cli("run", *TINY, *DIVERGES, f"results_dir={results}", "--quiet")
+    assert "diverged at step" in stderr
+
+
+# --- Killed and continued, in this process: every step can be the last one saved or the last one done. ---
+
+
+def fake_data(seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+
+    def split(n: int) -> Split:
+        return Split(rng.integers(0, 256, (n, 12, 12, 3), np.uint8), np.arange(n) % 10)
+
+    return Data(split(20), split(5), split(10), task="classification", classes=tuple("0123456789"))
+
+
+NOISY = ("model=convpool", "model.width=0.03", "norm=weight_mean_only", "optim=adam", "batch_size=5")
+NOISY += ("steps=12", "eval_every=5", "dataset.crop=1", "dataset.flip=true", "device=cpu", "threads=1")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the run gets to know it."""
+
+
+def train_until(path: Path, saves: set[int], dies: int | None, data: Data | None = None, **flags: bool) -> None:
+    """Train NOISY in `path`, saving a checkpoint after the steps `saves`, dying after the step `dies`."""
+
+    class Mortal(execute.Execution):
+        def _watch(self, done: int) -> bool:
+            self.step = done
+            if done in saves:
+                self._save("running")
+            if done == dies:
+                raise Killed
+            return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "Execution", Mortal)
+        patch.setattr(execute.Recorder, "failed", lambda *_: None)
+        options = {"restart": False, "quiet": True, **flags}
+        execute.execute(compose(NOISY), data or fake_data(), RunDirectory(path), **options)
+
+
+def killed_and_continued(path: Path, saved: int, dies: int) -> None:
+    with pytest.raises(Killed):
+        train_until(path, {saved}, dies)
+    torch.rand(3)  # another process has another random state
+    train_until(path, set(), None)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory) -> dict[str, bytes]:
+    path = tmp_path_factory.mktemp("uninterrupted")
+    train_until(path, set(), None)
+    return outcome(path)
+
+
+CASES = {
+    "before the first checkpoint": (99, 3),
+    "at a checkpoint, mid-window": (3, 3),
+    "mid-window": (3, 4),
+    "an evaluation later": (3, 7),
+    "two evaluations later": (2, 11),
+    "checkpoint at an evaluation": (5, 5),
+    "a step after an evaluation": (6, 8),
+    "checkpoint at the end of an epoch": (4, 6),
+    "at the last step": (12, 12),
+}
+
+
+@pytest.mark.parametrize(("saved", "dies"), CASES.values(), ids=CASES)
+def test_run_killed_and_continued_ends_in_the_same_bytes(tmp_path, uninterrupted, saved, dies):
+    killed_and_continued(tmp_path, saved, dies)
+    assert outcome(tmp_path) == uninterrupted
+    assert RunDirectory(tmp_path).status["attempts"] == 2
+
+
+def test_run_killed_after_the_last_checkpoint_ends_in_the_same_bytes(tmp_path, uninterrupted):
+    train_until(tmp_path, set(), None)
+    status = tmp_path / "status.json"
+    status.write_text(status.read_text().replace('"done"', '"running"'))
+    train_until(tmp_path, set(), None)
+    assert outcome(tmp_path) == uninterrupted
+    assert RunDirectory(tmp_path).status["status"] == "done"
+
+
+def test_run_without_the_random_states_would_end_in_other_bytes(tmp_path, uninterrupted, monkeypatch):
+    """The negative test: were the random states not restored, the tests above would notice."""
+    monkeypatch.setattr(checkpoint, "_set_random_states", lambda states: None)
+    killed_and_continued(tmp_path, 3, 4)
+    assert outcome(tmp_path)["checkpoint.safetensors"] != uninterrupted["checkpoint.safetensors"]
+
+
+def test_run_without_the_optimizer_state_would_end_in_other_bytes(tmp_path, uninterrupted, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_restore_optimizer", lambda optimizer, saved: None)
+    killed_and_continued(tmp_path, 3, 4)
+    assert outcome(tmp_path)["metrics.csv"] != uninterrupted["metrics.csv"]
+
+
+def test_run_begun_with_other_data_is_refused(tmp_path):
+    with pytest.raises(Killed):
+        train_until(tmp_path, {3}, 4)
+    before = outcome(tmp_path)
+    with pytest.raises(UserError, match="other data"):
+        train_until(tmp_path, set(), None, data=fake_data(seed=1))
+    assert outcome(tmp_path) == before
+    train_until(tmp_path, set(), None, data=fake_data(seed=1), restart=True)
+    assert RunDirectory(tmp_path).status["status"] == "done"
+
+
+def test_run_damaged_checkpoint_is_set_aside_and_the_run_starts_afresh(tmp_path, uninterrupted):
+    with pytest.raises(Killed):
+        train_until(tmp_path, {3}, 4)
+    (tmp_path / "checkpoint.safetensors").write_bytes(b"garbage")
+    with pytest.raises(UserError, match=r"set aside as checkpoint\.damaged"):
+        train_until(tmp_path, set(), None)
+    assert (tmp_path / "checkpoint.damaged").read_bytes() == b"garbage"
+    train_until(tmp_path, set(), None)
+    assert outcome(tmp_path) == uninterrupted
+
+
+def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path, uninterrupted, monkeypatch):
+    def fail(*_: object) -> None:
+        raise RuntimeError("no memory")
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(execute, "evaluate", fail)
+        execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), restart=True, quiet=True)
+    assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
+    assert "in fail" in (tmp_path / "traceback.txt").read_text()
+    train_until(tmp_path, set(), None)
+    assert outcome(tmp_path) == uninterrupted
+
+
+def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
+    train_until(tmp_path, set(), None)
+    monkeypatch.setattr(execute.Recorder, "begin", lambda *_: (_ for _ in ()).throw(Killed()))
+    with pytest.raises(Killed):
+        train_until(tmp_path, set(), None, restart=True)
+    assert RunDirectory(tmp_path).status["status"] == "running"
+
+
+def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
+    data = replace(fake_data(), train=Split(np.zeros((20, 6, 6, 3), np.uint8), np.arange(20) % 10))
+    with pytest.raises(UserError, match="at least 12 x 12"):
+        execute.execute(compose(NOISY), data, RunDirectory(tmp_path / "run"), restart=True, quiet=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- Damaged directories, unwritable folders. ---
+
+
+@pytest.mark.parametrize("name", ["status.json", "config.yaml"])
+def test_run_directory_that_is_damaged_is_set_aside(train, cli, results, name):
+    run = train()
+    expected = outcome(run)
+    (run.path / name).write_text("{")
+    status, stdout, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    aside = Path(f"{run.path}.damaged-1")
+    assert (status, stdout.strip()) == (0, str(run.path))
+    assert f"set aside as {aside}" in stderr
+    assert (aside / name).read_text() == "{"
+    assert outcome(run) == expected
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_run_results_folder_that_is_a_file_is_refused(tmp_path, place):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="is a file, not a folder"):
+        check_writable(tmp_path / place)
+
+
+def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(UserError, match="is not writable; choose another"):
+        check_writable(tmp_path / "results")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- Real signals to a real process. ---
+
+PROGRAM = """
+import sys, normexp.execute as execute
+execute.SAVE_EVERY = execute.LOOK_EVERY = 0.02
+from normexp.cli import main
+raise SystemExit(main(sys.argv[1:]))
+"""
+LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=400", "batch_size=64", "device=cpu", "threads=1")
+
+
+def start(results: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROGRAM, "run", *LONG, f"results_dir={results}", "--quiet"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def stopped_at(results: Path, sent: signal.Signals, step: int) -> tuple[int, dict[str, object]]:
+    """Start the run, send a signal once `step` is in its status; return exit status and recorded status."""
+    status = results / "runs" / compose(LONG).name / "status.json"
+    with start(results) as process:
+        deadline = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < deadline:
+            if status.exists() and json.loads(status.read_text())["step"] >= step:
+                process.send_signal(sent)
+                break
+            time.sleep(0.005)
+        code = process.wait(timeout=120)
+    return code, json.loads(status.read_text())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> dict[str, bytes]:
+    """The outcome of LONG, never interrupted."""
+    from normexp.cli import main
+
+    results = tmp_path_factory.mktemp("finished")
+    assert main(["run", *LONG, f"results_dir={results}", "--quiet"]) == 0
+    return without_folder(results / "runs" / compose(LONG).name)
+
+
+def without_folder(path: Path) -> dict[str, bytes]:
+    return {name: content for name, content in outcome(path).items() if name != "config.yaml"}
+
+
+def check_continues(results: Path, finished: dict[str, bytes], cli) -> None:
+    status, stdout, stderr = cli("run", *LONG, f"results_dir={results}", "--quiet")
+    assert status == 0, stderr
+    assert "continuing a run that was" in stderr
+    assert without_folder(Path(stdout.strip())) == finished
+
+
+@pytest.mark.parametrize("step", [1, pytest.param(0, marks=pytest.mark.slow), pytest.param(700, marks=pytest.mark.slow)])
+def test_run_killed_by_the_system_continues_to_the_same_bytes(results, finished, cli, step):
+    code, facts = stopped_at(results, signal.SIGKILL, step)
+    assert (code, facts["status"]) == (-signal.SIGKILL, "running")
+    check_continues(results, finished, cli)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_run_stopped_by_the_user_continues_to_the_same_bytes(results, finished, cli, sent):
+    code, facts = stopped_at(results, sent, 1)
+    assert (code, facts["status"]) == (130, "interrupted")
+    check_continues(results, finished, cli)

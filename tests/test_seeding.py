@@ -1,0 +1,132 @@
+"""With one seed every scheme starts from the same weights and sees the same batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from normexp.build import build, build_model, build_norm, initialize_from_data
+from normexp.config import compose, options
+from normexp.data.base import Data, Split
+from normexp.errors import UserError
+from normexp.norms.base import weight_layers
+from normexp.seeding import generator, seeded, stream
+
+CONVOLUTIONAL = ("cnn", "convpool", "torchvision")
+PAIRS = [(m, n) for m in options("model") for n in options("norm") if m in CONVOLUTIONAL or n != "instance"]
+each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+
+
+def fake_data(count: int = 40, side: int = 12) -> Data:
+    rng = np.random.default_rng(0)
+
+    def split(n: int) -> Split:
+        return Split(rng.integers(0, 256, (n, side, side, 3), np.uint8), np.arange(n) % 10)
+
+    return Data(split(count), split(10), split(10), task="classification", classes=tuple("0123456789"))
+
+
+def config_of(model: str, norm: str, *more: str):
+    small = {"convpool": ["model.width=0.1"], "mlp": ["model.widths=[6,5]"]}.get(model, [])
+    output = ["model.normalize_output=false"] if norm in ("group", "instance") else []
+    return compose([f"model={model}", f"norm={norm}", "batch_size=8", "device=cpu", "threads=1", *small, *output, *more])
+
+
+def network(model: str, norm: str, seed: int = 0) -> torch.nn.Module:
+    config = config_of(model, norm, f"seed={seed}")
+    return build_model(config, build_norm(config), (3, 12, 12), 10)
+
+
+def weights(net: torch.nn.Module) -> list[torch.Tensor]:
+    return [layer.weight.detach() for layer in weight_layers(net)]
+
+
+@each_pair
+def test_seeding_initial_weights_are_those_of_every_other_norm(model, norm):
+    ours, plain = weights(network(model, norm)), weights(network(model, "none"))
+    assert len(ours) == len(plain) > 0
+    for one, other in zip(ours, plain, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+
+
+@each_pair
+def test_seeding_initial_biases_are_those_of_every_other_norm(model, norm):
+    for one, other in zip(weight_layers(network(model, norm)), weight_layers(network(model, "none")), strict=True):
+        if one.bias is not None and other.bias is not None:
+            torch.testing.assert_close(one.bias, other.bias, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("norm", ["weight", "weight_mean_only"])
+def test_seeding_data_initialization_keeps_the_directions(norm):
+    parts = build(config_of("cnn", norm), fake_data())
+    before = weights(parts.model)
+    initialize_from_data(parts, seed=0)
+    for one, other in zip(weights(parts.model)[:-1], before[:-1], strict=True):
+        assert not torch.allclose(one, other)
+        direction, expected = (F.normalize(weight.flatten(1), dim=1) for weight in (one, other))
+        torch.testing.assert_close(direction, expected)
+
+
+@pytest.mark.parametrize("model", options("model"))
+def test_seeding_seed_0_is_a_seed_and_not_seed_1(model):
+    zero, again, one = (weights(network(model, "none", seed)) for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(zero, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(zero, one, strict=True))
+
+
+def test_seeding_initial_weights_do_not_depend_on_the_state_of_the_process():
+    torch.manual_seed(123)
+    first = weights(network("torchvision", "batch"))
+    torch.rand(7)
+    assert all(torch.equal(a, b) for a, b in zip(first, weights(network("torchvision", "batch")), strict=True))
+
+
+@pytest.mark.parametrize("norm", options("norm"))
+def test_seeding_every_norm_sees_the_same_batches(norm):
+    augmented = ["dataset.crop=2", "dataset.flip=true"]
+    ours = build(config_of("cnn", norm, *augmented), fake_data()).batches.from_step(0)
+    plain = build(config_of("cnn", "none", *augmented), fake_data()).batches.from_step(0)
+    for _ in range(12):  # two epochs and a half
+        for one, other in zip(next(ours), next(plain), strict=True):
+            assert torch.equal(one, other)
+
+
+def test_seeding_initialization_leaves_the_global_stream_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    network("cnn", "weight")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_seeding_streams_are_independent():
+    names = [(), ("order",), ("order", 0), ("order", 1), ("augmentation", 0), ("noise",), ("initialization", 0)]
+    seeds = [stream(seed, *name) for seed in (0, 1, 2**32 - 1) for name in names]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    draws = torch.stack([torch.rand(10_000, generator=torch.Generator().manual_seed(seed)) for seed in seeds])
+    correlation = torch.corrcoef(draws) - torch.eye(len(seeds))
+    assert correlation.abs().max() < 0.05
+
+
+def test_seeding_streams_are_the_same_on_every_machine():
+    assert stream(0, "order", 3) == 2723741169552378311
+    assert torch.randperm(6, generator=generator(0, "order", 3)).tolist() == [2, 5, 0, 3, 1, 4]
+
+
+def test_seeding_seeded_puts_the_state_back_after_an_error():
+    before = torch.get_rng_state()
+    with pytest.raises(UserError), seeded(0, "noise"):
+        torch.rand(1)
+        raise UserError("no")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("model", ["cnn", "mlp", "linear"])
+def test_seeding_weights_are_uniform_up_to_the_root_of_the_fan_in(model):
+    for weight in weights(network(model, "none")):
+        bound = weight[0].numel() ** -0.5
+        assert weight.abs().max() <= bound
+        assert weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.2)

@@ -1,0 +1,37 @@
+"""normexp.stats against the standard library."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+
+from normexp.stats import mean, standard_deviation
+
+VALUES = [0.9712, 0.9688, 0.9731]
+
+
+def test_mean_and_standard_deviation_equal_the_standard_library() -> None:
+    assert mean(VALUES) == pytest.approx(statistics.mean(VALUES), rel=1e-15)
+    assert standard_deviation(VALUES) == pytest.approx(statistics.stdev(VALUES), rel=1e-12)
+    assert standard_deviation(VALUES) != pytest.approx(statistics.pstdev(VALUES), rel=1e-3)
+
+
+def test_one_value_has_no_spread_instead_of_zero() -> None:
+    assert mean([0.0]) == 0.0
+    assert math.isnan(standard_deviation([0.5]))
+
+
+def test_nothing_has_no_mean() -> None:
+    assert math.isnan(mean([]))
+    assert math.isnan(standard_deviation([]))
+
+
+def test_equal_values_have_a_spread_of_zero() -> None:
+    assert standard_deviation([0.0, 0.0]) == 0.0
+
+
+def test_a_nan_is_never_skipped() -> None:
+    assert math.isnan(mean([1.0, math.nan]))
+    assert math.isnan(standard_deviation([1.0, math.nan, 2.0]))

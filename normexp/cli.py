@@ -12,7 +12,7 @@ from normexp.config.options import groups, option, options
 from normexp.errors import Interrupted, UserError, nearest, unknown
 
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
-LISTS |= {"schedules": "schedule"}
+LISTS |= {"inits": "init", "schedules": "schedule"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -68,8 +68,10 @@ def _dispatch(arguments: list[str]) -> int:
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:
         wrong = next((word for word in left if word.startswith("-")), None)
-        raise unknown(f"{verb}: option", wrong, [*_flags(commands[verb]), "--debug"]) if wrong else UserError(
-            f"{verb}: {left[0]!r} is one argument too many"
+        raise (
+            unknown(f"{verb}: option", wrong, [*_flags(commands[verb]), "--debug"])
+            if wrong
+            else UserError(f"{verb}: {left[0]!r} is one argument too many")
         )
     return VERBS[verb](parsed)
 
@@ -84,7 +86,7 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"normexp {__version__}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    for add in (_add_run, _add_plot, _add_table, _add_list):
+    for add in (_add_run, _add_plot, _add_table, _add_list, _add_check):
         add(verbs)
     return parser, dict(verbs.choices)
 
@@ -136,6 +138,21 @@ def _add_table(verbs: Verbs[Parser]) -> None:
 def _add_list(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser("list", help="show the options of every group", allow_abbrev=False)
     command.add_argument("what", nargs="?", metavar="|".join(LISTS), help="one kind only")
+    command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
+
+
+def _add_check(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "check",
+        help="test one scheme against the contract and measure it",
+        description="Test one scheme against the contract and print its card: what its output does not depend on, "
+        "where it works, what it holds and what it costs. Exit status 1 if the contract is broken.",
+        epilog="your own: normexp check norm._target_=my_norms.MyNorm 'plugins=[my_norms]'",
+        allow_abbrev=False,
+    )
+    command.add_argument("overrides", nargs="*", metavar="norm=OPTION|norm.KEY=VALUE")
+    command.add_argument("--full", action="store_true", help="times on (128, 96, 32, 32), a minute")
+    command.add_argument("--inductor", action="store_true", help="compile to machine code, not to a graph only")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -180,6 +197,8 @@ def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
 def _list(arguments: argparse.Namespace) -> int:
     if arguments.what is not None and arguments.what not in LISTS:
         raise unknown("list:", arguments.what, LISTS)
+    if arguments.matrix:
+        return _matrix(arguments.what)
     kinds = [arguments.what] if arguments.what else list(LISTS)
     for place, kind in enumerate(kinds):
         if len(kinds) > 1:
@@ -188,6 +207,37 @@ def _list(arguments: argparse.Namespace) -> int:
             about = option(LISTS[kind], name)
             print(f"  {name:18} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
     return 0
+
+
+def _matrix(what: str | None) -> int:
+    if what != "norms":
+        raise UserError("list: --matrix is of norms: normexp list norms --matrix")
+    from normexp.build import build_norm
+    from normexp.checks.commands import matrix_command
+    from normexp.config import compose
+
+    print(matrix_command({name: build_norm(compose([f"norm={name}"])) for name in options("norm")}), end="")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    given = list(arguments.overrides)
+    if not given:
+        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
+    if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
+        raise UserError(
+            f"check: {other[0]!r} is no part of a scheme; give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]"
+        )
+    from normexp.config import compose
+
+    config = compose(given)
+    from normexp.build import build_norm
+    from normexp.checks.commands import check_command
+
+    norm = build_norm(config)
+    text, holds = check_command(norm, repr(norm), full=arguments.full, inductor=arguments.inductor)
+    print(text)
+    return 0 if holds else 1
 
 
 def _say(line: str) -> None:
@@ -199,4 +249,5 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "plot": _plot,
     "table": _table,
     "list": _list,
+    "check": _check,
 }

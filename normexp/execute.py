@@ -41,7 +41,10 @@ def execute(config: Config, data: Data, directory: RunDirectory, restart: bool, 
     Raises: UserError for parts that do not fit, Interrupted after Ctrl-C or SIGTERM.
     """
     parts = build(config, data)
-    directory.path.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
     with directory.lock(), stop_signals() as stopped:
         return Execution(config, data, parts, directory, stopped, restart).run(quiet)
 
@@ -140,7 +143,12 @@ class Execution:
     def _train(self) -> str:
         parts, batches = self.parts, self.parts.batches.from_step(self.step)
         step = make_step(
-            parts.forward, parts.task, parts.optimizer, parts.autocast, lambda: parts.norm.penalty(parts.model)
+            parts.forward,
+            parts.task,
+            parts.optimizer,
+            parts.autocast,
+            penalty=lambda: parts.norm.penalty(parts.model),
+            after=parts.norm.after_step(parts.model),
         )
         self._clock = self._next_look = time.monotonic()
         self._next_save = self._next_look + SAVE_EVERY

@@ -24,18 +24,22 @@ class Progress:
         self.steps, self.steps_per_epoch, self.batch_size = steps, steps_per_epoch, batch_size
         self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
         self._began, self._first, self._last_line, self._score = time.monotonic(), done, 0.0, ""
-        self._bar = tqdm(total=steps, initial=done, unit="step", disable=not self.live, leave=False, ncols=100)
+        layout = "{desc} |{bar}| {remaining} left"  # the bar takes what room the words leave
+        self._bar = tqdm(
+            total=steps, initial=done, disable=not self.live, leave=False, dynamic_ncols=True, bar_format=layout
+        )
 
     def look(self, done: int, loss: float) -> None:
         """Show the state of the bar; called a few times a second."""
         if self.live:
-            self._bar.set_description_str(f"epoch {self._epoch(done)}", refresh=False)
-            self._bar.set_postfix_str(f"loss {loss:.4g}{self._score}, {self._speed(done):,.0f} images/s", refresh=False)
+            shown = f"epoch {self._epoch(done)}, loss {loss:.4g}{self._score}, {self._speed(done):,.0f} images/s"
+            self._bar.set_description_str(shown, refresh=False)
             self._bar.update(done - self._bar.n)
 
     def evaluated(self, done: int, row: Mapping[str, object]) -> None:
         """Show the results of an evaluation."""
-        self._score = "".join(f", {_named(name, value)}" for name, value in row.items() if _is_score(name, value))
+        scores = [_named(name, value) for name, value in row.items() if _is_score(name, value)]
+        self._score = f", {scores[0]}" if scores else ""  # validation where there is one; both would not fit
         loss = row.get("train/loss")
         if isinstance(loss, float):
             self.look(done, loss)

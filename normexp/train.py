@@ -99,8 +99,12 @@ def make_step(
     optimizer: Optimizer,
     autocast: Callable[[], AbstractContextManager[object]],
     penalty: Callable[[], Tensor | None],
+    after: Callable[[], None] | None = None,
 ) -> Step:
-    """Return the function of one update: forward, backward, optimizer. The penalty is not part of the loss."""
+    """Return the function of one update: forward, backward, optimizer, `after`.
+
+    The penalty is not part of the loss that is returned.
+    """
 
     def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         with autocast():
@@ -110,6 +114,8 @@ def make_step(
         optimizer.zero_grad(set_to_none=True)
         (loss if extra is None else loss + extra).backward()
         optimizer.step()
+        if after is not None:
+            after()
         return loss, outputs
 
     return step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import pytest
@@ -46,7 +46,9 @@ def naive(image: np.ndarray, transform, crop: int, shift_y: int, shift_x: int, m
 @each_augmentation
 def test_batches_augmented_equals_image_by_image(crop, flip, transform):
     index = torch.tensor([3, 3, 0, 22, 7])
-    shift_y, shift_x = (torch.tensor([int(v) % (2 * crop + 1) for v in row]) for row in ([0, 1, 2, 3, 4], [4, 4, 0, 1, 2]))
+    shift_y, shift_x = (
+        torch.tensor([int(v) % (2 * crop + 1) for v in row]) for row in ([0, 1, 2, 3, 4], [4, 4, 0, 1, 2])
+    )
     mirrored = torch.tensor([0, 1, 1, 0, 1]) * int(flip)
     x, y = examples(crop, flip, transform).augmented(index, shift_y, shift_x, mirrored)
     choices = zip(index, shift_y, shift_x, mirrored, strict=True)
@@ -96,7 +98,7 @@ def seen(stream: TrainingBatches, start: int, count: int) -> list[list[int]]:
 def test_batches_of_an_epoch_hold_each_example_at_most_once_and_drop_the_rest():
     epoch = seen(TrainingBatches(examples(), 5, seed=0), 0, 4)
     assert [len(batch) for batch in epoch] == [5, 5, 5, 5]
-    assert len(set(sum(epoch, []))) == 20
+    assert len(set(chain(*epoch))) == 20
 
 
 def test_batches_of_another_epoch_or_seed_come_in_another_order():
@@ -123,7 +125,7 @@ def test_batches_crop_and_flip_take_every_choice():
 def test_batches_first_are_the_first_of_the_first_epoch_unaugmented():
     stream = TrainingBatches(examples(2, True), 5, seed=0)
     x, y = stream.first(10)
-    assert y.tolist() == sum(seen(stream, 0, 2), [])
+    assert y.tolist() == list(chain(*seen(stream, 0, 2)))
     np.testing.assert_allclose(x.numpy(), CHANNEL.apply(IMAGES[y.numpy()]).transpose(0, 3, 1, 2), atol=1e-5)
     assert len(stream.first(99)[1]) == 23
 

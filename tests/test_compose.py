@@ -99,7 +99,7 @@ def test_compose_does_not_remember_an_earlier_configuration():
 
 
 def test_compose_a_default_given_by_hand_is_no_change():
-    assert compose(["seed=0", "norm=none", "optim.lr=0.1", "epochs=20"]) == compose([])
+    assert compose(["seed=0", "norm=none", "optim.momentum=0.9", "epochs=20"]) == compose([])
 
 
 @pytest.mark.parametrize("group", groups())

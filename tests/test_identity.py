@@ -17,7 +17,7 @@ SAME = {
     "device": ["device=cpu"],
     "threads": ["threads=2"],
     "plugins": ["plugins=[mine]"],
-    "defaults by name": ["norm=none", "seed=0", "optim.lr=0.1"],
+    "defaults by name": ["norm=none", "seed=0", "epochs=20"],
 }
 OTHER = {
     "seed": ["seed=1"],
@@ -97,23 +97,24 @@ def test_identity_a_new_key_leaves_a_finished_run_finished(own_configs, cli, res
 
 def test_identity_a_changed_default_makes_a_finished_run_stale(own_configs, cli, results):
     cli("run", *TINY, f"results_dir={results}")
-    own_configs("optim/sgd.yaml", lr=0.05)
+    usual = compose([])["optim"]["lr"]
+    own_configs("optim/sgd.yaml", lr=0.123)
     status, _, stderr = cli("run", *TINY, f"results_dir={results}")
     assert status == 2
-    assert "stale, its optim.lr was 0.1 and is 0.05 now" in stderr
+    assert f"stale, its optim.lr was {usual} and is 0.123 now" in stderr
 
 
 def test_identity_a_changed_default_makes_a_begun_run_stale(own_configs, cli, results):
     _, stdout, _ = cli("run", *TINY, f"results_dir={results}", "--quiet")
     status_file = Path(stdout.strip()) / "status.json"
     status_file.write_text(status_file.read_text().replace('"done"', '"interrupted"'))
-    own_configs("optim/sgd.yaml", lr=0.05)
+    own_configs("optim/sgd.yaml", lr=0.123)
     status, _, stderr = cli("run", *TINY, f"results_dir={results}")
     assert (status, "stale" in stderr) == (2, True)
 
 
 def test_identity_force_trains_a_stale_run_again(own_configs, cli, results):
     cli("run", *TINY, f"results_dir={results}")
-    own_configs("optim/sgd.yaml", lr=0.05)
+    own_configs("optim/sgd.yaml", lr=0.123)
     assert cli("run", *TINY, f"results_dir={results}", "--force", "--quiet")[0] == 0
     assert cli("run", *TINY, f"results_dir={results}", "--quiet")[0] == 0

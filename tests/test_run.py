@@ -201,6 +201,7 @@ CASES = {
     "an evaluation later": (3, 7),
     "two evaluations later": (2, 11),
     "checkpoint at an evaluation": (5, 5),
+    "checkpoint at an evaluation that was recorded": (5, 7),
     "a step after an evaluation": (6, 8),
     "checkpoint at the end of an epoch": (4, 6),
     "at the last step": (12, 12),
@@ -262,9 +263,10 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
     def fail(*_: object) -> None:
         raise RuntimeError("no memory")
 
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(execute, "evaluate", fail)
+    monkeypatch.setattr(execute, "evaluate", fail)
+    with pytest.raises(RuntimeError):
         execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), restart=True, quiet=True)
+    monkeypatch.undo()
     assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
     assert "in fail" in (tmp_path / "traceback.txt").read_text()
     train_until(tmp_path, set(), None)
@@ -367,7 +369,9 @@ def check_continues(results: Path, finished: dict[str, bytes], cli) -> None:
     assert without_folder(Path(stdout.strip())) == finished
 
 
-@pytest.mark.parametrize("step", [1, pytest.param(0, marks=pytest.mark.slow), pytest.param(700, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "step", [1, pytest.param(0, marks=pytest.mark.slow), pytest.param(700, marks=pytest.mark.slow)]
+)
 def test_run_killed_by_the_system_continues_to_the_same_bytes(results, finished, cli, step):
     code, facts = stopped_at(results, signal.SIGKILL, step)
     assert (code, facts["status"]) == (-signal.SIGKILL, "running")

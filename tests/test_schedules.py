@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_schedule_cosine_is_half_a_cosine():
 def test_schedule_cosine_rises_in_the_warmup_then_falls():
     factors = curve("cosine", warmup=0.25)
     assert factors[:6] == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
-    assert all(a > b for a, b in zip(factors[5:], factors[6:], strict=False))
+    assert all(a > b for a, b in pairwise(factors[5:]))
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 1000])

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from normexp.build import build, build_model, build_norm, initialize_from_data
 from normexp.config import compose, options
 from normexp.data.base import Data, Split
-from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 from normexp.seeding import generator, seeded, stream
 
@@ -31,7 +30,9 @@ def fake_data(count: int = 40, side: int = 12) -> Data:
 def config_of(model: str, norm: str, *more: str):
     small = {"convpool": ["model.width=0.1"], "mlp": ["model.widths=[6,5]"]}.get(model, [])
     output = ["model.normalize_output=false"] if norm in ("group", "instance") else []
-    return compose([f"model={model}", f"norm={norm}", "batch_size=8", "device=cpu", "threads=1", *small, *output, *more])
+    return compose(
+        [f"model={model}", f"norm={norm}", "batch_size=8", "device=cpu", "threads=1", *small, *output, *more]
+    )
 
 
 def network(model: str, norm: str, seed: int = 0) -> torch.nn.Module:
@@ -40,7 +41,13 @@ def network(model: str, norm: str, seed: int = 0) -> torch.nn.Module:
 
 
 def weights(net: torch.nn.Module) -> list[torch.Tensor]:
-    return [layer.weight.detach() for layer in weight_layers(net)]
+    return [initial_weight(layer).detach() for layer in weight_layers(net)]
+
+
+def initial_weight(layer: torch.nn.Module) -> torch.Tensor:
+    """The weight as it was drawn: what a scheme such as spectral normalization computes the layer's weight from."""
+    steps = getattr(layer, "parametrizations", None)
+    return getattr(steps.weight, "original", layer.weight) if steps is not None else layer.weight
 
 
 @each_pair
@@ -93,6 +100,13 @@ def test_seeding_every_norm_sees_the_same_batches(norm):
             assert torch.equal(one, other)
 
 
+def test_seeding_layers_of_one_shape_start_from_different_weights():
+    config = compose(["model=mlp", "model.widths=[9,9,9]"])
+    _, one, other, _ = weights(build_model(config, build_norm(config), (9,), 2))
+    assert one.shape == other.shape
+    assert not torch.isclose(one, other).any()
+
+
 def test_seeding_initialization_leaves_the_global_stream_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -118,9 +132,8 @@ def test_seeding_streams_are_the_same_on_every_machine():
 
 def test_seeding_seeded_puts_the_state_back_after_an_error():
     before = torch.get_rng_state()
-    with pytest.raises(UserError), seeded(0, "noise"):
-        torch.rand(1)
-        raise UserError("no")
+    with pytest.raises(RuntimeError), seeded(0, "noise"):
+        torch.rand(2) @ torch.rand(3)
     assert torch.equal(torch.get_rng_state(), before)
 
 

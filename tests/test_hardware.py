@@ -1,0 +1,81 @@
+"""Device, threads, and what the record says of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from normexp import hardware
+from normexp.errors import UserError
+from normexp.hardware import choose_device, choose_threads, describe, keep_large_blocks, peak_memory
+
+CPU = torch.device("cpu")
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, cuda: bool = False, mps: bool = False) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+@pytest.mark.parametrize(
+    ("there", "chosen"),
+    [({}, "cpu"), ({"mps": True}, "mps"), ({"cuda": True}, "cuda"), ({"cuda": True, "mps": True}, "cuda")],
+)
+def test_hardware_auto_takes_the_fastest_device(monkeypatch, there, chosen):
+    pretend(monkeypatch, **there)
+    assert choose_device("auto").type == chosen
+
+
+@pytest.mark.parametrize("name", ["cuda", "mps"])
+def test_hardware_missing_device_is_named_with_those_that_are_there(monkeypatch, name):
+    pretend(monkeypatch)
+    with pytest.raises(UserError, match=f"device={name}: not available on this machine; available: auto, cpu"):
+        choose_device(name)
+
+
+def test_hardware_threads_are_those_asked_for():
+    assert choose_threads(3, nn.Linear(2, 2), 1) == 3
+
+
+def test_hardware_small_work_gets_one_thread_and_large_work_all_cores(monkeypatch):
+    monkeypatch.setattr(hardware, "_cores", lambda: 8)
+    small, large, convolution = nn.Linear(64, 10), nn.Linear(2000, 2000), nn.Conv2d(1, 8, 3)
+    assert [choose_threads(None, net, 64) for net in (small, large, convolution)] == [1, 8, 8]
+
+
+def test_hardware_cores_are_at_least_one():
+    assert hardware._cores() >= 1
+
+
+def test_hardware_description_is_plain_json():
+    facts = describe(CPU, threads=2)
+    assert json.loads(json.dumps(facts)) == facts
+    assert (facts["device"], facts["threads"], facts["packages"]["torch"].partition("+")[0]) == (
+        "cpu",
+        2,
+        torch.__version__.partition("+")[0],
+    )
+
+
+def test_hardware_commit_is_unknown_outside_a_checkout(monkeypatch, tmp_path):
+    monkeypatch.setattr(hardware, "__file__", str(tmp_path / "normexp" / "hardware.py"))
+    assert hardware._commit() is None
+
+
+def test_hardware_commit_is_unknown_without_git(monkeypatch, tmp_path):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setattr(hardware, "__file__", str(tmp_path / "normexp" / "hardware.py"))
+    monkeypatch.setenv("PATH", "")
+    assert hardware._commit() is None
+
+
+def test_hardware_allocator_setting_never_fails(monkeypatch):
+    monkeypatch.setattr(hardware.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError()))
+    keep_large_blocks()
+
+
+def test_hardware_peak_memory_is_in_bytes():
+    assert 10 * 2**20 < peak_memory(CPU) < 2**40

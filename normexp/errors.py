@@ -10,6 +10,14 @@ class UserError(Exception):
     """Something the user gave cannot work: a name, a value, a file. The message is one complete line."""
 
 
+class Busy(UserError):
+    """Another process is running this very run; it will be finished without us."""
+
+
+class Impossible(UserError):
+    """Every value is allowed, but together they cannot work; a sweep leaves such a cell out and says why."""
+
+
 class Interrupted(Exception):
     """The user asked to stop; the run is saved and continues when it is started again."""
 

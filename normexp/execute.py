@@ -19,9 +19,9 @@ from normexp.config import Config
 from normexp.data.base import Data
 from normexp.errors import Interrupted, UserError
 from normexp.hardware import describe, peak_memory
-from normexp.progress import Progress
+from normexp.progress import Display, Silence
 from normexp.recorder import Recorder
-from normexp.records import CHECKPOINT, RunDirectory
+from normexp.records import CHECKPOINT, FINISHED, RunDirectory
 from normexp.seeding import stream
 from normexp.train import Window, evaluate, make_step, train
 
@@ -30,13 +30,14 @@ SAVE_EVERY = 10.0  # seconds between checkpoints: the most work that a killed ru
 EVALUATION_BATCH = 256
 
 
-def execute(config: Config, data: Data, directory: RunDirectory, restart: bool, quiet: bool = False) -> str:
+def execute(config: Config, data: Data, directory: RunDirectory, force: bool, display: Display = Silence) -> str:
     """Train to the end and return the final status, `done` or `diverged`.
 
     Nothing is written before every part is built, so that a mistake leaves no trace.
 
     Args:
-        restart: ignore the checkpoint of an earlier attempt.
+        force: start again, whatever earlier attempts left.
+        display: what shows the progress.
 
     Raises: UserError for parts that do not fit, Interrupted after Ctrl-C or SIGTERM.
     """
@@ -46,7 +47,11 @@ def execute(config: Config, data: Data, directory: RunDirectory, restart: bool, 
     except OSError as error:
         raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
     with directory.lock(), stop_signals() as stopped:
-        return Execution(config, data, parts, directory, stopped, restart).run(quiet)
+        status = str(directory.status["status"])  # read again: another process may have finished it meanwhile
+        if status in FINISHED and not force:
+            return status
+        restart = force or status == "new"
+        return Execution(config, data, parts, directory, stopped, restart).run(display)
 
 
 @contextmanager
@@ -92,10 +97,10 @@ class Execution:
         self.step = 0  # updates done
         self.last_loss: float | None = None  # of the last step before this window
 
-    def run(self, quiet: bool) -> str:
+    def run(self, display: Display) -> str:
         resumed = self._begin()
         batches = self.parts.batches
-        self.progress = Progress(self.parts.steps, batches.steps_per_epoch, batches.batch_size, self.step, quiet)
+        self.progress = display(self.parts.steps, batches.steps_per_epoch, batches.batch_size, self.step)
         try:
             if not resumed:
                 self._record(self._evaluate())

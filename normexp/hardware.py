@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import platform
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from normexp.cores import physical_cores
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 
@@ -81,12 +81,11 @@ def peak_memory(device: torch.device) -> int:
 
 
 def _cores() -> int:
-    """Return the physical cores this process may use."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(allowed, _default_threads))
+    """Return the physical cores this process may use, or as many as OMP_NUM_THREADS leaves it (in a sweep)."""
+    return min(physical_cores(), _default_threads)
 
 
-_default_threads = torch.get_num_threads()  # torch counts physical cores; read before anybody changes it
+_default_threads = torch.get_num_threads()  # read before anybody changes it
 
 
 def _processor(device: torch.device) -> str:

@@ -11,18 +11,36 @@ from tqdm import tqdm
 LINE_EVERY = 2.0  # seconds between plain lines at most; the last one is always printed
 
 
-class Progress:
+class Silence:
+    """Shows nothing; and what any display of a run must be able to do."""
+
+    def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
+        """Begin: the run has `steps` updates, `done` of them done by an earlier attempt."""
+
+    def look(self, done: int, loss: float) -> None:
+        """Show how far the run is; called a few times a second, after `done` updates."""
+
+    def evaluated(self, done: int, row: Mapping[str, object]) -> None:
+        """Show the results of an evaluation."""
+
+    def close(self) -> None:
+        """End, however the run ended."""
+
+
+Display = type[Silence]
+
+
+class Progress(Silence):
     """Shows epoch, loss, score, images per second and the time left, on standard error.
 
     Args:
         steps, steps_per_epoch, batch_size: the size of the run.
         done: steps that an earlier attempt has done.
-        quiet: show nothing.
     """
 
-    def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0, quiet: bool = False) -> None:
+    def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
         self.steps, self.steps_per_epoch, self.batch_size = steps, steps_per_epoch, batch_size
-        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
+        self.live = sys.stderr.isatty()
         self._began, self._first, self._last_line, self._score = time.monotonic(), done, 0.0, ""
         layout = "{desc} |{bar}| {remaining} left"  # the bar takes what room the words leave
         self._bar = tqdm(
@@ -30,21 +48,19 @@ class Progress:
         )
 
     def look(self, done: int, loss: float) -> None:
-        """Show the state of the bar; called a few times a second."""
         if self.live:
             shown = f"epoch {self._epoch(done)}, loss {loss:.4g}{self._score}, {self._speed(done):,.0f} images/s"
             self._bar.set_description_str(shown, refresh=False)
             self._bar.update(done - self._bar.n)
 
     def evaluated(self, done: int, row: Mapping[str, object]) -> None:
-        """Show the results of an evaluation."""
         scores = [_named(name, value) for name, value in row.items() if _is_score(name, value)]
         self._score = f", {scores[0]}" if scores else ""  # validation where there is one; both would not fit
         loss = row.get("train/loss")
         if isinstance(loss, float):
             self.look(done, loss)
         due = time.monotonic() - self._last_line > LINE_EVERY or done >= self.steps
-        if not self.live and not self.quiet and due and done > self._first:
+        if not self.live and due and done > self._first:
             self._last_line = time.monotonic()
             print(self._line(done, row), file=sys.stderr)
 

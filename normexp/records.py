@@ -25,11 +25,12 @@ from typing import Any
 
 import yaml
 
-from normexp.errors import UserError
+from normexp.errors import Busy, UserError
 
 CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
+LOCK = ".lock"
 FINISHED = ("done", "diverged")
 ASIDE = ".damaged-"  # a run directory NAME that cannot be read is set aside as NAME.damaged-1, -2, ...
 
@@ -116,14 +117,24 @@ class RunDirectory:
             raise UserError(f"{self.path / CONFIG}: damaged (not the config of a run)")
         return loaded
 
+    def is_locked(self) -> bool:
+        """Tell whether a living process is running this."""
+        if not (self.path / LOCK).exists():
+            return False
+        try:
+            with self.lock():
+                return False
+        except Busy:
+            return True
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the directory for this process. The system frees the lock of a dead process by itself."""
-        with (self.path / ".lock").open("w") as file:
+        with (self.path / LOCK).open("w") as file:
             try:
                 _lock(file.fileno())
             except OSError:
-                raise UserError(f"{self.path}: another normexp process is running this right now") from None
+                raise Busy(f"{self.path}: another normexp process is running this right now") from None
             yield
 
 

@@ -15,18 +15,19 @@ from normexp.config import Config
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
 from normexp.instantiate import instantiate
+from normexp.progress import Display, Silence
 from normexp.records import ASIDE, CONFIG, FINISHED, RunDirectory
 
 Say = Callable[[str], None]
 
 
-def run(config: Config, say: Say, force: bool = False, quiet: bool = False) -> RunDirectory:
+def run(config: Config, say: Say, force: bool = False, display: Display = Silence) -> RunDirectory:
     """Train one configuration unless that is done already; return its run directory.
 
     Args:
         say: receives one line per thing the user should know.
         force: train again from the start, over the old record.
-        quiet: no progress bar and no progress lines.
+        display: what shows the progress.
 
     Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
     """
@@ -34,17 +35,16 @@ def run(config: Config, say: Say, force: bool = False, quiet: bool = False) -> R
     check_writable(directory.path)
     status = _status(directory, say)
     if status["status"] != "new" and not force:
-        _check_stale(directory, config)
+        check_stale(directory, config)
     if status["status"] in FINISHED and not force:
         say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
         return directory
     data = instantiate(config["dataset"]).load(config["seed"])
     from normexp.execute import execute
 
-    restart = force or status["status"] in ("new", *FINISHED)
-    if not restart:
+    if status["status"] != "new" and not force:
         say(f"continuing a run that was {status['status']} at step {status.get('step')}")
-    ended = execute(config, data, directory, restart=restart, quiet=quiet)
+    ended = execute(config, data, directory, force=force, display=display)
     if ended == "diverged":
         status = directory.status
         say(f"diverged at step {status['step']}: {status['cause']} (a result: it is recorded)")
@@ -74,7 +74,7 @@ def _status(directory: RunDirectory, say: Say) -> dict[str, Any]:
         return {"status": "new"}
 
 
-def _check_stale(directory: RunDirectory, config: Config) -> None:
+def check_stale(directory: RunDirectory, config: Config) -> None:
     """Raise UserError if the run was made, or begun, under other defaults than today's."""
     if not (directory.path / CONFIG).exists():
         return  # killed before anything was trained

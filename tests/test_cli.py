@@ -14,7 +14,7 @@ from normexp.config import options
 from normexp.errors import Interrupted
 
 MISTAKES = {
-    "no arguments": ([], "no command; give one of run, plot, table, list"),
+    "no arguments": ([], "no command; give one of run, sweep, status"),
     "unknown verb": (["rnu"], "did you mean run?"),
     "forgotten verb": (["norm=batch"], "did you mean `normexp run ...`?"),
     "unknown option": (["--vresion"], "did you mean --version?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from normexp import progress
-from normexp.progress import Progress
+from normexp.progress import Progress, Silence
 
 ROW = {"train/loss": 0.5, "train/accuracy": 0.8, "test/loss": 0.6, "test/accuracy": 0.75}
 
@@ -29,7 +29,7 @@ def test_progress_prints_lines_seldom_but_always_the_last(capsys):
 
 
 def test_progress_prints_nothing_when_quiet(capsys):
-    shown = Progress(steps=100, steps_per_epoch=50, batch_size=8, quiet=True)
+    shown = Silence(steps=100, steps_per_epoch=50, batch_size=8)
     shown.look(10, 0.5)
     shown.evaluated(100, ROW)
     shown.close()

@@ -176,7 +176,7 @@ def train_until(path: Path, saves: set[int], dies: int | None, data: Data | None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "Execution", Mortal)
         patch.setattr(execute.Recorder, "failed", lambda *_: None)
-        options = {"restart": False, "quiet": True, **flags}
+        options = {"force": False, **flags}
         execute.execute(compose(NOISY), data or fake_data(), RunDirectory(path), **options)
 
 
@@ -244,7 +244,7 @@ def test_run_begun_with_other_data_is_refused(tmp_path):
     with pytest.raises(UserError, match="other data"):
         train_until(tmp_path, set(), None, data=fake_data(seed=1))
     assert outcome(tmp_path) == before
-    train_until(tmp_path, set(), None, data=fake_data(seed=1), restart=True)
+    train_until(tmp_path, set(), None, data=fake_data(seed=1), force=True)
     assert RunDirectory(tmp_path).status["status"] == "done"
 
 
@@ -265,7 +265,7 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
 
     monkeypatch.setattr(execute, "evaluate", fail)
     with pytest.raises(RuntimeError):
-        execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), restart=True, quiet=True)
+        execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=True)
     monkeypatch.undo()
     assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
     assert "in fail" in (tmp_path / "traceback.txt").read_text()
@@ -277,14 +277,14 @@ def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
     train_until(tmp_path, set(), None)
     monkeypatch.setattr(execute.Recorder, "begin", lambda *_: (_ for _ in ()).throw(Killed()))
     with pytest.raises(Killed):
-        train_until(tmp_path, set(), None, restart=True)
+        train_until(tmp_path, set(), None, force=True)
     assert RunDirectory(tmp_path).status["status"] == "running"
 
 
 def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
     data = replace(fake_data(), train=Split(np.zeros((20, 6, 6, 3), np.uint8), np.arange(20) % 10))
     with pytest.raises(UserError, match="at least 12 x 12"):
-        execute.execute(compose(NOISY), data, RunDirectory(tmp_path / "run"), restart=True, quiet=True)
+        execute.execute(compose(NOISY), data, RunDirectory(tmp_path / "run"), force=True)
     assert list(tmp_path.iterdir()) == []
 
 

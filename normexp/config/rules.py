@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from normexp.errors import UserError
+from normexp.errors import Impossible
 
 Values = Mapping[str, Any]
 About = Mapping[str, Mapping[str, Any]]  # group -> the description keys of its chosen option
 
 
 def check_rules(values: Values, choices: Mapping[str, str], about: About) -> None:
-    """Raise UserError for the first combination that cannot work, with the reason and a way out."""
+    """Raise Impossible for the first combination that cannot work, with the reason and a way out."""
     _model_fits_data(choices, about)
     _augmentation_fits_data(values, choices, about)
     _batch_is_large_enough(values, choices, about)
@@ -22,7 +22,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
 def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
     kind = about["dataset"].get("_kind_", "image")
     if about["model"].get("_accepts_", "any") not in ("any", kind):
-        raise UserError(
+        raise Impossible(
             f"model={choices['model']} needs images, but dataset={choices['dataset']} is a {kind}; "
             "use model=linear or model=mlp"
         )
@@ -31,14 +31,14 @@ def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
 def _augmentation_fits_data(values: Values, choices: Mapping[str, str], about: About) -> None:
     augmented = values["dataset"].get("crop") or values["dataset"].get("flip")
     if augmented and about["dataset"].get("_kind_") != "image":
-        raise UserError(
+        raise Impossible(
             f"dataset.crop and dataset.flip need images, but dataset={choices['dataset']} is a table; leave them out"
         )
 
 
 def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: About) -> None:
     if values["batch_size"] == 1 and about["norm"].get("_batch_statistics_", False):
-        raise UserError(
+        raise Impossible(
             f"batch_size=1 with norm={choices['norm']}: its statistics are taken over the batch, and one "
             "example has no variance; use batch_size=2 or more, or norm=layer, group or weight"
         )
@@ -46,7 +46,7 @@ def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: Ab
 
 def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
     if about["norm"].get("_needs_") == "maps" and about["model"].get("_gives_") != "maps":
-        raise UserError(
+        raise Impossible(
             f"norm={choices['norm']} needs feature maps, but model={choices['model']} has one value per "
             "feature and example; use norm=batch or norm=layer, or a convolutional model"
         )

@@ -1,0 +1,155 @@
+"""Worker processes side by side: a cell that fails, is killed or runs out of memory costs itself only."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from normexp.records import RunDirectory
+
+BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
+
+
+class Job(Protocol):
+    """A cell as the pool needs it."""
+
+    @property
+    def arguments(self) -> list[str]: ...
+
+    @property
+    def directory(self) -> RunDirectory: ...
+
+
+class Worker:
+    """One process that trains one cell after the other; it starts at the first cell, and again after it died.
+
+    Args:
+        threads: CPU threads for the process.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
+        """Send one message and return the answer; a process that died answers `failed` with its cause."""
+        process = self.process = self.process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                event = json.loads(line)
+                if event["event"] == "end":
+                    return event
+                on_step(event["step"], event["steps"])
+        except BrokenPipeError:
+            pass
+        self.process = None
+        return {"status": "failed", "cause": _cause_of_death(process.wait())}
+
+    def stop(self) -> None:
+        """Ask the process to save its run and end."""
+        if self.process is not None:
+            self.process.terminate()
+
+    def close(self) -> None:
+        if self.process is not None:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+            self.process.wait()
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "normexp.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONSAFEPATH": ""},
+            start_new_session=True,  # Ctrl-C reaches the sweep alone, which then stops its workers in order
+        )
+
+
+def _cause_of_death(status: int) -> str:
+    if status >= 0:
+        return f"the worker process ended with status {status}"
+    name = signal.Signals(-status).name
+    hint = " (out of memory?)" if name == "SIGKILL" else ""
+    return f"the worker process was killed by {name}{hint}"
+
+
+class Pool:
+    """Trains cells with several workers.
+
+    Args:
+        workers: one per cell that runs at the same time.
+        on_step: called with (cell, steps done, steps), from several threads.
+        on_end: called with (cell, answer), from several threads.
+    """
+
+    def __init__(
+        self,
+        workers: list[Worker],
+        on_step: Callable[[Any, int, int], None],
+        on_end: Callable[[Any, dict[str, Any]], None],
+    ) -> None:
+        self.workers, self.on_step, self.on_end = workers, on_step, on_end
+        self.stopped = threading.Event()
+
+    def run(self, cells: Iterable[Job], force: bool) -> None:
+        """Train all cells. Ctrl-C stops the workers after they have saved, and raises KeyboardInterrupt."""
+        waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        for cell in cells:
+            waiting.put(cell)
+        threads = [threading.Thread(target=self._work, args=(worker, waiting, force)) for worker in self.workers]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            self.stopped.set()
+            for worker in self.workers:
+                worker.stop()
+            for thread in threads:
+                thread.join()
+            raise
+        finally:
+            for worker in self.workers:
+                worker.close()
+
+    def _work(self, worker: Worker, waiting: queue.SimpleQueue[Job], force: bool) -> None:
+        while not self.stopped.is_set():
+            try:
+                cell = waiting.get_nowait()
+            except queue.Empty:
+                return
+            answer = {"status": "busy"} if cell.directory.is_locked() else self._train(worker, cell, force)
+            if answer["status"] == "busy":  # another sweep is at it: look again later
+                waiting.put(cell)
+                time.sleep(BUSY_PAUSE)
+            elif not self.stopped.is_set():
+                self._record_failure(cell, answer)
+                self.on_end(cell, answer)
+
+    def _train(self, worker: Worker, cell: Job, force: bool) -> dict[str, Any]:
+        message = {"verb": "train", "overrides": cell.arguments, "force": force}
+        return worker.ask(message, lambda step, steps: self.on_step(cell, step, steps))
+
+    def _record_failure(self, cell: Job, answer: dict[str, Any]) -> None:
+        """Leave the cause of a death in the run directory: the dead worker could not."""
+        directory = cell.directory
+        if answer["status"] == "failed" and directory.status["status"] != "failed":
+            directory.path.mkdir(parents=True, exist_ok=True)
+            known = {key: value for key, value in directory.status.items() if key not in ("status", "cause")}
+            directory.write_status("failed", **known, cause=answer["cause"])

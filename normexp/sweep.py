@@ -1,0 +1,212 @@
+"""A grid of configurations: plan it, train what is missing, say what failed. The same command continues it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from normexp.config import Config, compose
+from normexp.config.grid import expand
+from normexp.cores import physical_cores
+from normexp.errors import Impossible, UserError
+from normexp.pool import Pool, Worker
+from normexp.records import FINISHED, RunDirectory
+from normexp.run import check_stale, check_writable
+
+Say = Callable[[str], None]
+MOST_PROBES = 8  # different cells timed for the estimate; the others count as the mean of these
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a sweep."""
+
+    config: Config
+
+    @property
+    def arguments(self) -> list[str]:
+        return self.config.overrides
+
+    @cached_property
+    def directory(self) -> RunDirectory:
+        return RunDirectory(Path(self.config["results_dir"]) / "runs" / self.config.name)
+
+    @cached_property
+    def state(self) -> str:
+        return str(self.directory.status["status"])
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What decides how long it takes: everything but the seed and the optimizer's numbers."""
+        changes = self.config.changes.items()
+        return tuple((key, str(value)) for key, value in changes if key != "seed" and not key.startswith("optim."))
+
+
+@dataclass
+class Plan:
+    """The cells of a sweep by what is to be done with them, and the combinations that cannot work."""
+
+    cells: list[Cell]
+    impossible: list[str] = field(default_factory=list)
+
+    @property
+    def done(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state in FINISHED]
+
+    @property
+    def open(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state not in FINISHED]
+
+    def describe(self) -> str:
+        new = sum(cell.state == "new" for cell in self.open)
+        parts = [f"{len(self.cells)} cells", f"{len(self.done)} done", f"{new} to run"]
+        return ", ".join([*parts, f"{len(self.open) - new} to continue"])
+
+
+def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
+    """Compose and check every cell before anything starts; equal cells collapse into one.
+
+    Raises: UserError for the first value that is not allowed. A combination of allowed values that cannot work
+    (batch statistics with one example, say) is left out and explained, unless nothing else remains.
+    """
+    cells: dict[Path, Cell] = {}
+    impossible = []
+    for arguments in expand(overrides):
+        try:
+            cell = Cell(compose(arguments))
+        except Impossible as error:
+            impossible.append(str(error))
+            continue
+        cells.setdefault(cell.directory.path, cell)
+    if not cells:
+        raise UserError(impossible[0])
+    for cell in cells.values():
+        check_writable(cell.directory.path)
+        if cell.state != "new" and not force:
+            check_stale(cell.directory, cell.config)
+    return Plan(list(cells.values()), list(dict.fromkeys(impossible)))
+
+
+def sweep(
+    overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False
+) -> int:
+    """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed."""
+    jobs, overrides = take_jobs(overrides, jobs)
+    plan = make_plan(overrides, force)
+    to_train = plan.cells if force else plan.open
+    say(plan.describe())
+    for reason in plan.impossible:
+        say(f"left out: {reason}")
+    if not to_train:
+        return 0
+    jobs = min(jobs or default_jobs(), len(to_train))
+    workers = [Worker(max(1, physical_cores() // jobs)) for _ in range(jobs)]
+    say(f"about {spoken(estimate(workers[0], to_train) / jobs)} with jobs={jobs}")
+    if dry_run:
+        workers[0].close()
+        return 0
+    return train_all(workers, to_train, say, force)
+
+
+def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
+    """Take `jobs=N` out of the overrides: it belongs to the sweep, not to a run."""
+    rest = [override for override in overrides if not override.startswith("jobs=")]
+    given = [override.removeprefix("jobs=") for override in overrides if override.startswith("jobs=")]
+    if given:
+        try:
+            jobs = int(given[-1])
+        except ValueError:
+            raise UserError(f"jobs={given[-1]}: must be an integer in [1, inf)") from None
+    if jobs is not None and jobs < 1:
+        raise UserError(f"jobs={jobs}: must be an integer in [1, inf)")
+    return jobs, rest
+
+
+def default_jobs() -> int:
+    """One cell per core up to four, one thread each: faster than one cell on all cores. On a GPU one at a time."""
+    return 1 if Path("/dev/nvidia0").exists() else min(4, physical_cores())
+
+
+def estimate(worker: Worker, cells: Sequence[Cell]) -> float:
+    """Return the estimated seconds of all cells one after the other, from probes of the different kinds."""
+    first = {cell.kind: cell for cell in reversed(cells)}
+    probed = list(first.items())[:MOST_PROBES]
+    answers = {
+        kind: worker.ask({"verb": "probe", "overrides": cell.arguments}, lambda step, steps: None).get("seconds")
+        for kind, cell in probed
+    }
+    known = [seconds for seconds in answers.values() if seconds is not None]
+    mean = sum(known) / len(known) if known else 0.0
+    return sum(answers.get(cell.kind) or mean for cell in cells)
+
+
+def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: bool) -> int:
+    """Train the cells side by side under one bar; name the failures at the end."""
+    failures: list[tuple[Cell, str]] = []
+    with board(cells, say) as show:
+
+        def end(cell: Cell, answer: dict[str, Any]) -> None:
+            show.ended(cell, answer["status"])
+            if answer["status"] not in FINISHED:
+                failures.append((cell, answer.get("cause", answer["status"])))
+
+        Pool(workers, show.step, end).run(cells, force)
+    for cell, cause in failures:
+        say(f"failed: {cell.directory.path}: {cause}")
+    if failures:
+        say(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
+    return 1 if failures else 0
+
+
+class Board:
+    """One bar for the whole sweep, in cells; a line for each cell that ends. Safe to call from several threads."""
+
+    def __init__(self, bar: tqdm[Any], total: int, say: Say) -> None:
+        self.bar, self.total, self.say = bar, total, say
+        self._lock, self._began = threading.Lock(), time.monotonic()
+        self._parts: dict[str, float] = {}  # fraction done of the cells that run now
+        self._ended = 0
+
+    def step(self, cell: Cell, step: int, steps: int) -> None:
+        with self._lock:
+            self._parts[cell.config.name] = step / steps
+            self._refresh()
+
+    def ended(self, cell: Cell, status: str) -> None:
+        with self._lock:
+            self._parts.pop(cell.config.name, None)
+            self._ended += 1
+            self._refresh()
+            self.bar.clear()
+            self.say(f"[{self._ended}/{self.total}] {status} {cell.directory.path}")
+
+    def _refresh(self) -> None:
+        running = ", ".join(f"{name.rsplit('-', 1)[0]} {part:.0%}" for name, part in sorted(self._parts.items()))
+        self.bar.set_postfix_str(running, refresh=False)
+        self.bar.n = self._ended + sum(self._parts.values())
+        self.bar.update(0)
+
+
+@contextmanager
+def board(cells: Sequence[Cell], say: Say) -> Iterator[Board]:
+    layout = "{n:.1f}/{total} cells |{bar}| {remaining} left {postfix}"
+    live = sys.stderr.isatty()
+    with tqdm(total=len(cells), disable=not live, leave=False, dynamic_ncols=True, bar_format=layout) as bar:
+        yield Board(bar, len(cells), say)
+
+
+def spoken(seconds: float) -> str:
+    """Say a duration in the unit that suits it."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{max(1, round(seconds))} s"

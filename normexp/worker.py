@@ -1,0 +1,82 @@
+"""A worker process of a sweep: reads one cell per line, trains it, answers in events. Imports torch only once.
+
+Started as `python -m normexp.worker`. Jobs and events are JSON lines; the events go to what was standard output
+when the worker began, and everything that a library prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from normexp.config import compose
+from normexp.errors import Busy, Interrupted, UserError
+from normexp.progress import Silence
+from normexp.records import RunDirectory
+from normexp.run import run
+
+
+def main() -> None:
+    events = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever a library prints must not look like an event
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            answer = VERBS[job.pop("verb")](events, **job)
+        except Interrupted:
+            return
+        send(events, event="end", **answer)
+
+
+def send(events: IO[str], **event: Any) -> None:
+    """Write one event. Raises Interrupted if the sweep is gone: a worker outlives it by a fraction of a second."""
+    try:
+        events.write(json.dumps(event) + "\n")
+    except BrokenPipeError:
+        raise Interrupted("the sweep has ended") from None
+
+
+def probe(events: IO[str], overrides: list[str]) -> dict[str, Any]:
+    """Return the estimated seconds of a whole run, from a few steps of it; None where it cannot be built."""
+    from normexp.estimate import seconds_of
+
+    try:
+        return {"seconds": seconds_of(compose(overrides))}
+    except Exception:  # whatever it is, the real run will say it in its own record
+        return {"seconds": None}
+
+
+def train(events: IO[str], overrides: list[str], force: bool) -> dict[str, Any]:
+    """Run one cell; return its status and, where it failed, the cause in one line."""
+
+    class Events(Silence):
+        def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
+            self.steps = steps
+
+        def look(self, done: int, loss: float) -> None:
+            send(events, event="step", step=done, steps=self.steps)
+
+        def evaluated(self, done: int, row: Mapping[str, object]) -> None:
+            self.look(done, 0.0)
+
+    try:
+        directory = run(compose(overrides), say=lambda line: None, force=force, display=Events)
+    except Busy:
+        return {"status": "busy"}
+    except Interrupted:
+        raise
+    except UserError as error:
+        return {"status": "failed", "cause": str(error)}
+    except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
+        reason = (str(error).strip() or "no message").splitlines()[0]
+        return {"status": "failed", "cause": f"{type(error).__name__}: {reason}"}
+    return {"status": RunDirectory(directory.path).status["status"]}
+
+
+VERBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "probe": probe}
+
+if __name__ == "__main__":
+    main()

@@ -19,11 +19,14 @@ from normexp.config import Config
 from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.hardware import choose_device, choose_threads, keep_large_blocks
+from normexp.init.base import Init
 from normexp.instantiate import instantiate, locate
 from normexp.norms.base import Norm
-from normexp.seeding import initialize, seeded
+from normexp.probes.base import Probe
+from normexp.seeding import seeded
 from normexp.train import Task
 
+TRIAL_EXAMPLES = 32  # enough for a scheme that needs more examples than channels, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
 
 
@@ -41,7 +44,9 @@ class Parts:
     device: torch.device
     threads: int
     task: Task
+    init: Init
     norm: Norm
+    probe: Probe
     model: nn.Module
     forward: nn.Module  # the model, or its compiled form
     optimizer: Optimizer
@@ -71,7 +76,9 @@ def build(config: Config, data: Data) -> Parts:
         device=device,
         threads=threads,
         task=_task(data),
+        init=instantiate(config["init"]),
         norm=norm,
+        probe=instantiate(config["probe"]),
         model=model,
         forward=torch.compile(model) if config["compile"] else model,  # type: ignore[arg-type]
         optimizer=optimizer,
@@ -97,14 +104,15 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
     with seeded(config["seed"], "initialization"):
         model = instantiate(config["model"], input_shape=input_shape, num_outputs=num_outputs, norm=norm)
         assert isinstance(model, nn.Module)
-    if not getattr(model, "keeps_initialization", False):
-        initialize(model, config["seed"])
+    init = instantiate(config["init"])
+    if not (init.keeps_own and getattr(model, "keeps_initialization", False)):
+        init.apply(model, config["seed"])
     return model
 
 
 def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
-    """Run a copy of the network on two zero images: what cannot work is said now, before anything is written."""
-    batch = torch.zeros(min(2, config["batch_size"], len(data.train)), *data.input_shape)
+    """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
+    batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
     try:
         with torch.no_grad(), seeded(config["seed"], "trial"):
             copy.deepcopy(model)(batch)
@@ -115,8 +123,9 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
 
 
 def initialize_from_data(parts: Parts, seed: int) -> None:
-    """Run the scheme's data-dependent initialization on the first training examples, in a stream of its own."""
+    """Run what initializes from data in a stream of its own: first the option of `init`, then the scheme."""
     with seeded(seed, "data initialization"):
+        parts.init.fit(parts.model, parts.batches.first(parts.batches.batch_size)[0])
         parts.norm.initialize(parts.model, parts.batches.first(INIT_EXAMPLES)[0])
 
 

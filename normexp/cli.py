@@ -86,7 +86,18 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"normexp {__version__}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    for add in (_add_run, _add_plot, _add_table, _add_list, _add_check):
+    for add in (
+        _add_run,
+        _add_sweep,
+        _add_reproduce,
+        _add_report,
+        _add_claims,
+        _add_status,
+        _add_plot,
+        _add_table,
+        _add_list,
+        _add_check,
+    ):
         add(verbs)
     return parser, dict(verbs.choices)
 
@@ -112,6 +123,67 @@ def _add_run(verbs: Verbs[Parser]) -> None:
     command.add_argument("--cfg", action="store_true", help="print the resolved configuration and stop")
     command.add_argument("--force", action="store_true", help="train again, over a finished run")
     command.add_argument("--quiet", action="store_true", help="print the run directory only")
+    command.add_argument("-m", "--multirun", action="store_true", help="train a grid, as `normexp sweep` does")
+    _add_sweep_flags(command)
+
+
+def _add_sweep(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "sweep",
+        help="train a grid of configurations",
+        description="Train every cell of a grid: norm=none,batch seed='range(5)'. Finished cells are skipped, "
+        "interrupted ones continue; the same command again does what is missing. jobs=N runs N cells side by side.",
+        allow_abbrev=False,
+    )
+    command.add_argument("overrides", nargs="*", metavar="GROUP=A,B|KEY='range(N)'")
+    _add_sweep_flags(command)
+    command.add_argument("--force", action="store_true", help="train finished cells again")
+
+
+def _add_sweep_flags(command: Parser) -> None:
+    command.add_argument("--jobs", type=int, metavar="N", help="cells side by side (the same as jobs=N)")
+    command.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+
+
+def _add_reproduce(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "reproduce",
+        help="train and render a published table or figure",
+        description="Train what is missing of an experiment, set our numbers beside the printed ones, judge its "
+        "claims. scale=smoke takes seconds and shows that it works, scale=cpu takes minutes, scale=paper is the "
+        "published set-up.",
+        allow_abbrev=False,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="experiments, scale=, jobs=, results_dir=")
+    command.add_argument("--all", action="store_true", help="every experiment")
+    command.add_argument("--cell", metavar="ARM", help="one row of the table only")
+    command.add_argument("--force", action="store_true", help="train finished runs again")
+    _add_sweep_flags(command)
+
+
+def _add_report(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "report",
+        help="render experiments from their records",
+        description="Regenerate tables, figures and verdicts from the records alone; nothing is trained.",
+        allow_abbrev=False,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="default: all that has records")
+
+
+def _add_claims(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "claims",
+        help="what the papers claim, and whether it holds here",
+        description="Print the ledger of claims from the reports under results/, and write it to claims.md there.",
+        allow_abbrev=False,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="default: all that has a report")
+
+
+def _add_status(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser("status", help="count run directories by their state", allow_abbrev=False)
+    command.add_argument("path", nargs="?", default="results", metavar="PATH", help="default: results")
 
 
 def _add_plot(verbs: Verbs[Parser]) -> None:
@@ -156,20 +228,65 @@ def _add_check(verbs: Verbs[Parser]) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.multirun:
+        return _sweep(arguments)
     from normexp.config import compose
 
     config = compose(arguments.overrides)
     if arguments.cfg:
         print(config.to_yaml(), end="")
         return 0
+    from normexp.progress import Progress, Silence
     from normexp.run import run
 
-    directory = run(config, _say, force=arguments.force, quiet=arguments.quiet)
+    directory = run(config, _say, force=arguments.force, display=Silence if arguments.quiet else Progress)
     if not arguments.quiet:
         from normexp.report.commands import compare
 
         print(compare(directory))
     print(directory.path)
+    return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    from normexp.sweep import sweep
+
+    return sweep(arguments.overrides, arguments.jobs, _say, dry_run=arguments.dry_run, force=arguments.force)
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    from normexp.ledger import reproduce_all
+
+    return reproduce_all(
+        arguments.names,
+        _say,
+        everything=arguments.all,
+        arm=arguments.cell,
+        jobs=arguments.jobs,
+        dry_run=arguments.dry_run,
+        force=arguments.force,
+    )
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from normexp.ledger import report_all
+
+    for path in report_all(arguments.names):
+        print(path)
+    return 0
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    from normexp.ledger import write_ledger
+
+    print(write_ledger(arguments.names), end="")
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from normexp.status import overview
+
+    print(overview(arguments.path), end="")
     return 0
 
 
@@ -235,7 +352,10 @@ def _check(arguments: argparse.Namespace) -> int:
     from normexp.checks.commands import check_command
 
     norm = build_norm(config)
-    text, holds = check_command(norm, repr(norm), full=arguments.full, inductor=arguments.inductor)
+    own = "_target_" in str(given)
+    exact = own or option("norm", config.choices["norm"]).get("_gradient_") != "approximate"
+    flags = {"exact_gradient": exact, "full": arguments.full, "inductor": arguments.inductor}
+    text, holds = check_command(norm, repr(norm), **flags)
     print(text)
     return 0 if holds else 1
 
@@ -246,6 +366,11 @@ def _say(line: str) -> None:
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
+    "sweep": _sweep,
+    "reproduce": _reproduce,
+    "report": _report,
+    "claims": _claims,
+    "status": _status,
     "plot": _plot,
     "table": _table,
     "list": _list,

@@ -19,6 +19,7 @@ from normexp.config import Config
 from normexp.data.base import Data
 from normexp.errors import Interrupted, UserError
 from normexp.hardware import describe, peak_memory
+from normexp.probes.base import Reading
 from normexp.progress import Display, Silence
 from normexp.recorder import Recorder
 from normexp.records import CHECKPOINT, FINISHED, RunDirectory
@@ -203,7 +204,16 @@ class Execution:
     def _record(self, measured: dict[str, float]) -> None:
         epoch = self.step / self.parts.batches.steps_per_epoch
         self.recorder.curves(self.step, epoch, self.parts.rate(self.step), measured)
+        self.recorder.probe(self.step, self.config.choices["probe"], self._probe())
         self.progress.evaluated(self.step, measured)
+
+    def _probe(self) -> list[Reading]:
+        """Measure on the first test examples; the compiled form of a network would not run the hooks."""
+        probe, test = self.parts.probe, self.parts.evaluated["test"]
+        if not probe.examples:
+            return []
+        index = torch.arange(min(probe.examples, len(test)), device=self.parts.device)
+        return probe.measure(self.parts.model, test.take(index)[0])
 
     def _evaluate(self) -> dict[str, float]:
         parts, row = self.parts, {}

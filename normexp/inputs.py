@@ -40,7 +40,18 @@ class Whiten:
         return (flat @ self.matrix.astype(np.float32)).reshape(x.shape)
 
 
-Transform = Affine | Whiten
+@dataclass(frozen=True)
+class Threshold:
+    """1 where x * unit > threshold, else 0."""
+
+    unit: float
+    threshold: float
+
+    def apply(self, x: Array) -> Array:
+        return (x.astype(np.float32) * np.float32(self.unit) > self.threshold).astype(np.float32)
+
+
+Transform = Affine | Whiten | Threshold
 
 
 class InputNorm(Protocol):
@@ -108,6 +119,20 @@ class MinMax:
         low, high = x.min(axes).astype(np.float64), x.max(axes).astype(np.float64)
         scale = (self.high - self.low) / np.where(high > low, high - low, 1)
         return Affine(scale, self.low - low * scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binarize:
+    """1 where a value exceeds the threshold (pixels count from 0 to 1), else 0.
+
+    Source: Ioffe & Szegedy 2015, arXiv:1502.03167, section 4.1, "28x28 binary images". Differs: they do not state
+    the rule; one half is an assumption.
+    """
+
+    threshold: float = 0.5
+
+    def fit(self, x: Array) -> Transform:
+        return Threshold(unit(x), self.threshold)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ class Job(Protocol):
     """A cell as the pool needs it."""
 
     @property
-    def arguments(self) -> list[str]: ...
+    def overrides(self) -> list[str]: ...
 
     @property
     def directory(self) -> RunDirectory: ...
@@ -143,7 +143,8 @@ class Pool:
                 self.on_end(cell, answer)
 
     def _train(self, worker: Worker, cell: Job, force: bool) -> dict[str, Any]:
-        message = {"verb": "train", "overrides": cell.arguments, "force": force}
+        place = str(cell.directory.path)
+        message = {"verb": "train", "overrides": cell.overrides, "place": place, "force": force}
         return worker.ask(message, lambda step, steps: self.on_step(cell, step, steps))
 
     def _record_failure(self, cell: Job, answer: dict[str, Any]) -> None:

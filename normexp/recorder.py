@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from normexp.records import (
     CONFIG,
     METRICS,
+    PROBES,
     TIMING,
     TRACEBACK,
     CurveFile,
@@ -30,6 +31,7 @@ class Recorder:
         self.directory, self.steps = directory, steps
         self.metrics = CurveFile(directory.path / METRICS, ["step", "epoch", "lr", *columns])
         self.timing = CurveFile(directory.path / TIMING, ["step", "seconds", "images_per_second", "peak_memory"])
+        self.probes = CurveFile(directory.path / PROBES, ["step", "probe", "layer", "statistic", "value"])
         before = {} if restart else directory.status
         self.attempts: int = before.get("attempts", 0) + 1
         self.seconds: float = before.get("seconds", 0.0)  # spent in training, over all attempts
@@ -38,11 +40,18 @@ class Recorder:
         """Write what is known before the first step; keep the curves up to a step (-1 for none)."""
         self.metrics.start(keep_until)
         self.timing.start(keep_until)
+        self.probes.start(keep_until)
         write_atomically(self.directory.path / CONFIG, config)
         self.directory.write_environment(environment)
 
     def curves(self, step: int, epoch: float, lr: float, measured: Mapping[str, float]) -> None:
         self.metrics.append({"step": step, "epoch": epoch, "lr": lr, **measured})
+
+    def probe(self, step: int, probe: str, readings: Iterable[tuple[str, str, float]]) -> None:
+        """Append one row per reading to probes.csv, in long format."""
+        for layer, statistic, value in readings:
+            row = {"step": step, "probe": probe, "layer": layer, "statistic": statistic, "value": value}
+            self.probes.append(row)
 
     def timings(self, step: int, images: int, peak_memory: int) -> None:
         """Record seconds of training (evaluations excluded), mean images per second, peak memory in bytes."""

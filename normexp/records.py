@@ -4,6 +4,7 @@
     status.json             running | done | diverged | failed | interrupted, with cause and step
     metrics.csv             one row per evaluation; equal configs give equal bytes
     timing.csv              seconds spent training, images per second, peak memory
+    probes.csv              step, probe, layer, statistic, value (header only under probe=none)
     environment.json        versions, commit, hardware, threads, sha256 of the data
     checkpoint.safetensors  everything that a killed run needs to go on
 
@@ -28,6 +29,7 @@ import yaml
 from normexp.errors import Busy, UserError
 
 CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
+PROBES = "probes.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 LOCK = ".lock"
@@ -74,12 +76,16 @@ class CurveFile:
 
     def _rows(self) -> list[dict[str, str]]:
         """Return the complete rows of an existing file with these columns (a killed run may leave half a row)."""
-        if not self.path.exists():
-            return []
-        with self.path.open(newline="") as file:
-            rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
-        whole = [row for row in rows if list(row) == self.columns and None not in row.values()]
+        whole = [row for row in read_rows(self.path) if list(row) == self.columns and None not in row.values()]
         return [row for row in whole if row["step"].isdecimal()]
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that end in a line break, as text; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(line for line in file if line.endswith("\n")))
 
 
 @dataclass(frozen=True)

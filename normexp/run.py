@@ -21,17 +21,20 @@ from normexp.records import ASIDE, CONFIG, FINISHED, RunDirectory
 Say = Callable[[str], None]
 
 
-def run(config: Config, say: Say, force: bool = False, display: Display = Silence) -> RunDirectory:
+def run(
+    config: Config, say: Say, force: bool = False, display: Display = Silence, place: Path | None = None
+) -> RunDirectory:
     """Train one configuration unless that is done already; return its run directory.
 
     Args:
         say: receives one line per thing the user should know.
         force: train again from the start, over the old record.
         display: what shows the progress.
+        place: the run directory; by default results_dir/runs/NAME.
 
     Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
     """
-    directory = RunDirectory(Path(config["results_dir"]) / "runs" / config.name)
+    directory = RunDirectory(place or usual_place(config))
     check_writable(directory.path)
     status = _status(directory, say)
     if status["status"] != "new" and not force:
@@ -49,6 +52,11 @@ def run(config: Config, say: Say, force: bool = False, display: Display = Silenc
         status = directory.status
         say(f"diverged at step {status['step']}: {status['cause']} (a result: it is recorded)")
     return directory
+
+
+def usual_place(config: Config) -> Path:
+    """Return the run directory of a configuration that belongs to no experiment."""
+    return Path(config["results_dir"]) / "runs" / config.name
 
 
 def check_writable(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +20,7 @@ from normexp.cores import physical_cores
 from normexp.errors import Impossible, UserError
 from normexp.pool import Pool, Worker
 from normexp.records import FINISHED, RunDirectory
-from normexp.run import check_stale, check_writable
+from normexp.run import check_stale, check_writable, usual_place
 
 Say = Callable[[str], None]
 MOST_PROBES = 8  # different cells timed for the estimate; the others count as the mean of these
@@ -28,19 +28,20 @@ MOST_PROBES = 8  # different cells timed for the estimate; the others count as t
 
 @dataclass(frozen=True)
 class Cell:
-    """One configuration of a sweep."""
+    """One configuration of a sweep, and where it is recorded."""
 
     config: Config
+    place: Path
 
     @property
-    def arguments(self) -> list[str]:
+    def overrides(self) -> list[str]:
         return self.config.overrides
 
-    @cached_property
+    @property
     def directory(self) -> RunDirectory:
-        return RunDirectory(Path(self.config["results_dir"]) / "runs" / self.config.name)
+        return RunDirectory(self.place)
 
-    @cached_property
+    @cached_property  # as it was when the sweep was planned
     def state(self) -> str:
         return str(self.directory.status["status"])
 
@@ -82,26 +83,33 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
     impossible = []
     for arguments in expand(overrides):
         try:
-            cell = Cell(compose(arguments))
+            config = compose(arguments)
         except Impossible as error:
             impossible.append(str(error))
-            continue
-        cells.setdefault(cell.directory.path, cell)
+        else:
+            cells.setdefault(usual_place(config), Cell(config, usual_place(config)))
     if not cells:
         raise UserError(impossible[0])
-    for cell in cells.values():
-        check_writable(cell.directory.path)
-        if cell.state != "new" and not force:
-            check_stale(cell.directory, cell.config)
+    check_cells(cells.values(), force)
     return Plan(list(cells.values()), list(dict.fromkeys(impossible)))
 
 
-def sweep(
-    overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False
-) -> int:
+def check_cells(cells: Iterable[Cell], force: bool) -> None:
+    """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults."""
+    for cell in cells:
+        check_writable(cell.place)
+        if cell.state != "new" and not force:
+            check_stale(cell.directory, cell.config)
+
+
+def sweep(overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False) -> int:
     """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed."""
     jobs, overrides = take_jobs(overrides, jobs)
-    plan = make_plan(overrides, force)
+    return carry_out(make_plan(overrides, force), jobs, say, dry_run, force)
+
+
+def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool) -> int:
+    """Say the plan, estimate it, train it; return the exit status."""
     to_train = plan.cells if force else plan.open
     say(plan.describe())
     for reason in plan.impossible:
@@ -141,7 +149,7 @@ def estimate(worker: Worker, cells: Sequence[Cell]) -> float:
     first = {cell.kind: cell for cell in reversed(cells)}
     probed = list(first.items())[:MOST_PROBES]
     answers = {
-        kind: worker.ask({"verb": "probe", "overrides": cell.arguments}, lambda step, steps: None).get("seconds")
+        kind: worker.ask({"verb": "probe", "overrides": cell.overrides}, lambda step, steps: None).get("seconds")
         for kind, cell in probed
     }
     known = [seconds for seconds in answers.values() if seconds is not None]
@@ -161,7 +169,7 @@ def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: boo
 
         Pool(workers, show.step, end).run(cells, force)
     for cell, cause in failures:
-        say(f"failed: {cell.directory.path}: {cause}")
+        say(f"failed: {cell.place}: {cause}")
     if failures:
         say(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
     return 1 if failures else 0
@@ -178,19 +186,19 @@ class Board:
 
     def step(self, cell: Cell, step: int, steps: int) -> None:
         with self._lock:
-            self._parts[cell.config.name] = step / steps
+            self._parts[str(cell.place)] = step / steps
             self._refresh()
 
     def ended(self, cell: Cell, status: str) -> None:
         with self._lock:
-            self._parts.pop(cell.config.name, None)
+            self._parts.pop(str(cell.place), None)
             self._ended += 1
             self._refresh()
             self.bar.clear()
-            self.say(f"[{self._ended}/{self.total}] {status} {cell.directory.path}")
+            self.say(f"[{self._ended}/{self.total}] {status} {cell.place}")
 
     def _refresh(self) -> None:
-        running = ", ".join(f"{name.rsplit('-', 1)[0]} {part:.0%}" for name, part in sorted(self._parts.items()))
+        running = ", ".join(f"{Path(place).name} {part:.0%}" for place, part in sorted(self._parts.items()))
         self.bar.set_postfix_str(running, refresh=False)
         self.bar.n = self._ended + sum(self._parts.values())
         self.bar.update(0)

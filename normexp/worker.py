@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from normexp.config import compose
@@ -49,7 +50,7 @@ def probe(events: IO[str], overrides: list[str]) -> dict[str, Any]:
         return {"seconds": None}
 
 
-def train(events: IO[str], overrides: list[str], force: bool) -> dict[str, Any]:
+def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dict[str, Any]:
     """Run one cell; return its status and, where it failed, the cause in one line."""
 
     class Events(Silence):
@@ -63,7 +64,7 @@ def train(events: IO[str], overrides: list[str], force: bool) -> dict[str, Any]:
             self.look(done, 0.0)
 
     try:
-        directory = run(compose(overrides), say=lambda line: None, force=force, display=Events)
+        directory = run(compose(overrides), lambda line: None, force, Events, Path(place))
     except Busy:
         return {"status": "busy"}
     except Interrupted:

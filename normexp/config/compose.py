@@ -10,15 +10,17 @@ import copy
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from normexp.config.allowed import parse
-from normexp.config.identity import identity
-from normexp.config.options import config_dir, groups, is_description, options
+from normexp.config.identity import FILES, identity
+from normexp.config.options import config_dir, groups, is_description, options, without_descriptions
+from normexp.config.parts import take_parts
 from normexp.config.rules import check_rules
 from normexp.errors import UserError, nearest
 
@@ -36,7 +38,7 @@ class Config:
 
     Args:
         values: nested options as a run uses them; every group keeps its `_target_`.
-        choices: group -> chosen option.
+        choices: group -> chosen option; of a scheme of the user's own, its target.
         changes: dotted key or group -> value, for all that differs from the defaults.
     """
 
@@ -58,34 +60,51 @@ class Config:
         return "-".join((*parts, f"seed{self['seed']}", self.identity))
 
     @property
-    def arguments(self) -> list[str]:
+    def overrides(self) -> list[str]:
         """The overrides that make this configuration again from the defaults."""
-        return [shlex.quote(f"{key}={_override_text(value)}") for key, value in self.changes.items()]
+        return [f"{key}={override_text(value)}" for key, value in self.changes.items()]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same, quoted as a shell wants them."""
+        return [shlex.quote(override) for override in self.overrides]
 
     def to_yaml(self) -> str:
-        """Return config.yaml: the resolved options, the choices and the changes."""
-        content = {**self.values, "_choices_": self.choices, "_changes_": self.changes}
-        header = f"# normexp run {' '.join(self.arguments)}".rstrip()
+        """Return config.yaml: the resolved options, the choices and the changes.
+
+        Of a local file only its name is told: a record may travel, and folders are nobody's business.
+        """
+        values, changes = copy.deepcopy(self.values), dict(self.changes)
+        for key in FILES:
+            group, _, leaf = key.partition(".")
+            if values[group].get(leaf) is not None:
+                changes[key] = values[group][leaf] = PurePath(values[group][leaf]).name
+        content = {**values, "_choices_": self.choices, "_changes_": changes}
+        header = f"# normexp run {' '.join(replace(self, changes=changes).arguments)}".rstrip()
         return f"{header}\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}"
 
 
 def compose(overrides: Sequence[str]) -> Config:
     """Compose and check one configuration. Raises UserError for anything that cannot work."""
-    parsed = [_checked(override) for override in _parse(overrides)]
+    parsed = [_checked(override) for override in parse_overrides(overrides)]
     choices = {o.key_or_group: _option(o.key_or_group, o.value()) for o in parsed if o.key_or_group in groups()}
     defaults, about, all_choices = _composed(tuple(sorted(choices.items())))
-    values = copy.deepcopy(defaults)
     given = {o.key_or_group: _plain(o.value()) for o in parsed if o.key_or_group not in groups()}
-    typed = {o.key_or_group: o.input_line.partition("=")[2] for o in parsed}
+    typed = {o.key_or_group: (o.input_line or "").partition("=")[2] for o in parsed}
+    defaults, about = copy.deepcopy(defaults), dict(about)  # both are cached
+    parts, about["norm"] = take_parts(defaults["norm"], about["norm"], given)
+    values = copy.deepcopy(defaults)
     _use_own_target(values, about, given)
     for key, value in given.items():
         _set(values, key, _value(key, value, typed[key], values, about))
     _steps_or_epochs(values, given)
     check_rules(values, all_choices, about)
-    return Config(values, all_choices, _changes(values, defaults, all_choices))
+    named = all_choices if about["norm"] else {**all_choices, "norm": values["norm"]["_target_"]}
+    return Config(values, named, _changes(values, defaults, all_choices, parts))
 
 
-def _parse(overrides: Sequence[str]) -> list[Override]:
+def parse_overrides(overrides: Sequence[str]) -> list[Override]:
+    """Return the overrides in Hydra's terms. Raises UserError for what is not `key=value`."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -135,14 +154,7 @@ def _composed(chosen: tuple[tuple[str, str], ...]) -> tuple[dict[str, Any], dict
     assert isinstance(tree, dict)
     about = {group: {k: v for k, v in tree[group].items() if is_description(k)} for group in groups()}
     about[""] = {key: value for key, value in tree.items() if is_description(str(key))}
-    return _configuring(tree), about, {group: str(picked[group]) for group in groups()}
-
-
-def _configuring(tree: Any) -> Any:
-    """Return the tree without description keys, root keys first."""
-    if not isinstance(tree, dict):
-        return tree
-    return {key: _configuring(value) for key, value in tree.items() if not is_description(str(key))}
+    return without_descriptions(tree), about, {group: str(picked[group]) for group in groups()}
 
 
 def _use_own_target(values: dict[str, Any], about: dict[str, Any], given: dict[str, Any]) -> None:
@@ -165,9 +177,9 @@ def _value(key: str, value: Any, typed: str, values: dict[str, Any], about: dict
     """
     leaves = _flat(values)
     if key not in leaves:
-        raise _unknown_key(key, leaves)
+        raise _unknown_key(key, [*leaves, *(f"norm.{part}" for part in about["norm"].get("_parts_", {}))])
     group, _, rest = key.partition(".")
-    if rest.endswith("_target_") and group != "norm":
+    if rest.endswith("_target_") and key != "norm._target_":
         raise UserError(f"{key}: only norm._target_ may name code of your own")
     if group == "norm" and not about["norm"]:  # the user's own scheme checks its own parameters
         return value
@@ -177,7 +189,7 @@ def _value(key: str, value: Any, typed: str, values: dict[str, Any], about: dict
     return rule.check(key, typed if rule.kind == "str" and not rule.is_list and number else value)
 
 
-def _unknown_key(key: str, leaves: dict[str, Any]) -> UserError:
+def _unknown_key(key: str, leaves: Sequence[str]) -> UserError:
     """Name the nearest key: by the whole path, else by its last part (`train.eposch` is near `epochs`)."""
     names = [*groups(), *(leaf for leaf in leaves if not leaf.endswith("_target_"))]
     hint = nearest(key, names)
@@ -202,14 +214,16 @@ def _steps_or_epochs(values: dict[str, Any], given: dict[str, Any]) -> None:
         raise UserError("epochs=null: give epochs or steps")
 
 
-def _changes(values: dict[str, Any], defaults: dict[str, Any], choices: dict[str, str]) -> dict[str, Any]:
+def _changes(
+    values: dict[str, Any], defaults: dict[str, Any], choices: dict[str, str], parts: dict[str, Any]
+) -> dict[str, Any]:
     usual = _composed(())[2]
     changed = {group: name for group, name in choices.items() if name != usual[group]}
     before, missing = _flat(defaults), object()
     now = {key: value for key, value in _flat(values).items() if before.get(key, missing) != value}
     if values["steps"] is not None:
         now.pop("epochs", None)  # follows from steps
-    return {**changed, **now}
+    return {**changed, **parts, **now}
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -234,10 +248,10 @@ def _plain(value: Any) -> Any:
     return getattr(value, "text", value)
 
 
-def _override_text(value: Any) -> str:
+def override_text(value: Any) -> str:
     """Return a value in Hydra's override grammar."""
     if isinstance(value, list):
-        return f"[{','.join(_override_text(item) for item in value)}]"
+        return f"[{','.join(override_text(item) for item in value)}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if not isinstance(value, str) or (_PLAIN.fullmatch(value) and value.lower() not in _WORDS):

@@ -19,10 +19,16 @@ def config_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "configs"
 
 
+def load_yaml(path: Path) -> dict[str, Any]:
+    """Read one of our YAML files; nothing in it can name code that runs by being read."""
+    loaded: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+    return loaded
+
+
 @cache
 def groups() -> tuple[str, ...]:
     """Return the config groups in the order of config.yaml's defaults list."""
-    defaults = yaml.load((config_dir() / "config.yaml").read_text(), Loader=_LOADER)["defaults"]
+    defaults = load_yaml(config_dir() / "config.yaml")["defaults"]
     return tuple(group for entry in defaults if isinstance(entry, dict) for group in entry)
 
 
@@ -36,8 +42,14 @@ def options(group: str) -> tuple[str, ...]:
 @cache
 def option(group: str, name: str) -> dict[str, Any]:
     """Return an option's YAML file as it stands, with its description keys."""
-    loaded: dict[str, Any] = yaml.load((config_dir() / group / f"{name}.yaml").read_text(), Loader=_LOADER)
-    return loaded
+    return load_yaml(config_dir() / group / f"{name}.yaml")
+
+
+def without_descriptions(tree: Any) -> Any:
+    """Return a copy of the tree that holds no description keys."""
+    if not isinstance(tree, dict):
+        return tree
+    return {key: without_descriptions(value) for key, value in tree.items() if not is_description(str(key))}
 
 
 def is_description(key: str) -> bool:

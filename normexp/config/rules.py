@@ -37,7 +37,8 @@ def _augmentation_fits_data(values: Values, choices: Mapping[str, str], about: A
 
 
 def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: About) -> None:
-    if values["batch_size"] == 1 and about["norm"].get("_batch_statistics_", False):
+    norm = about["norm"]
+    if values["batch_size"] == 1 and norm.get("_batch_statistics_", False) and not norm.get("_works_with_one_"):
         raise Impossible(
             f"batch_size=1 with norm={choices['norm']}: its statistics are taken over the batch, and one "
             "example has no variance; use batch_size=2 or more, or norm=layer, group or weight"

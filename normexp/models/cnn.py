@@ -37,7 +37,7 @@ class CNN(nn.Module):
             conv = nn.Conv2d(c_in, c_out, kernel_size=3, padding=1)
             stages.append(norm.block(conv, make_activation(activation)))
             if place < 2:
-                stages.append(nn.MaxPool2d(2))
+                stages.append(norm.pool(nn.MaxPool2d(2)))
         self.features = nn.Sequential(*stages)
         layer = nn.Linear(widths[-1], num_outputs)
         self.output = norm.block(layer) if normalize_output else layer

@@ -52,9 +52,9 @@ class ConvPool(nn.Module):
         self.features = nn.Sequential(
             GaussianNoise(noise),
             *(conv(input_shape[0], narrow), conv(narrow, narrow), conv(narrow, narrow)),
-            *(nn.MaxPool2d(2), nn.Dropout(dropout)),
+            *(norm.pool(nn.MaxPool2d(2)), nn.Dropout(dropout)),
             *(conv(narrow, wide), conv(wide, wide), conv(wide, wide)),
-            *(nn.MaxPool2d(2), nn.Dropout(dropout)),
+            *(norm.pool(nn.MaxPool2d(2)), nn.Dropout(dropout)),
             *(conv(wide, wide, padding=0), conv(wide, wide, 1, 0), conv(wide, wide, 1, 0)),
         )
         layer = nn.Linear(wide, num_outputs)

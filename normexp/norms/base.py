@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,18 @@ def num_outputs(layer: nn.Module) -> int:
     """Return C, the number of output features or channels of a Linear or Conv layer."""
     width = layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels
     return int(width)  # type: ignore[arg-type]
+
+
+def output_dim(layer: nn.Module) -> int:
+    """Return the dimension of the weight that runs over the output channels: 1 in a transposed convolution.
+
+    Raises: ValueError for a transposed convolution in groups, which spreads them over two dimensions.
+    """
+    if not isinstance(layer, nn.modules.conv._ConvTransposeNd):
+        return 0
+    if layer.groups != 1:
+        raise ValueError(f"a scheme for the weights of a transposed convolution needs groups=1, not {layer.groups}")
+    return 1
 
 
 def weight_layers(model: nn.Module) -> list[nn.Module]:
@@ -40,7 +53,7 @@ class Norm:
     """No normalization, and the contract of all the others: every hook does nothing.
 
     A scheme may act on weights, pre-activations, the nonlinearity, the loss, at initialization, or on several
-    of these. A network calls `block` (and, once, `initialize`); it never asks which scheme it has.
+    of these. A network calls `block` and `pool`, the training loop the rest; neither asks which scheme it has.
 
     Args:
         placement: `pre` normalizes what enters the nonlinearity (W x), `post` what leaves it.
@@ -73,11 +86,19 @@ class Norm:
         """Return a module called as `module(x, t)` on x: (N, C) at time step t, 0 <= t < max_steps."""
         return TimeStep(self.activation(num_features))
 
+    def pool(self, module: nn.Module) -> nn.Module:
+        """Return the pooling layer to use in place of `module`."""
+        return module
+
     def initialize(self, model: nn.Module, batch: Tensor) -> None:
         """Set the scheme's own parameters from one batch of inputs, once, before training."""
 
     def penalty(self, model: nn.Module) -> Tensor | None:
         """Return a scalar to add to the loss, or None."""
+        return None
+
+    def after_step(self, model: nn.Module) -> Callable[[], None] | None:
+        """Return what to call after every optimizer step, or None; asked for once, before training."""
         return None
 
     def block(self, layer: nn.Module, fn: nn.Module | None = None) -> nn.Module:

@@ -4,17 +4,61 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
+from normexp.norms.batched import AnyRankBatchNorm, check_batch
 
 
-class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
-    """torch's batch normalization (its parameters, buffers and kernels) on (N, C, *) of any rank."""
+class DeviationBatchNorm(nn.Module):
+    """Batch normalization whose running estimate averages standard deviations and starts at 0."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() < 2:
-            raise ValueError(f"batch normalization needs an (N, C, *) input, not {tuple(input.shape)}")
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    running_mean: Tensor
+    running_std: Tensor
+    num_batches_tracked: Tensor
+
+    def __init__(self, num_features: int, eps: float, momentum: float, affine: bool, bias_correction: bool) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.bias_correction = bias_correction
+        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.register_buffer("running_mean", torch.zeros(num_features))
+        self.register_buffer("running_std", torch.zeros(num_features))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            mean, std = self.estimates()
+            return F.batch_norm(x, mean, std.square(), self.weight, self.bias, training=False, eps=self.eps)
+        check_batch(x, "batch normalization")
+        # With momentum 1 the kernel leaves its own mean and unbiased variance in these, at no cost.
+        mean, var = torch.zeros_like(self.running_mean), torch.zeros_like(self.running_std)
+        y = F.batch_norm(x, mean, var, self.weight, self.bias, training=True, momentum=1.0, eps=self.eps)
+        self.observe(mean, var, x.numel() // x.shape[1])
+        return y
+
+    @torch.no_grad()
+    def observe(self, mean: Tensor, unbiased_var: Tensor, count: int) -> None:
+        """Move the running estimates by one batch of `count` values per channel."""
+        self.num_batches_tracked += 1
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_std.lerp_((unbiased_var * ((count - 1) / count)).sqrt(), self.momentum)
+
+    def estimates(self) -> tuple[Tensor, Tensor]:
+        """Return mean and standard deviation for evaluation."""
+        if not self.bias_correction:
+            return self.running_mean, self.running_std
+        # The weights of the batches seen so far add up to 1 - (1 - momentum)^batches; 0 before the first.
+        seen = (1 - (1 - self.momentum) ** self.num_batches_tracked.to(self.running_std.dtype)).clamp(min=self.momentum)
+        return self.running_mean / seen, self.running_std / seen
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +73,10 @@ class BatchNorm(Norm):
         eps: added to the variance inside the root.
         momentum: weight of the new batch in the running estimates (1 - momentum of the old ones).
         affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        running: `torch` averages unbiased variances from a start of 1. `source` follows the lecture notes that
+            this project began with: it averages biased standard deviations, and both estimates start at 0, so
+            that the first evaluations divide by far too small a number. Training is the same.
+        bias_correction: of `running=source`: divide both estimates by 1 - (1 - momentum)^batches.
         placement: `pre` normalizes W x as in the paper, `post` the nonlinearity's output.
 
     Shape: (N, C, *) -> (N, C, *).
@@ -38,12 +86,14 @@ class BatchNorm(Norm):
 
     Source: Ioffe & Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2, section 3.2 for convolutions.
     Differs: the paper averages population statistics after training; here, as in torch, they are running
-    averages.
+    averages. The notes of `running=source` have no eps; here it is inside the root in evaluation too.
     """
 
     eps: float = 1e-5
     momentum: float = 0.1
     affine: bool = True
+    running: str = "torch"
+    bias_correction: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,10 +101,16 @@ class BatchNorm(Norm):
             raise ValueError(f"eps must be above 0, not {self.eps}")
         if not 0 < self.momentum <= 1:
             raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        if self.running not in ("torch", "source"):
+            raise ValueError(f"running must be 'torch' or 'source', not {self.running!r}")
+        if self.bias_correction and self.running == "torch":
+            raise ValueError("bias_correction needs running=source: torch's estimates do not start at 0")
 
     @property
     def cancels_bias(self) -> bool:
         return True
 
     def activation(self, num_features: int) -> nn.Module:
-        return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)
+        if self.running == "torch":
+            return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)
+        return DeviationBatchNorm(num_features, self.eps, self.momentum, self.affine, self.bias_correction)

@@ -12,6 +12,7 @@ from normexp.norms.base import Norm, num_outputs, weight_layers
 
 NORMS = (nn.modules.batchnorm._NormBase, nn.GroupNorm)  # the first: batch and instance normalization
 NONLINEARITIES = (nn.ReLU, nn.ReLU6, nn.SiLU, nn.Hardswish)
+POOLS = (nn.MaxPool2d, nn.AvgPool2d)
 
 
 def convert(model: nn.Module, norm: Norm, *, output: bool = False) -> nn.Module:
@@ -33,6 +34,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False) -> nn.Module:
     check(model, norm)
     hidden = weight_layers(model) if output else weight_layers(model)[:-1]
     replace(model, NONLINEARITIES, norm.nonlinearity)
+    replace(model, POOLS, norm.pool)
     if any(isinstance(module, NORMS) for module in model.modules()):
         if isinstance(norm.activation(1), nn.Identity):
             add_biases(weight_layers(model))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from normexp.norms.base import Norm
-from normexp.norms.grouped import GroupedNorm
+from normexp.norms.grouped import GroupedNorm, largest_divisor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +48,3 @@ class GroupNorm(Norm):
     def activation(self, num_features: int) -> nn.Module:
         groups = largest_divisor(num_features, self.num_groups)
         return GroupedNorm(groups, num_features, self.eps, self.affine)
-
-
-def largest_divisor(number: int, limit: int) -> int:
-    """Return the largest divisor of `number` that is not above `limit`."""
-    return next(d for d in range(min(number, limit), 0, -1) if number % d == 0)

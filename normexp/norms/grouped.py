@@ -17,6 +17,11 @@ from normexp.norms.base import at_least_float32
 MAX_RATIO = 100.0
 
 
+def largest_divisor(number: int, limit: int) -> int:
+    """Return the largest divisor of `number` that is not above `limit`."""
+    return next(d for d in range(min(number, limit), 0, -1) if number % d == 0)
+
+
 class GroupedNorm(nn.GroupNorm):
     """Normalize x: (N, C, *) over groups of channels of one sample; `weight` and `bias` have shape (C,).
 

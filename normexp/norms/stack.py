@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
@@ -59,6 +60,9 @@ class Stack(Norm):
         parts = (self.weights, self.activations)
         return StepInOrder(*(part.recurrent(num_features, max_steps) for part in parts))
 
+    def pool(self, module: nn.Module) -> nn.Module:
+        return self.activations.pool(self.weights.pool(module))
+
     def initialize(self, model: nn.Module, batch: Tensor) -> None:
         self.weights.initialize(model, batch)
         self.activations.initialize(model, batch)
@@ -67,6 +71,17 @@ class Stack(Norm):
         terms = [part.penalty(model) for part in (self.weights, self.activations)]
         present = [term for term in terms if term is not None]
         return sum(present[1:], start=present[0]) if present else None
+
+    def after_step(self, model: nn.Module) -> Callable[[], None] | None:
+        first, second = (part.after_step(model) for part in (self.weights, self.activations))
+        if first is None or second is None:
+            return first or second
+
+        def both() -> None:
+            first()
+            second()
+
+        return both
 
 
 def in_order(*modules: nn.Module) -> nn.Module:

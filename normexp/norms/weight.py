@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 
-from normexp.norms.base import Norm, at_least_float32, weight_layers
+from normexp.norms.base import Norm, at_least_float32, output_dim, weight_layers
+from normexp.norms.trial import left_as_found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +44,7 @@ class WeightNorm(Norm):
     data_init: bool = True
 
     def weight(self, layer: nn.Module) -> nn.Module:
-        transposed = isinstance(layer, nn.modules.conv._ConvTransposeNd)
-        if transposed and layer.groups != 1:
-            raise ValueError(f"weight norm of a transposed convolution needs groups=1, not {layer.groups}")
-        # A transposed convolution keeps its output channels in the second dimension of the weight.
-        return parametrizations.weight_norm(layer, dim=1 if transposed else 0)
+        return parametrizations.weight_norm(layer, dim=output_dim(layer))
 
     @torch.no_grad()
     def initialize(self, model: nn.Module, batch: Tensor) -> None:
@@ -109,18 +105,3 @@ def mean_and_std(t: Tensor) -> tuple[Tensor, Tensor]:
     std = var.sqrt()
     constant = std <= 4 * torch.finfo(t.dtype).eps * mean.abs()
     return mean, torch.where(constant, 1.0, std)
-
-
-@contextmanager
-def left_as_found(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Undo, at the end, what a forward pass leaves behind: buffers, training modes, the random generators."""
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    modes = [(module, module.training) for module in model.modules()]
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        try:
-            yield
-        finally:
-            for buffer, saved in buffers:
-                buffer.copy_(saved)
-            for module, mode in modes:
-                module.training = mode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -65,11 +65,23 @@ def plot(runs: Sequence[RunDirectory], metric: str | None = None) -> dict[str, b
     """
     selection = select(runs)
     rows = _rows(selection, metric)
+    return images(lambda: _figure(rows, looks(selection.arms), _captions(selection, rows)))
+
+
+def images(make: Callable[[], Figure]) -> dict[str, bytes]:
+    """Make a figure in our style; return the images by suffix. Equal figures give equal bytes."""
     with _paper_style():
-        figure = _figure(rows, looks(selection.arms), _captions(selection, rows))
+        figure = make()
         png = _image(figure, "png", dpi=200, metadata={"Software": None})
         svg = _image(figure, "svg", metadata={"Date": None, "Creator": "normexp"})
     return {".png": png, ".svg": svg}
+
+
+def canvas(width: float, height: float) -> Figure:
+    """Return an empty figure, in inches, that needs no display."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
 
 
 @contextmanager
@@ -138,8 +150,7 @@ def _captions(selection: Selection, rows: Sequence[Row]) -> list[str]:
 def _figure(rows: Sequence[Row], look: dict[str, Look], captions: Sequence[str]) -> Figure:
     texts = [[[curve.text for curve in panel.curves] for panel in row.panels] for row in rows]
     layout = Layout.of(texts, captions)
-    figure = Figure(figsize=(layout.width, layout.height))
-    FigureCanvasAgg(figure)
+    figure = canvas(layout.width, layout.height)
     for i, row in enumerate(rows):
         figure.text(*layout.name(i), row.name, weight="bold", va="top", parse_math=False)
         for j, panel in enumerate(row.panels):

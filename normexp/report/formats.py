@@ -7,6 +7,7 @@ import html
 import io
 import re
 from collections.abc import Callable
+from typing import Protocol
 
 from normexp.records import cell
 from normexp.report.tables import Row, Table
@@ -28,7 +29,22 @@ _STYLE = (
 )
 
 
-def markdown(table: Table) -> str:
+class Printable(Protocol):
+    """What a table must tell of itself to be printed; the first columns, `places` and one more, are text."""
+
+    @property
+    def places(self) -> tuple[str, ...]: ...
+    @property
+    def headers(self) -> list[str]: ...
+    @property
+    def cells(self) -> list[list[str]]: ...
+    @property
+    def caption(self) -> str: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+
+def markdown(table: Printable) -> str:
     """Return a GitHub table, its columns padded so that it reads in a terminal too."""
     lines = [[_markdown(text) for text in line] for line in (table.headers, *table.cells)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(table.headers))]
@@ -50,7 +66,7 @@ def csv_text(table: Table) -> str:
     return out.getvalue()
 
 
-def latex(table: Table) -> str:
+def latex(table: Printable) -> str:
     r"""Return a table environment; the document needs \usepackage{booktabs}."""
     left = len(table.places) + 1
     rows = [" & ".join(map(_latex, line)) + r" \\" for line in table.cells]
@@ -72,7 +88,7 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def html_page(table: Table) -> str:
+def html_page(table: Printable) -> str:
     """Return one self-contained page: no script, nothing fetched."""
     left = len(table.places) + 1
     lines = [

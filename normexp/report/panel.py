@@ -86,9 +86,7 @@ def _labels(axes: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> N
         color = looks[curve.arm.short].color
         dots = "-" if x == 1.0 else (0, (1, 4))  # a solid leader inside the panel would look like data
         axes.plot([x, LEADER_X], [y, place], color=color, linestyle=dots, **style)  # type: ignore[arg-type]
-        axes.text(
-            LABEL_X, place, curve.text, color=color, va="center", transform=axes.transAxes, parse_math=False
-        )
+        axes.text(LABEL_X, place, curve.text, color=color, va="center", transform=axes.transAxes, parse_math=False)
 
 
 def _end(axes: Axes, curve: Curve) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import reference
 import torch
 import yaml
 
@@ -15,6 +16,9 @@ CONFIGS = {
     path.stem: yaml.safe_load(path.read_text())
     for path in sorted((Path(__file__).parents[2] / "configs/norm").glob("*.yaml"))
 }
+# Options for test files with SMALL_BATCHES, under which a few values per channel show what a scheme does: more
+# than one chunk, and groups of channels that are smaller than the batch.
+TESTED_WITH: dict[str, dict[str, Any]] = {"ghost_batch": {"chunk_size": 2}, "decorrelated": {"group_size": 2}}
 CHANNELS = 64  # two channels per group with the default 32 groups
 SHAPES = [(4, CHANNELS), (2, CHANNELS, 5), (2, CHANNELS, 3, 2)]
 
@@ -47,8 +51,26 @@ def _one_thread_one_seed() -> None:
 
 
 @pytest.fixture
-def norm(scheme: str) -> Any:
-    return instantiate(CONFIGS[scheme])
+def norm(scheme: str, request: pytest.FixtureRequest) -> Any:
+    small = getattr(request.module, "SMALL_BATCHES", False)
+    return instantiate(CONFIGS[scheme], **(TESTED_WITH.get(scheme, {}) if small else {}))
+
+
+def has_formula(name: str) -> bool:
+    return name in reference.ACTIVATIONS or (Path(__file__).parent / "references" / f"{name}.py").exists()
+
+
+def formula(name: str, module: torch.nn.Module | None = None) -> Any:
+    """Return the scheme's reference, with the module's parameters other than weight and bias, if one is given."""
+    kind = reference.ACTIVATIONS.get(name) or import_module(f"references.{name}").Formula
+    made = kind({**CONFIGS[name], **TESTED_WITH.get(name, {})})
+    if module is not None:
+        made.parameters = {
+            key: value.detach().numpy().copy()
+            for key, value in module.named_parameters()
+            if key not in ("weight", "bias")
+        }
+    return made
 
 
 def randomize(module: torch.nn.Module) -> torch.nn.Module:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from conftest import CHANNELS, CONFIGS, instantiate
@@ -10,6 +12,8 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, set_weight, weight_layers
 from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
+from normexp.norms.evonorm_b0 import EvoNormB0
+from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
 from normexp.norms.mean_only import MeanOnly, MeanOnlyBatchNorm
 from normexp.norms.stack import Stack
@@ -20,26 +24,36 @@ def kinds(block):
     return [type(step).__name__.removeprefix("Parametrized") for step in block]
 
 
+def function(norm):
+    fn = norm.nonlinearity(nn.ReLU())
+    return [] if isinstance(fn, nn.Identity) else [type(fn).__name__]
+
+
 def test_pre_puts_normalization_before_the_nonlinearity(norm):
     activation = norm.activation(CHANNELS)
     middle = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
-    assert kinds(norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())) == ["Conv2d", *middle, "ReLU"]
+    assert kinds(norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())) == ["Conv2d", *middle, *function(norm)]
 
 
 def test_post_puts_normalization_after_the_nonlinearity(norm):
-    norm = type(norm)(**{**vars(norm), "placement": "post"})
+    if function(norm) == []:
+        with pytest.raises(ValueError, match=r"must be 'pre', not 'post': .* replaces the nonlinearity"):
+            replace(norm, placement="post")
+        return
+    norm = replace(norm, placement="post")
     activation = norm.activation(CHANNELS)
     last = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
     block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())
-    assert kinds(block) == ["Conv2d", "ReLU", *last]
+    assert kinds(block) == ["Conv2d", *function(norm), *last]
     assert block[0].bias is not None
 
 
 def test_block_without_nonlinearity_is_linear(norm):
-    activation = norm.activation(CHANNELS)
-    last = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
-    for placement in ("pre", "post"):
-        norm = type(norm)(**{**vars(norm), "placement": placement})
+    last = [] if isinstance(norm.activation(CHANNELS), nn.Identity) else [type(norm.activation(CHANNELS)).__name__]
+    if isinstance(norm, EvoNormS0 | EvoNormB0):
+        last = []  # a nonlinearity whatever its parameters: an output layer goes without
+    for placement in ("pre", "post") if function(norm) else ("pre",):
+        norm = replace(norm, placement=placement)
         block = norm.block(nn.Linear(5, CHANNELS))
         assert kinds(block) == ["Linear", *last]
         assert (block[0].bias is None) == norm.cancels_bias
@@ -52,9 +66,15 @@ def test_bias_is_dropped_where_it_is_cancelled(norm):
 
 def test_block_trains_every_parameter(norm):
     block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.Tanh())
-    block(torch.randn(4, 3, 8, 8)).square().sum().backward()
+    (block(torch.randn(4, 3, 8, 8)) + 1).square().sum().backward()  # + 1: a threshold of 0 has a gradient too
     assert all(parameter.grad is not None for parameter in block.parameters())
     assert all(parameter.grad.abs().sum() > 0 for parameter in block.parameters())
+
+
+def stored_weight(layer):
+    """Return the tensor that the scheme computes the weight from, or the weight where it only splits it."""
+    parametrized = parametrize.is_parametrized(layer, "weight")
+    return getattr(layer.parametrizations.weight, "original", layer.weight) if parametrized else layer.weight
 
 
 def test_same_initial_weights_under_every_scheme(norm):
@@ -62,7 +82,7 @@ def test_same_initial_weights_under_every_scheme(norm):
     value = torch.randn(CHANNELS, 5, generator=torch.Generator().manual_seed(3))
     (layer,) = weight_layers(block)
     set_weight(layer, value)
-    torch.testing.assert_close(layer.weight.detach(), value)
+    torch.testing.assert_close(stored_weight(layer).detach(), value)
 
 
 def test_block_of_a_one_dimensional_convolution_and_a_transposed_one(norm):
@@ -110,6 +130,25 @@ def test_stack_adds_penalties():
     assert Stack().penalty(model) is None
     assert Stack(activations=Penalty()).penalty(model) == 2
     assert Stack(weights=Penalty(), activations=Penalty()).penalty(model) == 4
+
+
+def test_stack_asks_both_parts_for_pooling_and_what_follows_a_step():
+    done: list[str] = []
+
+    class Scheme(Norm):
+        def pool(self, module):
+            return nn.Sequential(module, nn.Identity())
+
+        def after_step(self, model):
+            return lambda: done.append("step")
+
+    pool = Stack(weights=Scheme(), activations=Scheme()).pool(nn.MaxPool2d(2))
+    assert isinstance(pool[0][0], nn.MaxPool2d)
+    Stack(weights=Scheme(), activations=Scheme()).after_step(nn.Linear(2, 2))()
+    assert done == ["step", "step"]
+    Stack(activations=Scheme()).after_step(nn.Linear(2, 2))()
+    assert len(done) == 3
+    assert Stack().after_step(nn.Linear(2, 2)) is None
 
 
 def test_stack_refuses_a_placement_in_a_part():

@@ -21,9 +21,7 @@ def test_channel_sum(shape, dtype):
     ):
         found = channel_sum(view)
         assert found.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-        torch.testing.assert_close(
-            found.double(), x.double().movedim(1, 0).flatten(1).sum(1), rtol=1e-5, atol=1e-4
-        )
+        torch.testing.assert_close(found.double(), x.double().movedim(1, 0).flatten(1).sum(1), rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("affine", [True, False])

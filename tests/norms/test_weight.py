@@ -34,9 +34,7 @@ def per_unit(layer, tensor):
 
 
 def mlp(norm: Norm) -> nn.Module:
-    return nn.Sequential(
-        norm.block(nn.Linear(7, 20), nn.Sigmoid()), nn.Dropout(0.5), norm.block(nn.Linear(20, 5))
-    )
+    return nn.Sequential(norm.block(nn.Linear(7, 20), nn.Sigmoid()), nn.Dropout(0.5), norm.block(nn.Linear(20, 5)))
 
 
 def convnet(norm: Norm) -> nn.Module:

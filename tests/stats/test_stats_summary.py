@@ -1,4 +1,4 @@
-"""normexp.stats against the standard library."""
+"""Mean, standard deviation and median against the standard library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from normexp.stats import mean, standard_deviation
+from normexp.stats import mean, median, standard_deviation
 
 VALUES = [0.9712, 0.9688, 0.9731]
 
@@ -35,3 +35,12 @@ def test_equal_values_have_a_spread_of_zero() -> None:
 def test_a_nan_is_never_skipped() -> None:
     assert math.isnan(mean([1.0, math.nan]))
     assert math.isnan(standard_deviation([1.0, math.nan, 2.0]))
+
+
+def test_median_counts_a_diverged_run_as_the_worst() -> None:
+    assert median([0.9, 0.8, -math.inf, math.nan, math.inf], larger_is_better=True) == -math.inf
+    assert median([0.9, 0.8, 0.7, math.nan, -math.inf], larger_is_better=True) == 0.7
+    assert median([0.3, math.nan, 0.1]) == 0.3
+    assert median([0.3, 0.1, 0.2, math.nan]) == pytest.approx(0.25)
+    assert median([0.1, math.inf]) == math.inf
+    assert math.isnan(median([]))

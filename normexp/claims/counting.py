@@ -1,0 +1,32 @@
+"""diverges, converges: k of N runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from normexp.claims.claim import Claim
+from normexp.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding, all_of
+from normexp.claims.reading import runs_by_point
+from normexp.curves import Curves
+from normexp.stats import proportion_interval
+
+
+def convergence(claim: Claim, curves: Curves) -> Finding:
+    """Do all runs diverge (converge)? All: holds; none: contradicted; some: undecided."""
+    diverges = claim.predicate == "diverges"
+    findings = []
+    for point, runs in runs_by_point(curves, claim.of).items():
+        at = "".join(f" at {axis}={value}" for axis, value in point)
+        findings.append(
+            counted(f"{claim.of}{at} {claim.predicate}", [run.diverged == diverges for run in runs.values()])
+        )
+    return all_of(findings)
+
+
+def counted(what: str, happened: Sequence[bool]) -> Finding:
+    """Settle a claim by counting runs; the interval is that of the probability."""
+    n, k = len(happened), sum(happened)
+    if n < 2:
+        return Finding(f"{what} in {k}/{n}", n, note="fewer than two seeds decide nothing")
+    settled = HOLDS if k == n else UNDECIDED if k else CONTRADICTED
+    return Finding(f"{what} in {k}/{n}", n, estimate=k / n, interval=proportion_interval(k, n), settled=settled)

@@ -1,0 +1,62 @@
+"""What was measured, cell by cell: the input of claims and verdicts. Plain arrays, whoever read them from records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from normexp.records import FINISHED
+
+AxisValue = str | int | float | bool | None
+Point = tuple[tuple[str, AxisValue], ...]
+_HIGHER = ("accuracy",)
+_LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "nll", "mse")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One run's evaluations.
+
+    Args:
+        step: of every evaluation, increasing (optimizer updates).
+        columns: metric -> one value per evaluation in the unit of metrics.csv; an empty cell is NaN.
+        status: of the run, as in status.json.
+        diverged_at: the step at which a diverged run stopped.
+    """
+
+    step: npt.NDArray[np.int64]
+    columns: Mapping[str, npt.NDArray[np.float64]]
+    status: str
+    diverged_at: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Done or diverged: both are results. Anything else is no result yet."""
+        return self.status in FINISHED
+
+    @property
+    def diverged(self) -> bool:
+        return self.status == "diverged"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An arm at one point of the grid: the values of all axes other than the seed."""
+
+    arm: str
+    point: Point = ()
+
+    def __str__(self) -> str:
+        return self.arm + "".join(f" {axis}={value}" for axis, value in self.point)
+
+
+Curves = Mapping[Cell, Mapping[int, Curve]]  # cell -> seed -> curve
+
+
+def better_direction(metric: str) -> str | None:
+    """Return whether `higher` or `lower` is better, by the metric's last word; None where the name does not tell."""
+    word = metric.replace("/", "_").rpartition("_")[2]
+    return "higher" if word in _HIGHER else "lower" if word in _LOWER else None

@@ -1,0 +1,111 @@
+"""`normexp reproduce`, `report` and `claims`: experiments by name, and the ledger over all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from normexp.config.allowed import parse
+from normexp.errors import UserError, unknown
+from normexp.experiments import SCALES, Experiment, load, names
+from normexp.records import write_atomically
+from normexp.sweep import Say, take_jobs
+
+CLAIMS = "claims.json"
+KEYS = ("scale", "jobs", "results_dir", "threads", "device", "dataset.archive")
+LEDGER = "claims.md"
+
+
+def reproduce_all(
+    words: Sequence[str],
+    say: Say,
+    everything: bool = False,
+    arm: str | None = None,
+    jobs: int | None = None,
+    dry_run: bool = False,
+    force: bool = False,
+) -> int:
+    """Run and render the experiments that are named; return 1 if a run failed."""
+    from normexp.reproduce import reproduce
+
+    jobs, words = take_jobs(words, jobs)
+    chosen, given = split(words)
+    if not chosen and not everything:
+        raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
+    results, failed = Path(given.pop("results_dir", "results")), 0
+    for experiment in [load(name, given.get("scale", "cpu")) for name in (names() if everything else chosen)]:
+        own = {key: value for key, value in given.items() if key != "scale"}
+        failed |= reproduce(experiment.with_extra(own), results, say, jobs, arm, dry_run, force)
+        if not dry_run and not failed:
+            _show(experiment, results, say)
+    return failed
+
+
+def _show(experiment: Experiment, results: Path, say: Say) -> None:
+    from normexp.report.experiment import render
+
+    written = render(experiment, results)
+    print(next(path for path in written if path.name == "table.md").read_text())
+    for entry in json.loads(next(path for path in written if path.name == CLAIMS).read_text())["claims"]:
+        print(f"{entry['verdict']}: {entry['text']} ({entry['evidence']})")
+    print()
+    for path in written:
+        print(path)
+
+
+def report_all(words: Sequence[str]) -> Iterator[Path]:
+    """Render what is recorded; yield the files written."""
+    from normexp.report.experiment import render
+
+    chosen, given = split(words)
+    results = Path(given.get("results_dir", "results"))
+    found = [(name, scale) for name in chosen or names() for scale in SCALES if (results / name / scale).is_dir()]
+    if not found:
+        raise UserError(f"{results}: holds no records of an experiment; start with `normexp reproduce NAME`")
+    for name, scale in found:
+        if given.get("scale", scale) == scale:
+            yield from render(load(name, scale), results)
+
+
+def write_ledger(words: Sequence[str]) -> str:
+    """Return the ledger of claims as Markdown and write it to results/claims.md."""
+    chosen, given = split(words)
+    results = Path(given.get("results_dir", "results"))
+    reports = [path for name in chosen or names() for path in sorted((results / name).glob(f"*/{CLAIMS}"))]
+    if not reports:
+        raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
+    lines = ["# Claims", "", *(line for path in reports for line in _ledger_lines(json.loads(path.read_text())))]
+    text = "\n".join(lines).rstrip() + "\n"
+    write_atomically(results / LEDGER, text)
+    return text
+
+
+def _ledger_lines(report: dict[str, Any]) -> Iterator[str]:
+    yield f"## {report['experiment']}, scale {report['scale']}"
+    yield ""
+    if report["scale"] == "smoke":
+        yield "Preview: this scale only shows that the experiment works."
+        yield ""
+    for claim in report["claims"]:
+        yield f"- **{claim['verdict']}**: {claim['text']}. [{claim['source']}]"
+        yield f"  {claim['evidence']}"
+    yield ""
+    yield f"`{report['command']}`"
+    yield ""
+
+
+def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist."""
+    chosen = [word for word in words if "=" not in word]
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    for name in chosen:
+        if name not in names():
+            raise unknown("experiment", name, names())
+    for key in given:
+        if key not in KEYS:
+            raise unknown("key", key, KEYS)
+    if "scale" in given:
+        parse(" | ".join(SCALES), "").check("scale", given["scale"])
+    return chosen, given

@@ -1,0 +1,137 @@
+"""Batch renormalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+from normexp.norms.batched import Standardize, channel_statistics, check_batch
+
+
+class Limit:
+    """A bound that is `start` for `wait` batches and then moves in a straight line to `end`, reached at `until`."""
+
+    def __init__(self, start: float, end: float, wait: int, until: int) -> None:
+        self.start, self.end, self.wait, self.until = start, end, wait, until
+
+    def at(self, step: Tensor) -> Tensor:
+        """Return the bound after `step` batches, where the step is, without waiting for it."""
+        share = (step - self.wait).clamp(0) / max(self.until - self.wait, 1)
+        if self.until <= self.wait:  # a step, no line
+            share = (step >= self.wait).to(step.dtype)
+        return self.start + (self.end - self.start) * share.clamp(max=1)
+
+
+class BatchRenormalization(nn.Module):
+    """Batch normalization, then the affine map that turns batch statistics into running ones, within limits."""
+
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    running_mean: Tensor
+    running_std: Tensor
+    num_batches_tracked: Tensor
+
+    def __init__(self, num_features: int, eps: float, momentum: float, affine: bool, rmax: Limit, dmax: Limit) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.rmax, self.dmax = rmax, dmax
+        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.register_buffer("running_mean", torch.zeros(num_features))
+        self.register_buffer("running_std", torch.ones(num_features))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            # The running deviation already contains eps.
+            var = self.running_std.square()
+            return F.batch_norm(x, self.running_mean, var, self.weight, self.bias, training=False, eps=0.0)
+        check_batch(x, "batch renormalization")
+        mean, var = channel_statistics(x)
+        r, d = self.correction(mean, (var + self.eps).sqrt())
+        weight = r if self.weight is None else self.weight * r
+        bias = d if self.weight is None or self.bias is None else self.weight * d + self.bias
+        return Standardize.apply(x, weight, bias, mean, var, self.eps)
+
+    @torch.no_grad()
+    def correction(self, mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
+        """Return r and d of a batch, both constants to the gradient, and move the running estimates by it."""
+        step = self.num_batches_tracked.to(self.running_std.dtype)
+        rmax, dmax = self.rmax.at(step), self.dmax.at(step)
+        r = (std / self.running_std).clamp(1 / rmax, rmax)
+        d = ((mean - self.running_mean) / self.running_std).clamp(-dmax, dmax)
+        self.num_batches_tracked += 1
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+        self.running_std.lerp_(std.to(self.running_std.dtype), self.momentum)
+        return r.to(mean.dtype), d.to(mean.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRenorm(Norm):
+    """Batch normalization corrected towards the running estimates, so that training resembles evaluation.
+
+    y = weight ((x - mean) / std r + d) + bias, with weight = gamma, bias = beta, std = sqrt(var + eps),
+    r = std / running_std within [1/rmax, rmax] and d = (mean - running_mean) / running_std within
+    [-dmax, dmax]. No gradient flows through r and d. With r = 1 and d = 0 this is batch normalization.
+    Training uses the batch's mean and biased variance and moves running averages of mean and std (of the
+    deviation itself, not of the variance); evaluation is weight (x - running_mean) / running_std + bias.
+    The limits rise with the batches that the module has seen, which `num_batches_tracked` counts: 1 and 0 for
+    `warmup` batches, then in a straight line.
+
+    Args:
+        eps: added to the variance inside the root, in training; the running deviation contains it.
+        momentum: weight of the new batch in the running estimates.
+        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        rmax: final limit of the scale correction r; 1 switches it off.
+        dmax: final limit of the shift correction d; 0 switches it off.
+        warmup: batches of plain batch normalization at the start.
+        rmax_at: batch at which rmax is reached; not above `warmup`: at once.
+        dmax_at: batch at which dmax is reached; not above `warmup`: at once.
+        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: in training, if the batch holds one value per channel.
+
+    Source: Ioffe 2017, arXiv:1702.03275, algorithm 1; the schedule: section 4. From memory, not checked
+    against the paper: that the deviation itself is averaged, the rate of 0.01, and where eps goes.
+    Differs: the running estimates start at 0 and 1.
+    """
+
+    eps: float = 1e-5
+    momentum: float = 0.01
+    affine: bool = True
+    rmax: float = 3.0
+    dmax: float = 5.0
+    warmup: int = 5000
+    rmax_at: int = 40000
+    dmax_at: int = 25000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+        if not 0 < self.momentum <= 1:
+            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        for name, least in (("rmax", 1), ("dmax", 0), ("warmup", 0), ("rmax_at", 0), ("dmax_at", 0)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+    @property
+    def cancels_bias(self) -> bool:
+        # Beyond the warm-up a constant moves d, which tends back as the running mean follows; but the gradient
+        # of such a constant is 0 throughout, so there is nothing to learn.
+        return True
+
+    def activation(self, num_features: int) -> nn.Module:
+        rmax = Limit(1.0, self.rmax, self.warmup, self.rmax_at)
+        dmax = Limit(0.0, self.dmax, self.warmup, self.dmax_at)
+        return BatchRenormalization(num_features, self.eps, self.momentum, self.affine, rmax, dmax)

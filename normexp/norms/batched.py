@@ -1,0 +1,62 @@
+"""Batch normalization by torch's fused kernels, on inputs of any rank.
+
+Batch normalization and its relatives are one formula with different statistics or a different affine map, so
+they share this module. `torch.nn.functional.batch_norm` computes the statistics and applies them at once;
+`channel_statistics` and `Standardize` are its two halves, for schemes that do something in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
+    """torch's batch normalization (its parameters, buffers and kernels) on (N, C, *) of any rank."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"batch normalization needs an (N, C, *) input, not {tuple(input.shape)}")
+
+
+def check_batch(x: Tensor, name: str) -> None:
+    """Raise ValueError for x: (N, C, *) with a single value per channel, whose variance says nothing."""
+    if x.numel() == x.shape[1]:
+        raise ValueError(f"{name} needs more than one value per channel in training, input has shape {tuple(x.shape)}")
+
+
+@torch.no_grad()
+def channel_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and biased variance of each channel of x: (N, C, *), in float32 at least."""
+    dtype = torch.float32 if x.itemsize < 4 else x.dtype
+    if x.is_meta or torch.compiler.is_compiling():  # the kernel below knows neither
+        var, mean = torch.var_mean(x.to(dtype), [dim for dim in range(x.dim()) if dim != 1], correction=0)
+        return mean, var
+    # The kernel's own first half: 4 to 20 times faster than var_mean on a CPU, and it does not cancel either.
+    zeros = x.new_zeros(x.shape[1], dtype=dtype)
+    return torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)
+
+
+class Standardize(torch.autograd.Function):
+    """x, weight, bias, mean, var -> weight (x - mean) / sqrt(var + eps) + bias, for the batch's own mean and var.
+
+    Backward treats mean and var as the functions of x that they are, and weight and bias as whatever they are
+    made of. Keeps x and vectors, as batch normalization does.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
+        ctx.save_for_backward(x, weight, mean, (var + eps).rsqrt())
+        ctx.eps = eps
+        return F.batch_norm(x, mean, var, weight, bias, training=False, eps=eps)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, mean, rstd = ctx.saved_tensors
+        parts = torch.ops.aten.native_batch_norm_backward(
+            grads[0], x, weight, None, None, mean, rstd, True, ctx.eps, [True, True, True]
+        )
+        return *parts, None, None, None

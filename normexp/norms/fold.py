@@ -1,0 +1,107 @@
+"""Fold normalization into the preceding layer: in evaluation, batch normalization need not cost anything."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import num_outputs, output_dim
+
+LAYERS = (nn.Linear, nn.modules.conv._ConvNd)
+
+
+@torch.no_grad()
+def fold(model: nn.Module) -> nn.Module:
+    """Fold every normalization that is an affine map per channel in evaluation into the Linear or Conv before it.
+
+    Whether a module is such a map is found by calling it: batch normalization and its relatives with running
+    statistics are, layer or group normalization is not and stays. Works in place, returns the model in
+    evaluation mode with nn.Identity where a normalization was; evaluation gives the same numbers. Training it
+    further makes no sense.
+
+    Raises:
+        ValueError: if the network's structure cannot be traced (torch.fx), as with a Python branch on a tensor;
+            for a normalization behind a transposed convolution in several groups.
+    """
+    model.eval()
+    for layer_name, norm_name in list(pairs(model)):
+        layer, norm = model.get_submodule(layer_name), model.get_submodule(norm_name)
+        assert isinstance(layer.weight, Tensor)
+        positions = [2] * (layer.weight.dim() - 2)  # none behind a Linear layer
+        found = affine_map(norm, (num_outputs(layer), *positions))
+        if found is not None:
+            absorb(layer, *found)
+            parent, _, leaf = norm_name.rpartition(".")
+            setattr(model.get_submodule(parent), leaf, nn.Identity())
+    return model
+
+
+def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
+    """Yield (layer, module) by name where the module alone takes the layer's output, and both are used once."""
+    try:
+        graph = ChildlessAreLeaves().trace(model)
+    except (fx.proxy.TraceError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{type(model).__name__} cannot be traced: {error}") from error
+    calls = [node for node in graph.nodes if node.op == "call_module"]
+    uses = Counter(str(node.target) for node in calls)
+    for node in calls:
+        before = node.args[0] if node.args else None
+        if not isinstance(before, fx.Node) or before.op != "call_module" or len(before.users) > 1:
+            continue
+        names = str(before.target), str(node.target)
+        layer, module = map(model.get_submodule, names)
+        foldable = isinstance(layer, LAYERS) and not isinstance(module, LAYERS) and _has_state(module)
+        if foldable and uses[names[0]] == uses[names[1]] == 1:
+            yield names
+
+
+class ChildlessAreLeaves(fx.Tracer):
+    """Traces a network down to modules without children and those of torch.nn."""
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return not any(m.children()) or super().is_leaf_module(m, module_qualified_name)
+
+
+def _has_state(module: nn.Module) -> bool:
+    return any(True for _ in module.parameters()) or any(True for _ in module.buffers())
+
+
+def affine_map(module: nn.Module, shape: tuple[int, ...]) -> tuple[Tensor, Tensor] | None:
+    """Return scale and shift per channel, in float64, if the module is that map in evaluation; else None.
+
+    Args:
+        shape: of one example, channels first.
+    """
+    exact = copy.deepcopy(module).double().eval()
+    state = next(iter([*exact.parameters(), *exact.buffers()]))
+    source = torch.Generator().manual_seed(0)
+    probe = (torch.randn(3, *shape, dtype=torch.double, generator=source) * 10).to(state.device)
+    try:
+        shift, one, found = (exact(x) for x in (torch.zeros_like(probe), torch.ones_like(probe), probe))
+    except (ValueError, RuntimeError):
+        return None  # takes other inputs
+    if found.shape != probe.shape:
+        return None
+    first = (0, slice(None), *[0] * (probe.dim() - 2))
+    scale, shift = (one - shift)[first], shift[first]
+    by_channel = (-1, *[1] * (probe.dim() - 2))
+    same = torch.allclose(found, probe * scale.view(by_channel) + shift.view(by_channel), rtol=1e-9, atol=1e-9)
+    return (scale, shift) if same else None
+
+
+def absorb(layer: Any, scale: Tensor, shift: Tensor) -> None:
+    """Make `scale * layer(x) + shift` of the layer, in place."""
+    dim = output_dim(layer)
+    if parametrize.is_parametrized(layer, "weight"):
+        parametrize.remove_parametrizations(layer, "weight")
+    weight = layer.weight
+    shape = [-1 if each == dim else 1 for each in range(weight.dim())]
+    bias = shift if layer.bias is None else layer.bias.double() * scale + shift
+    layer.weight = nn.Parameter((weight.double() * scale.view(shape)).to(weight.dtype))
+    layer.bias = nn.Parameter(bias.to(weight.dtype))

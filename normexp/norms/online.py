@@ -1,0 +1,197 @@
+"""Online normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from normexp.norms.base import Norm
+from normexp.norms.moments import mean_square, moments, over_positions, scale_shift
+
+CLAMP = 5.0  # the authors' bound for `control=clamp`
+
+
+def scan(decay: Tensor, increment: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """Solve state[n + 1] = decay[n] state[n] + increment[n] over the first dimension, from `start`.
+
+    Returns all states before their step, and the state after the last. Steps are composed in pairs, then pairs of
+    pairs (two linear maps in a row are one), in log2(N) rounds over (N, C): products and sums only, as in a loop
+    over examples, so nothing is divided by a product that may be 0.
+    """
+    reach = 1
+    while reach < len(increment):
+        late = increment[reach:] + decay[reach:] * increment[:-reach]
+        increment = torch.cat([increment[:reach], late])
+        decay = torch.cat([decay[:reach], decay[reach:] * decay[:-reach]])
+        reach *= 2
+    after = decay * start + increment
+    return torch.cat([start.unsqueeze(0), after[:-1]]), after[-1]
+
+
+class Controlled(torch.autograd.Function):
+    """Normalize each example by the statistics of those before it, then `tail`; backward is a control process.
+
+    The gradient g of one example is freed, over time, of what would move the output's scale and mean:
+    g' = g - (1 - d) v y, v += mean(g' y), and g'' = g' / std - (1 - d) u, u += mean(g''), example by example in
+    the order of the batch. v and u are integrals of the two errors, kept in `controls` from batch to batch.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        tail: Callable[..., Tensor],
+        controls: tuple[Tensor, Tensor],
+        rate: float,
+        x: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        *affine: Tensor,
+    ) -> Tensor:
+        ctx.tail, ctx.controls, ctx.rate = tail, controls, rate
+        ctx.save_for_backward(x, mean, rstd, *affine)
+        return tail(standardized(x, mean, rstd), *affine).to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, mean, rstd, *affine = ctx.saved_tensors
+        y = standardized(x, mean, rstd)
+        inputs = [each.detach().requires_grad_() for each in (y, *affine)]
+        with torch.enable_grad():
+            output = ctx.tail(*inputs)
+        g, *rest = torch.autograd.grad(output, inputs, grad.to(output.dtype))
+        v, u = control(g, y, rstd, ctx.controls, ctx.rate)
+        scale, shift = -ctx.rate * v * rstd, -ctx.rate * u
+        grad_x = torch.addcmul(scale_shift(y, scale, shift), g, over_positions(rstd, g))
+        return None, None, None, grad_x.to(x.dtype), None, None, *rest
+
+
+def standardized(x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    """Return (x - mean) rstd in float32 at least."""
+    return (x - over_positions(mean, x)).mul_(over_positions(rstd, x))
+
+
+def control(g: Tensor, y: Tensor, rstd: Tensor, controls: tuple[Tensor, Tensor], rate: float) -> tuple[Tensor, Tensor]:
+    """Return v and u before each example, (N, C), and leave those after the last in `controls`."""
+    mean_gy, mean_yy, mean_g, mean_y = (position_mean(each).double() for each in (g * y, y * y, g, y))
+    v, last_v = scan(1 - rate * mean_yy, mean_gy, controls[0].double())
+    u, last_u = scan(torch.full_like(v, 1 - rate), (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
+    controls[0].copy_(last_v)
+    controls[1].copy_(last_u)
+    return v.to(g.dtype), u.to(g.dtype)
+
+
+def position_mean(x: Tensor) -> Tensor:
+    return x.mean(list(range(2, x.dim()))) if x.dim() > 2 else x
+
+
+class Online(nn.Module):
+    """Normalize by statistics of all examples seen before, whatever the batch size."""
+
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    running_mean: Tensor
+    running_var: Tensor
+    scale_control: Tensor
+    mean_control: Tensor
+
+    def __init__(
+        self, num_features: int, eps: float, momentum: float, control_rate: float, control: str, affine: bool
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.control_rate, self.control = control_rate, control
+        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.register_buffer("running_mean", torch.zeros(num_features))
+        self.register_buffer("running_var", torch.ones(num_features))
+        self.register_buffer("scale_control", torch.zeros(num_features))
+        self.register_buffer("mean_control", torch.zeros(num_features))
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # backward writes the controls
+    def forward(self, x: Tensor) -> Tensor:
+        affine = [] if self.weight is None or self.bias is None else [self.weight, self.bias]
+        if not self.training:
+            rstd = (self.running_var + self.eps).rsqrt()
+            return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine)
+        mean, rstd = self.observe(x)
+        controls = (self.scale_control, self.mean_control)
+        return Controlled.apply(self.tail, controls, self.control_rate, x, mean, rstd, *affine)
+
+    @torch.no_grad()
+    def observe(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and 1 / std before each example, (N, C), and leave those after the last in the buffers."""
+        rate = self.momentum
+        mean, var = moments(x)
+        keep = torch.full_like(mean, 1 - rate, dtype=torch.float64)
+        means, last_mean = scan(keep, rate * mean.double(), self.running_mean.double())
+        spread = rate * var.double() + (1 - rate) * rate * (mean.double() - means).square()
+        variances, last_var = scan(keep, spread, self.running_var.double())
+        self.running_mean.copy_(last_mean)
+        self.running_var.copy_(last_var)
+        return means.to(mean.dtype), (variances + self.eps).rsqrt().to(mean.dtype)
+
+    def tail(self, y: Tensor, *affine: Tensor) -> Tensor:
+        """Scale and shift, then bound what an estimate that lags behind lets through."""
+        y = scale_shift(y, *affine) if affine else y
+        if self.control == "clamp":
+            return y.clamp(-CLAMP, CLAMP)
+        if self.control == "none":
+            return y
+        scale = (mean_square(y).mean(1, keepdim=True) + self.eps).rsqrt().expand(-1, y.shape[1])
+        return (y * over_positions(scale, y)).to(y.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, control={self.control}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnlineNorm(Norm):
+    """Running statistics of the examples seen before, in training too; works with a batch of one.
+
+    y = (x - mean) / sqrt(var + eps) with mean and var from before this example, then, with a = 1 - momentum and
+    m, s2 the example's own mean and biased variance over its positions, var <- a var + (1 - a) s2 +
+    a (1 - a) (m - mean)^2 and mean <- a mean + (1 - a) m: example by example in the order of the batch. Then
+    z = weight y + bias, and layer scaling z / sqrt(mean(z^2) + eps) over all features of the sample.
+    Evaluation uses the estimates as they are.
+    Backward is a control process instead of the derivative, which no running average has: see `Controlled`.
+    So a finite difference does not give the gradient, and there is no second derivative.
+    The recursions are linear, and solved for a whole batch at once in float64: equal, up to rounding, to a loop.
+
+    Args:
+        eps: added to the variance inside the root, and to the mean square of layer scaling.
+        momentum: weight of a new example in the running estimates (1 - alpha_f of the paper).
+        control_rate: weight of the integrals in the gradient (1 - alpha_b of the paper).
+        control: `layer_scaling` as in the paper, `clamp` to [-5, 5] as in its code, or `none`.
+        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Source: Chiley et al. 2019, arXiv:1905.05894, equations 8 to 11 [numbers from memory], and its NumPy code.
+    Differs: nothing known.
+    """
+
+    eps: float = 1e-5
+    momentum: float = 0.001
+    control_rate: float = 0.01
+    control: str = "layer_scaling"
+    affine: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+        for name in ("momentum", "control_rate"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be in (0, 1], not {getattr(self, name)}")
+        if self.control not in ("layer_scaling", "clamp", "none"):
+            raise ValueError(f"control must be 'layer_scaling', 'clamp' or 'none', not {self.control!r}")
+
+    def activation(self, num_features: int) -> nn.Module:
+        return Online(num_features, self.eps, self.momentum, self.control_rate, self.control, self.affine)

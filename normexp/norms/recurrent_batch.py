@@ -1,0 +1,93 @@
+"""Recurrent batch normalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+from normexp.norms.batched import AnyRankBatchNorm, check_batch
+
+
+class StepBatchNorm(nn.Module):
+    """Batch normalization of x: (N, C) with running estimates for every time step, one weight and bias for all."""
+
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, num_features: int, max_steps: int, eps: float, momentum: float, gain: float, bias: bool) -> None:
+        super().__init__()
+        self.num_features, self.max_steps, self.eps, self.momentum = num_features, max_steps, eps, momentum
+        self.weight = nn.Parameter(torch.full((num_features,), gain))
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if bias else None)
+        self.register_buffer("running_mean", torch.zeros(max_steps, num_features))
+        self.register_buffer("running_var", torch.ones(max_steps, num_features))
+
+    def forward(self, x: Tensor, t: int) -> Tensor:
+        if self.training:
+            check_batch(x, "recurrent batch normalization")
+        step = min(t, self.max_steps - 1)
+        state = (self.running_mean[step], self.running_var[step])
+        return F.batch_norm(x, *state, self.weight, self.bias, self.training, self.momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, max_steps={self.max_steps}, eps={self.eps}, momentum={self.momentum}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentBatchNorm(Norm):
+    """Batch normalization for recurrent networks: statistics per time step.
+
+    y = weight (x - mean_t) / sqrt(var_t + eps) + bias, with weight = gamma and bias = beta shared by all steps.
+    Training uses mean and biased variance of the batch at step t, and moves the running estimates of step t
+    towards its mean and unbiased variance; evaluation uses those of step t. Beyond the last step that was
+    planned for, its estimates serve (and, in training, are moved).
+    Where there are no time steps, in a convolutional network, this is ordinary batch normalization.
+
+    Args:
+        gain: start of the recurrent `weight`; 0.1 keeps the derivative of tanh near 1. In `activation` it is 1.
+        bias: learn the recurrent `bias` (starts at 0); an LSTM's gates have one of their own and need none here.
+        eps: added to the variance inside the root.
+        momentum: weight of the new batch in the running estimates.
+        placement: of `activation`: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: recurrent: (N, C), step t -> (N, C); activation: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: in training, if the batch holds one value per channel; for less than one step.
+
+    Source: Cooijmans et al. 2017, arXiv:1603.09025, equations 6 to 9, section 4 for the gain.
+    Differs: the final estimates are running averages, in the paper averages over the training set after
+    training; the variance in them is unbiased as in torch, in the authors' code biased.
+    """
+
+    gain: float = 0.1
+    bias: bool = True
+    eps: float = 1e-5
+    momentum: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.gain > 0:
+            raise ValueError(f"gain must be above 0, not {self.gain}")
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+        if not 0 < self.momentum <= 1:
+            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+
+    @property
+    def cancels_bias(self) -> bool:
+        return True
+
+    def activation(self, num_features: int) -> nn.Module:
+        return AnyRankBatchNorm(num_features, self.eps, self.momentum)
+
+    def recurrent(self, num_features: int, max_steps: int) -> nn.Module:
+        if max_steps < 1:
+            raise ValueError(f"max_steps must be at least 1, not {max_steps}")
+        return StepBatchNorm(num_features, max_steps, self.eps, self.momentum, self.gain, self.bias)

@@ -1,0 +1,62 @@
+"""Root mean square layer normalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+from normexp.norms.moments import mean_square, over_positions
+
+
+class RootMeanSquare(nn.Module):
+    """Divide each sample by the root of the mean of its squares; then scale each channel by `weight`."""
+
+    weight: nn.Parameter | None
+
+    def __init__(self, num_features: int, eps: float, affine: bool) -> None:
+        super().__init__()
+        self.num_features, self.eps = num_features, eps
+        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale = (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
+        scale = scale.expand(-1, x.shape[1]) if self.weight is None else scale * self.weight
+        return (x * over_positions(scale, x)).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RMSNorm(Norm):
+    """The root mean square over all features of one sample; no mean is subtracted.
+
+    y = weight x / sqrt(mean(x^2) + eps), with weight = the paper's gain g.
+    Training and evaluation use the same formula; no sample depends on another.
+    On (N, C) this is torch's RMSNorm(C). On maps the mean runs over C and all positions, as layer normalization
+    does here, while weight is one per channel; a mean over C at every position is another scheme.
+
+    Args:
+        eps: added to the mean of squares inside the root.
+        affine: learn `weight` (starts at 1).
+        placement: `pre` normalizes the summed inputs as in the paper, `post` the nonlinearity's output.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Source: Zhang & Sennrich 2019, arXiv:1910.07467, equation 4.
+    Differs: eps (1e-5 as here everywhere; the authors' code has other values); no bias, which the layer has.
+    """
+
+    eps: float = 1e-5
+    affine: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+
+    def activation(self, num_features: int) -> nn.Module:
+        return RootMeanSquare(num_features, self.eps, self.affine)

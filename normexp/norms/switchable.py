@@ -1,0 +1,110 @@
+"""Switchable normalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+from normexp.norms.batched import check_batch
+from normexp.norms.moments import moments, pooled, scale_shift
+
+
+class MixedNorm(nn.Module):
+    """Normalize by a learned mixture of instance, layer and batch statistics."""
+
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, num_features: int, eps: float, momentum: float, affine: bool) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.mean_logits = nn.Parameter(torch.ones(3))  # instance, layer, batch
+        self.var_logits = nn.Parameter(torch.ones(3))
+        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.register_buffer("running_mean", torch.zeros(num_features))
+        self.register_buffer("running_var", torch.ones(num_features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean, var = moments(x)
+        batch = self.batch_statistics(x, mean, var)
+        means, variances = zip((mean, var), pooled(mean, var, 1), batch, strict=True)
+        mixed_mean = mixture(means, self.mean_logits, x)
+        mixed_var = mixture(variances, self.var_logits, x)
+        scale = (mixed_var + self.eps).rsqrt()
+        scale = scale if self.weight is None else scale * self.weight
+        shift = -mixed_mean * scale
+        shift = shift if self.bias is None else shift + self.bias
+        return scale_shift(x, scale, shift)
+
+    def batch_statistics(self, x: Tensor, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance per channel, the batch's in training (which moves the running ones)."""
+        if not self.training:
+            return self.running_mean, self.running_var
+        check_batch(x, "switchable normalization")
+        mean, var = pooled(mean, var, 0)
+        count = x.numel() // x.shape[1]
+        with torch.no_grad():
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+            self.running_var.lerp_((var * (count / (count - 1))).to(self.running_var.dtype), self.momentum)
+        return mean, var
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
+
+
+def mixture(statistics: tuple[Tensor, ...], logits: Tensor, x: Tensor) -> Tensor:
+    """Return the weighted sum (N, C) of statistics per sample and channel, per sample, and per channel."""
+    instance, layer, batch = statistics
+    if x.dim() == 2 or x[0, 0].numel() == 1:  # a single position has no statistics of its own
+        shares = logits[1:].softmax(0)
+        return shares[0] * layer.unsqueeze(1) + shares[1] * batch
+    shares = logits.softmax(0)
+    return shares[0] * instance + shares[1] * layer.unsqueeze(1) + shares[2] * batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchableNorm(Norm):
+    """A learned mixture of the statistics of instance, layer and batch normalization.
+
+    y = weight (x - sum_k w_k mean_k) / sqrt(sum_k v_k var_k + eps) + bias, with weight = gamma, bias = beta,
+    k over instance, layer and batch, w = softmax(mean_logits) and v = softmax(var_logits): six numbers per
+    layer, all logits start at 1. Biased variances; layer and batch statistics are made of the instance ones.
+    Training uses the batch's statistics in the third place and moves running estimates towards them (towards
+    the unbiased variance), as in batch normalization; evaluation uses the running estimates there.
+    With a single position, as on (N, C), there are no instance statistics: the softmax is over the other two.
+
+    Args:
+        eps: added to the mixed variance inside the root.
+        momentum: weight of the new batch in the running estimates.
+        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: in training, if the batch holds one value per channel.
+
+    Source: Luo et al. 2019, arXiv:1806.10779, equations 3 to 5 [equation numbers from memory].
+    Differs: the authors' code takes the unbiased variance for instances, keeps the biased one of the batch in
+    its running estimate, and has a rate of 0.003 on vectors.
+    """
+
+    eps: float = 1e-5
+    momentum: float = 0.1
+    affine: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+        if not 0 < self.momentum <= 1:
+            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+
+    def activation(self, num_features: int) -> nn.Module:
+        return MixedNorm(num_features, self.eps, self.momentum, self.affine)

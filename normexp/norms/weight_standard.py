@@ -1,0 +1,69 @@
+"""Weight standardization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import Norm, output_dim
+
+
+class StandardWeight(nn.Module):
+    """Parametrization W -> (W - mean) / (std + eps) over all that enters one output unit."""
+
+    def __init__(self, dim: int, correction: int, eps: float) -> None:
+        super().__init__()
+        self.dim, self.correction, self.eps = dim, correction, eps
+
+    def forward(self, weight: Tensor) -> Tensor:
+        entering = [dim for dim in range(weight.dim()) if dim != self.dim]
+        std, mean = torch.std_mean(weight, entering, correction=self.correction, keepdim=True)
+        return (weight - mean) / (std + self.eps)
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        return weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightStandardization(Norm):
+    """Each output unit's weights with mean 0 and standard deviation 1; meant to be stacked with group norm.
+
+    w = (W - mean) / (std + eps), over all that enters one output unit or channel, with gradients through mean
+    and std. Nothing depends on the batch: training equals evaluation. `parametrizations.weight.original` is W.
+
+    Args:
+        std: `unbiased` divides by n - 1 as the authors' PyTorch code, `biased` by n as their TensorFlow code.
+        eps: added to the standard deviation, outside the root.
+        placement: no effect, nothing is done to activations.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Raises:
+        ValueError: for a layer with a single weight per output unit; for a transposed convolution in several
+            groups.
+
+    Source: Qiao, Wang, Liu, Shen & Yuille 2019, arXiv:1903.10520; std and eps as in the authors' code.
+    Differs: Linear layers are standardized too, there convolutions alone. The outputs have a variance of the
+    order of the fan-in, so a deep network needs a normalization of its activations (`stack`).
+    """
+
+    std: str = "unbiased"
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.std not in ("biased", "unbiased"):
+            raise ValueError(f"std must be 'biased' or 'unbiased', not {self.std!r}")
+        if not self.eps > 0:
+            raise ValueError(f"eps must be above 0, not {self.eps}")
+
+    def weight(self, layer: nn.Module) -> nn.Module:
+        assert isinstance(layer.weight, Tensor)
+        dim = output_dim(layer)
+        if layer.weight.numel() == layer.weight.shape[dim]:
+            raise ValueError(f"weight standardization needs more than one weight per output unit, not {layer}")
+        step = StandardWeight(dim, int(self.std == "unbiased"), self.eps)
+        return parametrize.register_parametrization(layer, "weight", step)

@@ -1,0 +1,46 @@
+"""Percentiles of what enters a nonlinearity: internal covariate shift made visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from normexp.probes.base import Probe, Reading, inputs_of
+
+NONLINEARITIES = (nn.Sigmoid, nn.Tanh, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Percentiles(Probe):
+    """Percentiles, over examples and positions, of the input to one unit of every nonlinearity.
+
+    Args:
+        unit: index of the unit or channel (modulo the layer's width).
+        at: the percentiles.
+        count: number of test examples, the same at every evaluation.
+
+    Layers are numbered from 1 in the order of the network; measured in evaluation mode.
+
+    Source: Ioffe & Szegedy 2015, arXiv:1502.03167, Figure 1 (b, c): 15th, 50th and 85th percentile for one
+    typical sigmoid of the last hidden layer. Differs: they do not say on which data they measured.
+    """
+
+    unit: int = 0
+    at: tuple[float, ...] = (15.0, 50.0, 85.0)
+    count: int = 1000
+
+    @property
+    def examples(self) -> int:
+        return self.count
+
+    def measure(self, model: nn.Module, x: Tensor) -> list[Reading]:
+        found = [module for module in model.modules() if isinstance(module, NONLINEARITIES)]
+        named = {f"nonlinearity {place}": module for place, module in enumerate(found, start=1)}
+        readings = []
+        for name, entering in inputs_of(model, named, x).items():
+            values = entering[:, self.unit % entering.shape[1]].float().flatten()
+            levels = torch.quantile(values, torch.tensor([p / 100 for p in self.at], device=values.device))
+            readings += [(name, f"p{p:g}", float(level)) for p, level in zip(self.at, levels, strict=True)]
+        return readings

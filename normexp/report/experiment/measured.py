@@ -1,0 +1,74 @@
+"""An experiment's run directories as curves: arm and point of the grid -> seed -> what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from normexp.curves import Cell, Curve, Curves
+from normexp.experiments import Experiment, Point, run_place
+from normexp.records import FINISHED, RunDirectory
+from normexp.report.measurements import measurements
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What there is of an experiment.
+
+    Args:
+        curves: finished runs only; a diverged one is finished.
+        missing: how many runs of the grid are not finished.
+        notes: what the data say of themselves ("CIFAR-10, JPEG copy").
+        commits: of the code that made the runs; `+` marks changed files.
+    """
+
+    curves: Curves
+    missing: int
+    notes: tuple[str, ...]
+    commits: tuple[str, ...]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that every run has, in the order of the files."""
+        runs = [curve for seeds in self.curves.values() for curve in seeds.values()]
+        return [name for name in (runs[0].columns if runs else {}) if all(name in run.columns for run in runs)]
+
+
+def measured(experiment: Experiment, results: Path) -> Measured:
+    """Read every run of the grid that is finished. Raises UserError where a record is damaged."""
+    curves: dict[Cell, dict[int, Curve]] = {}
+    missing, notes, commits = 0, set(), set()
+    for arm in experiment.arms:
+        for point in experiment.points():
+            run = RunDirectory(run_place(results, experiment, arm, point))
+            if run.status["status"] not in FINISHED:
+                missing += 1
+                continue
+            cell, seed = split_point(arm, point)
+            curves.setdefault(cell, {})[seed] = read_curve(run)
+            notes.add(run.environment.get("data", {}).get("note", ""))
+            commits.add(short_commit(run.environment.get("commit")))
+    return Measured(curves, missing, tuple(sorted(notes - {""})), tuple(sorted(commits)))
+
+
+def short_commit(commit: str | None) -> str:
+    """Return nine digits of a commit, with the + that marks changed files; `no checkout` for an installed wheel."""
+    return "no checkout" if commit is None else commit[:9] + ("+" if commit.endswith("+") else "")
+
+
+def split_point(arm: str, point: Point) -> tuple[Cell, int]:
+    """Return the cell (without the seed) and the seed."""
+    values = dict(point)
+    seed = int(values.pop("seed"))
+    return Cell(arm, tuple(values.items())), seed
+
+
+def read_curve(run: RunDirectory) -> Curve:
+    """Read one run's metrics.csv."""
+    status = run.status
+    columns = measurements(run, status)
+    diverged = status["step"] if status["status"] == "diverged" else None
+    arrays = {name: np.array(values) for name, values in columns.items() if name not in ("step", "epoch", "lr")}
+    return Curve(np.array(columns["step"], dtype=np.int64), arrays, str(status["status"]), diverged)

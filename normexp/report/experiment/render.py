@@ -1,0 +1,101 @@
+"""Writes everything that an experiment shows into results/NAME/SCALE, from its records alone, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from normexp.claims import Claim, Verdict, check_claim, judge
+from normexp.errors import UserError
+from normexp.experiments import Experiment
+from normexp.records import write_atomically
+from normexp.report.experiment.comparison import Comparison, comparison
+from normexp.report.experiment.drawings import draw
+from normexp.report.experiment.measured import Measured, measured
+from normexp.report.formats import html_page, latex, markdown
+from normexp.reproduce import command, read_choice
+
+CLAIMS = "claims.json"
+
+
+def render(experiment: Experiment, results: Path) -> list[Path]:
+    """Write table.md, .csv, .tex, .html, the figures and claims.json; return what was written.
+
+    Raises: UserError where no run is finished, or a record is damaged.
+    """
+    found = measured(experiment, results)
+    if not found.curves:
+        raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
+    table = comparison(experiment, found, _notes(experiment, found, results))
+    contents: dict[str, str | bytes] = {
+        "table.md": markdown(table),
+        "table.csv": table.csv(),
+        "table.tex": latex(table),
+        "table.html": html_page(table),
+        CLAIMS: claims_text(experiment, found),
+        **draw(experiment, found, results, _short_notes(experiment, found)),
+    }
+    return [_write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
+
+
+def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
+    """Check and judge the experiment's claims together."""
+    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
+    claims = [check_claim(claim, list(experiment.arms), found.metrics, axes) for claim in experiment.claims]
+    return list(zip(claims, judge(claims, found.curves), strict=True))
+
+
+def claims_text(experiment: Experiment, found: Measured) -> str:
+    """Return claims.json: every claim with its verdict, evidence and the command that makes it again."""
+    entries = [
+        {
+            "text": claim.text,
+            "source": f"{experiment.paper}, {claim.source}",
+            "predicate": claim.predicate,
+            "verdict": verdict.verdict,
+            "evidence": verdict.evidence,
+            "estimate": _plain(verdict.estimate),
+            "n": verdict.n,
+            "p": _plain(verdict.p),
+            "p_holm": _plain(verdict.p_holm),
+        }
+        for claim, verdict in judged(experiment, found)
+    ]
+    head = {"experiment": experiment.name, "scale": experiment.scale, "command": command(experiment)}
+    return json.dumps({**head, "claims": entries}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _plain(number: float | None) -> float | str | None:
+    """Return a number that JSON has; the others as text."""
+    return number if number is None or math.isfinite(number) else str(number)
+
+
+def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
+    missing = (f"{found.missing} runs are not finished.",) if found.missing else ()
+    return (f"Scale: {experiment.scale}.", *missing, *(f"Data: {note}." for note in found.notes))
+
+
+def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str, ...]:
+    """Return the footnotes: scale, chosen hyperparameters, published places, deviations, traceability."""
+    chosen = [
+        f"{arm}: {', '.join(f'{key}={value}' for key, value in values.items())}"
+        for arm, values in read_choice(experiment, results).items()
+    ]
+    places = dict.fromkeys(f"{entry['at']}: {entry['place']}" for entry in experiment.published)
+    return (
+        *_short_notes(experiment, found),
+        *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}.",) if chosen else ()),
+        *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
+        *(f"Deviation: {text}" for text in experiment.deviations),
+        f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
+    )
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
+    return path
+
+
+__all__ = ["Comparison", "judged", "render"]

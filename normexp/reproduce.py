@@ -1,0 +1,135 @@
+"""`normexp reproduce`: choose the hyperparameters, train what is missing, render; the same command continues it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError, unknown
+from normexp.experiments import Experiment, run_place
+from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
+from normexp.sweep import Cell, Plan, Say, carry_out, check_cells
+
+CHOSEN = "chosen.json"
+
+
+def reproduce(
+    experiment: Experiment,
+    results: Path,
+    say: Say,
+    jobs: int | None = None,
+    arm: str | None = None,
+    dry_run: bool = False,
+    force: bool = False,
+) -> int:
+    """Run one experiment at its scale; return the exit status, 0 or 1 where a run failed.
+
+    Args:
+        arm: run this arm only (a row of the table).
+
+    Raises: UserError for an unknown arm, or runs that were made under other settings.
+    """
+    if arm is not None and arm not in experiment.arms:
+        raise unknown(f"experiment {experiment.name}: arm", arm, experiment.arms)
+    arms = [arm] if arm else list(experiment.arms)
+    if experiment.select is not None:
+        say(f"{experiment.name}, scale {experiment.scale}: choosing {', '.join(experiment.select.over)}")
+        status = carry_out(selection_plan(experiment, results, arms, force), jobs, say, dry_run, force)
+        if status or dry_run:
+            return status
+        write_choice(experiment, results, arms)
+    say(f"{experiment.name}, scale {experiment.scale}: {experiment.title}")
+    return carry_out(run_plan(experiment, results, arms, force), jobs, say, dry_run, force)
+
+
+def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
+    """Return the runs that the choice of hyperparameters needs."""
+    assert experiment.select is not None
+    cells = [
+        Cell(
+            experiment.config(arm, point, experiment.select.common),
+            run_place(results, experiment, arm, point, "select"),
+        )
+        for arm in arms
+        for point in experiment.selection_points
+    ]
+    check_cells(cells, force)
+    return Plan(cells)
+
+
+def run_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
+    """Return the runs of the experiment proper, with the chosen hyperparameters."""
+    chosen = read_choice(experiment, results)
+    cells = [
+        Cell(experiment.config(arm, point, chosen.get(arm)), run_place(results, experiment, arm, point))
+        for arm in arms
+        for point in experiment.points()
+    ]
+    check_cells(cells, force)
+    return Plan(cells)
+
+
+def choice_path(experiment: Experiment, results: Path) -> Path:
+    return results / experiment.name / experiment.scale / CHOSEN
+
+
+def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
+    """Return {arm: chosen hyperparameters}; empty where the experiment chooses none."""
+    if experiment.select is None:
+        return {}
+    path = choice_path(experiment, results)
+    if not path.exists():
+        raise UserError(f"{path}: not there; run `normexp reproduce {experiment.name} scale={experiment.scale}`")
+    chosen: dict[str, dict[str, Any]] = json.loads(path.read_text())["chosen"]
+    return chosen
+
+
+def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
+    """Choose per arm the combination that is best in the mean over the selection's seeds, and record all of them."""
+    select = experiment.select
+    assert select is not None
+    path = choice_path(experiment, results)
+    before = json.loads(path.read_text()) if path.exists() else {"chosen": {}, "tried": {}}
+    for arm in arms:
+        tried = trials(experiment, results, arm)
+        best = (max if select.highest else min)(tried, key=lambda trial: trial["mean"])
+        before["chosen"][arm] = best["values"]
+        before["tried"][arm] = tried
+    content = {"metric": select.metric, "seeds": select.seed, **before}
+    write_atomically(path, json.dumps(content, indent=1) + "\n")
+
+
+def trials(experiment: Experiment, results: Path, arm: str) -> list[dict[str, Any]]:
+    """Return every combination with its scores per seed; a diverged run scores worst of all."""
+    select = experiment.select
+    assert select is not None
+    scores: dict[str, dict[str, Any]] = {}
+    for point in experiment.selection_points:
+        values = {key: value for key, value in point if key != "seed"}
+        entry = scores.setdefault(str(values), {"values": values, "scores": []})
+        entry["scores"].append(final_score(run_place(results, experiment, arm, point, "select"), select.metric))
+    for entry in scores.values():
+        worst = -math.inf if select.highest else math.inf
+        finite = [score if score is not None and math.isfinite(score) else worst for score in entry["scores"]]
+        entry["mean"] = sum(finite) / len(finite)
+    return list(scores.values())
+
+
+def final_score(place: Path, metric: str) -> float | None:
+    """Return a finished run's last value of a metric; None if it diverged."""
+    run = RunDirectory(place)
+    if run.status["status"] == "diverged":
+        return None
+    rows = read_rows(place / METRICS)
+    if not rows or metric not in rows[0]:
+        raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
+    return float(rows[-1][metric])
+
+
+def command(experiment: Experiment, arm: str | None = None) -> str:
+    """Return the command that makes an experiment, or one row of it, again."""
+    text = f"normexp reproduce {experiment.name} scale={experiment.scale}"
+    return text if arm is None else f'{text} --cell "{arm}"'

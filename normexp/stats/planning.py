@@ -1,0 +1,38 @@
+"""How many seeds would decide."""
+
+from __future__ import annotations
+
+import math
+
+MANY = 1000  # more seeds than anyone will run
+
+
+def seeds_to_decide(sd: float, distance: float, confidence: float = 0.95, power: float = 0.8) -> int | None:
+    """Return the least number of seeds at which a t-test probably decides; None for more than a thousand.
+
+    Args:
+        sd: standard deviation between seeds (of the paired differences, or of the values).
+        distance: from the estimate to the end of the region that it has to stay clear of, in the same unit.
+        power: probability to decide, were the true value where the estimate is.
+    Raises: ValueError where sd or distance is negative or NaN.
+    Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2 (noncentral t).
+    """
+    if not (sd >= 0 and distance >= 0):
+        raise ValueError(f"sd={sd} and distance={distance} must not be negative")
+    if distance == 0 or _power(MANY, sd, distance, confidence) < power:
+        return None
+    few, enough = 1, MANY
+    while enough - few > 1:  # bisection: more seeds never have less power
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if _power(middle, sd, distance, confidence) >= power else (middle, enough)
+    return enough
+
+
+def _power(n: int, sd: float, distance: float, confidence: float) -> float:
+    """Return the probability that the interval of n seeds stays clear of a bound so far away."""
+    from scipy.special import nctdtr, stdtrit
+
+    shift = math.sqrt(n) * distance / sd if sd > 0 else math.inf
+    if shift > 30:  # certain; the series of the noncentral t gives up out there
+        return 1.0
+    return 1.0 - float(nctdtr(n - 1, shift, stdtrit(n - 1, (1 + confidence) / 2)))

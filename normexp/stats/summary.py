@@ -1,0 +1,39 @@
+"""Mean, standard deviation and median over the seeds of one arm, in the unit of the values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean; NaN of nothing. Non-finite values count, so they show."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def standard_deviation(values: Sequence[float]) -> float:
+    """Return the sample standard deviation (divisor n - 1, Bessel's correction).
+
+    NaN for fewer than two values: one seed says nothing about the spread; 0 would claim there is none.
+    """
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+
+def median(values: Iterable[float], larger_is_better: bool = False) -> float:
+    """Return the median with every non-finite value as the worst: inf, or -inf where larger is better; NaN of nothing.
+
+    Unlike the mean over the converged runs, it does not look better for an arm that diverges more often.
+    """
+    worst = -math.inf if larger_is_better else math.inf
+    return middle(value if math.isfinite(value) else worst for value in values)
+
+
+def middle(values: Iterable[float]) -> float:
+    """Return the middle of the sorted values, infinite ones included; NaN of nothing and between -inf and inf."""
+    ordered = sorted(map(float, values))
+    if not ordered:
+        return math.nan
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return low if low == high else (low + high) / 2

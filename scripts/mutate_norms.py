@@ -1,0 +1,212 @@
+"""Break every normalization scheme in several small ways and show that a test notices each of them.
+
+python scripts/mutate_norms.py [--scheme NAME ...] [--jobs N]
+
+Every mutation of norm_mutations.py is one text replaced in a copy of the package, which one process imports instead
+of normexp and runs the tests of that scheme in tests/norms with. Exit status 1 if a mutant survives, if a mutation's
+old text is no longer there, if the unbroken package fails, or if a scheme has fewer than three mutations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy  # noqa: F401  imported once here, so that every forked process has it
+import pytest
+import torch
+from norm_mutations import MUTATIONS, Mutation
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMES = sorted(path.stem for path in (ROOT / "configs" / "norm").glob("*.yaml"))
+ENOUGH = 3
+UNBROKEN = Mutation("", "", "", "nothing (the package as it is)")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one mutant: `killed by TEST`, `SURVIVED`, or why it could not be tried."""
+
+    scheme: str
+    mutation: Mutation
+    verdict: str
+    expected: bool
+
+
+class OfOneScheme:
+    """A pytest plugin: keep one scheme's tests, the cheap ones first, and remember the first that fails."""
+
+    def __init__(self, scheme: str) -> None:
+        self.scheme = scheme
+        self.failed = ""
+        self.passed = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Leave the other schemes out where tests are generated, which is quicker than dropping them later."""
+        parametrize = metafunc.parametrize
+
+        def of_this_scheme(names: Any, values: Iterable[Any], *rest: Any, **options: Any) -> None:
+            first = (names.split(",") if isinstance(names, str) else names)[0].strip()
+            kept = [value for value in values if first not in ("scheme", "name") or self.concerns(value)]
+            parametrize(names, kept, *rest, **options)
+
+        metafunc.parametrize = of_this_scheme  # type: ignore[method-assign]
+
+    def concerns(self, value: Any) -> bool:
+        name = value[0] if isinstance(value, tuple) else value
+        return name == self.scheme or name not in SCHEMES
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        # Most mutants fall to the reference at once; the contract's gradchecks are the slowest.
+        order = ("test_reference", "test_equivalence", "test_theorems")
+        items.sort(key=lambda item: next((rank for rank, name in enumerate(order) if name in item.nodeid), len(order)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.passed += report.when == "call" and report.passed
+        if report.failed and not self.failed:
+            self.failed = report.nodeid.rpartition("/")[2]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = f"import of {report.nodeid}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--scheme", action="append", choices=SCHEMES, help="only this one; may be given again")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    given = parser.parse_args()
+    schemes = given.scheme or SCHEMES
+    torch.set_num_threads(1)
+    start = time.monotonic()
+    outcomes = list(outcomes_of([(scheme, each) for scheme in schemes for each in plan(scheme)], given.jobs))
+    mutants = sum(outcome.mutation is not UNBROKEN for outcome in outcomes)
+    bad = sum(not outcome.expected for outcome in outcomes)
+    short = [scheme for scheme in schemes if len(MUTATIONS.get(scheme, ())) < ENOUGH]
+    for scheme in short:
+        print(
+            f"{scheme}: {len(MUTATIONS.get(scheme, ()))} mutations, {ENOUGH} are due: write them in norm_mutations.py"
+        )
+    print(f"{mutants} mutants, {bad} not as they should be, {time.monotonic() - start:.0f} s")
+    return 1 if bad or short else 0
+
+
+def plan(scheme: str) -> list[Mutation]:
+    return [UNBROKEN, *MUTATIONS.get(scheme, ())]
+
+
+def outcomes_of(tasks: list[tuple[str, Mutation]], jobs: int) -> Iterator[Outcome]:
+    """Try the mutants, `jobs` at a time, and print each as it ends."""
+    waiting, running = list(tasks), {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            task = waiting.pop(0)
+            process, reader = start(*task)
+            running[process] = (task, reader)
+        process, _ = os.waitpid(-1, 0)
+        (scheme, mutation), reader = running.pop(process)
+        outcome = judged(scheme, mutation, reader.read())
+        print(f"{outcome.scheme:24} {outcome.mutation.breaks:64} {outcome.verdict}", flush=True)
+        yield outcome
+
+
+def judged(scheme: str, mutation: Mutation, said: str) -> Outcome:
+    """Turn what the process wrote into a verdict."""
+    said = said or "killed by a crash of the interpreter"
+    if mutation is UNBROKEN:
+        return Outcome(scheme, mutation, said, said.startswith("passes"))
+    expected = said.startswith("killed")
+    return Outcome(scheme, mutation, said.replace("passes", "SURVIVED"), expected)
+
+
+def start(scheme: str, mutation: Mutation) -> tuple[int, io.TextIOWrapper]:
+    """Fork a process that tries one mutant; it has torch and pytest imported and nothing of normexp."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writing)
+        return process, os.fdopen(reading)
+    os.close(reading)
+    try:
+        said = tried(scheme, mutation)
+    except BaseException as error:
+        said = f"NOT TRIED: {type(error).__name__}: {error}"
+    os.write(writing, said.encode())
+    os._exit(0)
+
+
+def tried(scheme: str, mutation: Mutation) -> str:
+    """Run the scheme's tests on a broken copy of the package; return what happened."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not apply(mutation, Path(folder)):
+            return f"NOT TRIED: {mutation.file} does not hold the old text exactly once"
+        sys.path.insert(0, folder)
+        sys.dont_write_bytecode = True
+        os.environ |= {"NORMEXP_DATA": folder, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # others' plugins take seconds
+        plugin = OfOneScheme(scheme)
+        arguments = [
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--assert=plain",
+            "--rootdir",
+            str(ROOT),
+            *map(str, test_files(scheme)),
+        ]
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            status = pytest.main(arguments, [plugin])
+        home = sys.modules["normexp"].__file__ or ""
+        if not home.startswith(folder):
+            return f"NOT TRIED: the tests imported {home}"
+    if plugin.failed:
+        return f"killed by {plugin.failed}" if mutation is not UNBROKEN else f"FAILS in {plugin.failed}"
+    return (
+        f"passes ({plugin.passed} tests)" if plugin.passed and not status else f"NOT TRIED: pytest ended with {status}"
+    )
+
+
+def apply(mutation: Mutation, folder: Path) -> bool:
+    """Copy the package into the folder and break it; False if the old text is not there exactly once."""
+    shutil.copytree(ROOT / "normexp", folder / "normexp", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "configs").symlink_to(ROOT / "configs")
+    if mutation is UNBROKEN:
+        return True
+    path = folder / "normexp" / "norms" / mutation.file
+    text = path.read_text()
+    if text.count(mutation.old) != 1:
+        return False
+    path.write_text(text.replace(mutation.old, mutation.new))
+    return True
+
+
+def test_files(scheme: str) -> Iterable[Path]:
+    """Return the files with generated tests, and those that import the scheme's module or one of its parts."""
+    generated = {f"test_{name}.py" for name in ("reference", "contract", "theorems", "block", "configs", "options")}
+    config = (ROOT / "configs" / "norm" / f"{scheme}.yaml").read_text()
+    modules = {node.rpartition(".")[0] for node in re.findall(r"_target_: (\S+)", config)} - {"normexp.norms.base"}
+    paths = sorted((ROOT / "tests" / "norms").glob("test_*.py"))
+    about = [f"from {module} import" for module in modules]
+    others = ("test_convert.py", "test_fold.py")  # they use some schemes as examples
+    return [path for path in paths if path.name in generated or (belongs(path, about) and path.name not in others)]
+
+
+def belongs(path: Path, about: list[str]) -> bool:
+    text = path.read_text()
+    return any(words in text for words in about)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

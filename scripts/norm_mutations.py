@@ -1,0 +1,617 @@
+"""The mutations of mutate_norms.py: scheme -> how to break it, each a text that occurs once in a file of norms/."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One mistake: in `file` (of normexp/norms), `old` becomes `new`.
+
+    Args:
+        breaks: the mistake in words.
+    """
+
+    file: str
+    old: str
+    new: str
+    breaks: str
+
+
+def of(file: str, *changes: tuple[str, str, str]) -> list[Mutation]:
+    """Return mutations of one file from (breaks, old, new)."""
+    return [Mutation(file, old, new, breaks) for breaks, old, new in changes]
+
+
+# torch computes batch normalization itself, so its mistakes are put around torch's forward.
+OWN_FORWARD = """    def forward(self, input: Tensor) -> Tensor:
+        {before}return {result}
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:"""
+TORCHS = """    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:"""
+
+
+def around_torch(before: str, result: str) -> str:
+    return OWN_FORWARD.format(before=f"{before}\n        " if before else "", result=result)
+
+
+AXES = "dims = [d for d in range(input.dim()) if d != 1]; mean = input.mean(dims, keepdim=True)"
+
+MUTATIONS: dict[str, list[Mutation]] = {
+    "none": of(
+        "base.py",
+        ("normalization after the nonlinearity in every placement", 'pre = self.placement == "pre" or', "pre ="),
+        ("the layer's bias always dropped", "if pre and self.cancels_bias:", "if pre:"),
+        ("activation is no identity", "return nn.Identity()", "return nn.Tanh()"),
+        ("any placement taken", 'if self.placement not in ("pre", "post"):', "if False:"),
+        ("the nonlinearity left out", "if fn is not None:", "if False:"),
+        ("set_weight sets nothing", "layer.weight.copy_(value)", "layer.weight.clone().copy_(value)"),
+    ),
+    "batch": of(
+        "batched.py",
+        (
+            "no gradient through the statistics at all",
+            TORCHS,
+            around_torch(
+                AXES + "; std = (input - mean).square().mean(dims, keepdim=True).add(self.eps).sqrt()",
+                "super().forward(input.detach()) + (input - input.detach()) / std.detach()",
+            ),
+        ),
+        (
+            "evaluation keeps using the batch's statistics",
+            TORCHS,
+            around_torch("self.train()", "super().forward(input)"),
+        ),
+        (
+            "the scale is forgotten",
+            TORCHS,
+            around_torch(
+                "",
+                "nn.functional.batch_norm(input, self.running_mean, self.running_var, None, self.bias, self.training, "
+                "self.momentum, self.eps)",
+            ),
+        ),
+        (
+            "running estimates stay where they start",
+            TORCHS,
+            around_torch(
+                "",
+                "nn.functional.batch_norm(input, None if self.training else self.running_mean, None if self.training "
+                "else self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps)",
+            ),
+        ),
+    )
+    + of(
+        "batch.py",
+        (
+            "momentum is the weight of the old estimate",
+            "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
+            "return AnyRankBatchNorm(num_features, self.eps, 1 - self.momentum, self.affine)",
+        ),
+        (
+            "eps is not the one given",
+            "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
+            "return AnyRankBatchNorm(num_features, self.eps**2, self.momentum, self.affine)",
+        ),
+        (
+            "affine=false is ignored",
+            "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
+            "return AnyRankBatchNorm(num_features, self.eps, self.momentum)",
+        ),
+        ("the layer's bias is kept", "        return True", "        return False"),
+        (
+            "running=source averages the unbiased deviation",
+            "(unbiased_var * ((count - 1) / count)).sqrt()",
+            "unbiased_var.sqrt()",
+        ),
+        (
+            "running=source averages the variance",
+            "(unbiased_var * ((count - 1) / count)).sqrt()",
+            "(unbiased_var * ((count - 1) / count))",
+        ),
+        (
+            "running=source starts at 1",
+            'self.register_buffer("running_std", torch.zeros(num_features))',
+            'self.register_buffer("running_std", torch.ones(num_features))',
+        ),
+        ("bias correction divides by too much", "(1 - (1 - self.momentum) **", "(1 - self.momentum **"),
+    ),
+    "layer": of(
+        "layer.py",
+        ("eps is not the one given", "self.weight, self.bias, self.eps)", "self.weight, self.bias, self.eps**2)"),
+        ("no bias on vectors", "self.weight, self.bias, self.eps)", "self.weight, None, self.eps)"),
+        ("statistics in half precision", "F.layer_norm(at_least_float32(x), (", "F.layer_norm(x, ("),
+        ("one group per channel", "super().__init__(1, num_features", "super().__init__(num_features, num_features"),
+        (
+            "no gradient through the statistics",
+            "        return y.to(x.dtype)",
+            "        rstd = (x.var(1, correction=0, keepdim=True) + self.eps).rsqrt().detach()\n"
+            "        return y.detach().to(x.dtype) + (x - x.detach()) * rstd",
+        ),
+        (
+            "affine=false is ignored",
+            "return SampleNorm(num_features, self.eps, self.affine)",
+            "return SampleNorm(num_features, self.eps, True)",
+        ),
+    ),
+    "instance": of(
+        "instance.py",
+        ("one group of all channels", "GroupedNorm(num_features, num_features,", "GroupedNorm(1, num_features,"),
+        ("eps is not the one given", "num_features, self.eps, self.affine)", "num_features, self.eps**2, self.affine)"),
+        ("affine=false is ignored", "self.eps, self.affine)", "self.eps, True)"),
+        ("the layer's bias is kept", "        return True", "        return False"),
+    )
+    + of(
+        "grouped.py",
+        ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
+    ),
+    "group": of(
+        "grouped.py",
+        ("torch's cancelling kernel at every offset", "if (mean * rstd).square().max() <= MAX_RATIO:", "if True:"),
+        ("half precision without weight goes to torch", "if half and (x.is_cuda or weight is None):", "if False:"),
+        (
+            "channels last is lost",
+            "return _like(F.group_norm(x.contiguous(), groups, weight, bias, eps), x)",
+            "return F.group_norm(x.contiguous(), groups, weight, bias, eps)",
+        ),
+        ("a limit that does not divide", "if number % d == 0", "if number % d <= 1"),
+        ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
+    )
+    + of(
+        "group.py",
+        (
+            "as many channels per group as groups are given",
+            "largest_divisor(num_features, self.num_groups)",
+            "num_features // largest_divisor(num_features, self.num_groups)",
+        ),
+        ("eps is not the one given", "num_features, self.eps, self.affine)", "num_features, self.eps**2, self.affine)"),
+        ("affine=false is ignored", "self.eps, self.affine)", "self.eps, True)"),
+    ),
+    "weight": of(
+        "weight.py",
+        ("one norm per input", "dim=output_dim(layer)", "dim=1 - output_dim(layer)"),
+        ("one norm for the whole matrix", "dim=output_dim(layer)", "dim=None"),
+        ("initialization by the variance", "std = var.sqrt()", "std = var"),
+        ("initialization without the shift", "layer.bias.sub_(mean).div_(std)", "layer.bias.div_(std)"),
+        ("unbiased deviation at initialization", "0, correction=0)", "0, correction=1)"),
+        (
+            "later layers see unscaled outputs",
+            "return scaled if isinstance(layer, nn.Linear) else",
+            "return None if isinstance(layer, nn.Linear) else",
+        ),
+        ("data_init=false is ignored", "if not self.data_init:", "if False:"),
+    ),
+    "mean_only": of(
+        "mean_only.py",
+        (
+            "no gradient through the mean",
+            "grad_x = add_per_channel(grads[0], -total / (grads[0].numel() // grads[0].shape[1]))",
+            "grad_x = grads[0]",
+        ),
+        (
+            "momentum is the weight of the old estimate",
+            "self.running_mean.dtype), self.momentum)",
+            "self.running_mean.dtype), 1 - self.momentum)",
+        ),
+        (
+            "running mean stays where it starts",
+            "        self.running_mean.lerp_(",
+            "        self.running_mean.clone().lerp_(",
+        ),
+        ("evaluation uses the batch's mean", "if not self.training:", "if False:"),
+        (
+            "bias starts at 1",
+            "nn.Parameter(torch.zeros(num_features)) if affine",
+            "nn.Parameter(torch.ones(num_features)) if affine",
+        ),
+        ("no bias in training", "shift = -mean if bias is None else bias - mean", "shift = -mean"),
+        (
+            "no bias in evaluation",
+            "shift = -self.running_mean if self.bias is None else self.bias - self.running_mean",
+            "shift = -self.running_mean",
+        ),
+        ("the layer's bias is kept", "        return True", "        return False"),
+        ("one value per channel is taken", "if x.numel() == x.shape[1]:", "if False:"),
+    ),
+    "weight_mean_only": of(
+        "stack.py",
+        (
+            "the second scheme leaves weights alone",
+            "return self.activations.weight(self.weights.weight(layer))",
+            "return self.activations.weight(layer)",
+        ),
+        (
+            "the first scheme is all that acts on activations",
+            "return in_order(self.weights.activation(num_features), self.activations.activation(num_features))",
+            "return self.weights.activation(num_features)",
+        ),
+        (
+            "the layer's bias is kept",
+            "return self.weights.cancels_bias or (passes and self.activations.cancels_bias)",
+            "return False",
+        ),
+        ("no data-dependent initialization", "self.weights.initialize(model, batch)", "pass"),
+        (
+            "recurrent networks get the first scheme alone",
+            "return StepInOrder(*(part.recurrent(num_features, max_steps) for part in parts))",
+            "return parts[0].recurrent(num_features, max_steps)",
+        ),
+    ),
+    "stack": of(
+        "stack.py",
+        (
+            "the second scheme first",
+            "return in_order(self.weights.activation(num_features), self.activations.activation(num_features))",
+            "return in_order(self.activations.activation(num_features), self.weights.activation(num_features))",
+        ),
+        (
+            "only the first penalty",
+            "return sum(present[1:], start=present[0]) if present else None",
+            "return present[0] if present else None",
+        ),
+        ("a part may have its own placement", 'if part.placement != "pre":', "if False:"),
+        (
+            "cancels what its second part alone would",
+            "(passes and self.activations.cancels_bias)",
+            "self.activations.cancels_bias",
+        ),
+    ),
+    "normprop": of(
+        "normprop.py",
+        (
+            "no gradient through the length",
+            "return weight * (self.gamma / (self.factor * lengths(weight, self.dim)))",
+            "return weight * (self.gamma / (self.factor * lengths(weight, self.dim).detach()))",
+        ),
+        ("one length per input", "if other != dim]", "if other == dim]"),
+        ("gamma starts at 1", 'gamma = 1 / RELU_GAIN if self.jacobian == "gamma" else 1.0', "gamma = 1.0"),
+        ("1.21 on both places", 'factor = RELU_GAIN if self.jacobian == "weight" else 1.0', "factor = RELU_GAIN"),
+        (
+            "the mean is not subtracted",
+            "return self.fn(x).sub(self.mean).mul_(1 / self.std)",
+            "return self.fn(x).mul(1 / self.std)",
+        ),
+        ("times the deviation", "mul_(1 / self.std)", "mul_(self.std)"),
+        ("no projection", "if not self.project or not steps:", "if True:"),
+        ("average pools treated as sums", "(0.0, count**-0.5)", "(0.0, count**0.5)"),
+    )
+    + of(
+        "gaussian.py",
+        ("the maximum of one too few", "count * below ** (count - 1)", "count * below**count"),
+        (
+            "mean of squares for the variance",
+            "(density * (values - mean).square()).sum().sqrt()",
+            "(density * values.square()).sum().sqrt()",
+        ),
+    ),
+    "spectral": of(
+        "spectral.py",
+        (
+            "sigma is no function of the weight",
+            "return weight / singular_value(matrix, u, v)",
+            "return weight / singular_value(matrix, u, v).detach()",
+        ),
+        ("u is not kept", "if self.training:", "if False:"),
+        ("evaluation moves u", "if self.training:", "if True:"),
+        ("no warm-up", "self.eps, WARM_UP)[0]", "self.eps, 1)[0]"),
+        (
+            "divided by sigma squared",
+            "return weight / singular_value(matrix, u, v)",
+            "return weight / singular_value(matrix, u, v) ** 2",
+        ),
+    )
+    + of(
+        "power_iteration.py",
+        (
+            "the kernel as (all but the first input, ...)",
+            "return weight.movedim(dim, 0).flatten(1)",
+            "return weight.movedim(dim, 0).flatten(0, -2)",
+        ),
+        ("power iteration in the gradient", "@torch.no_grad()\ndef power_step", "def power_step"),
+    ),
+    "spectral_penalty": of(
+        "spectral_penalty.py",
+        ("no factor 1/2", "return self.strength / 2 *", "return self.strength *"),
+        (
+            "sigma, not its square",
+            "[self._sigma(layer).square() for layer in layers]",
+            "[self._sigma(layer) for layer in layers]",
+        ),
+        ("u is not kept", "if layer.training:", "if False:"),
+        ("evaluation moves u", "if layer.training:", "if True:"),
+        ("no gradient", "return singular_value(matrix, u, v)", "return singular_value(matrix, u, v).detach()"),
+    ),
+    "weight_standard": of(
+        "weight_standard.py",
+        ("biased for unbiased", 'int(self.std == "unbiased")', "0"),
+        ("eps inside the root", "/ (std + self.eps)", "/ (std**2 + self.eps).sqrt()"),
+        (
+            "no gradient through mean and deviation",
+            "std, mean = torch.std_mean(weight,",
+            "std, mean = torch.std_mean(weight.detach(),",
+        ),
+        ("statistics per input", "if dim != self.dim]", "if dim == self.dim]"),
+        ("the mean stays", "return (weight - mean) /", "return weight /"),
+    ),
+    "scaled_weight_standard": of(
+        "scaled_weight_standard.py",
+        ("unbiased for biased", "correction=0, keepdim=True)", "correction=1, keepdim=True)"),
+        ("no fan-in", "(fan_in * var).clamp", "var.clamp"),
+        ("no gradient through mean and deviation", "torch.var_mean(weight,", "torch.var_mean(weight.detach(),"),
+        ("no gain", "(self.gain * (fan_in", "(1.0 * (fan_in"),
+        ("the activation keeps its variance", "return Scaled(fn, 1 / std)", "return fn"),
+        ("eps added, not a bound", "(fan_in * var).clamp(min=self.eps)", "(fan_in * var + self.eps)"),
+    ),
+    "batch_renorm": of(
+        "batch_renorm.py",
+        (
+            "the variance is averaged",
+            "std.to(self.running_std.dtype), self.momentum)",
+            "std.square().to(self.running_std.dtype), self.momentum)",
+        ),
+        (
+            "momentum is the weight of the old estimate",
+            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)",
+            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), 1 - self.momentum)",
+        ),
+        (
+            "d is not divided by the deviation",
+            "d = ((mean - self.running_mean) / self.running_std)",
+            "d = (mean - self.running_mean)",
+        ),
+        ("r has no lower limit", "clamp(1 / rmax, rmax)", "clamp(max=rmax)"),
+        ("d without the learned scale", "self.weight * d + self.bias", "d + self.bias"),
+        ("evaluation adds eps again", "training=False, eps=0.0)", "training=False, eps=self.eps)"),
+        ("limits rise from the start", "(step - self.wait).clamp(0)", "step.clamp(0)"),
+    )
+    + of(
+        "batched.py",
+        (
+            "no gradient through the statistics",
+            "return *parts, None, None, None",
+            "wide = [1, -1, *[1] * (x.dim() - 2)]\n"
+            "        return grads[0] * (weight * rstd).view(wide), *parts[1:], None, None, None",
+        ),
+        (
+            "unbiased variance",
+            "return torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)",
+            "m, v = torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)\n"
+            "    n = x.numel() // x.shape[1]\n    return m, v * n / (n - 1)",
+        ),
+    ),
+    "ghost_batch": of(
+        "ghost_batch.py",
+        ("the whole batch at once", "if not self.training or len(input) <= self.chunk_size:", "if True:"),
+        ("a lone example stays alone", "if rest == 1 and not alone:", "if False:"),
+        ("the last chunk is lost", "    elif rest:\n", "    elif False:\n"),
+        (
+            "momentum is the weight of the old estimate",
+            "super().__init__(num_features, eps, momentum, affine)",
+            "super().__init__(num_features, eps, 1 - momentum, affine)",
+        ),
+        ("the layer's bias is kept", "        return True", "        return False"),
+    ),
+    "recurrent_batch": of(
+        "recurrent_batch.py",
+        ("one set of running estimates for all steps", "step = min(t, self.max_steps - 1)", "step = 0"),
+        (
+            "beyond the last step: from the start again",
+            "step = min(t, self.max_steps - 1)",
+            "step = t % self.max_steps",
+        ),
+        ("the gain starts at 1", "torch.full((num_features,), gain)", "torch.full((num_features,), 1.0)"),
+        ("bias=false is ignored", "if bias else None)", ")"),
+        ("evaluation uses the batch", "self.bias, self.training, self.momentum", "self.bias, True, self.momentum"),
+        (
+            "momentum is the weight of the old estimate",
+            "self.training, self.momentum, self.eps)",
+            "self.training, 1 - self.momentum, self.eps)",
+        ),
+        ("one value per channel is taken", 'check_batch(x, "recurrent batch normalization")', "pass"),
+    ),
+    "rms": of(
+        "rms.py",
+        (
+            "the mean is subtracted",
+            "        scale = (mean_square(x)",
+            "        x = x - x.mean(1, keepdim=True)\n        scale = (mean_square(x)",
+        ),
+        (
+            "eps outside the root",
+            ".mean(1, keepdim=True) + self.eps).rsqrt()",
+            ".mean(1, keepdim=True)).sqrt().add(self.eps).reciprocal()",
+        ),
+        ("no gradient through the root mean square", "mean_square(x)", "mean_square(x).detach()"),
+        ("sum for mean", ".mean(1, keepdim=True)", ".sum(1, keepdim=True)"),
+        ("each channel by itself", ".mean(1, keepdim=True)", ""),
+        ("the gain is left out", "else scale * self.weight", "else scale.expand(-1, x.shape[1])"),
+        ("affine=false is ignored", "if affine else None", "if True else None"),
+    )
+    + of(
+        "moments.py",
+        ("squares in half precision", "dim=list(range(2, x.dim())), dtype=dtype)", "dim=list(range(2, x.dim())))"),
+        ("half of the squares' gradient", "(2 / x[0, 0].numel())", "(1 / x[0, 0].numel())"),
+    ),
+    "positional": of(
+        "positional.py",
+        ("eps is not the one given", "weight, bias, self.eps)", "weight, bias, self.eps**2)"),
+        ("no bias", "weight, bias, self.eps)", "weight, None, self.eps)"),
+        ("a single channel is taken", "if x.shape[1] == 1:", "if False:"),
+        ("the layout is lost", "return y if last.is_contiguous() else y.contiguous()", "return y.contiguous()"),
+        (
+            "no gradient through the statistics",
+            "at_least_float32(last), (x",
+            "at_least_float32(last.detach()) + last * 0, (x",
+        ),
+        ("unbiased variance", "self.eps).to(x.dtype)", "self.eps).mul((1 - 1 / x.shape[1]) ** 0.5).to(x.dtype)"),
+        ("statistics in half precision", "F.layer_norm(at_least_float32(last)", "F.layer_norm(last"),
+    ),
+    "filter_response": of(
+        "filter_response.py",
+        ("eps outside the root", "(mean_square(x) + eps).rsqrt()", "(mean_square(x).sqrt() + eps).reciprocal()"),
+        ("the root is forgotten", "(mean_square(x) + eps).rsqrt()", "(mean_square(x) + eps).reciprocal()"),
+        ("no gradient through the root mean square", "mean_square(x)", "mean_square(x).detach()"),
+        ("no threshold", "return y if self.threshold is None else", "return y if True else"),
+        ("the threshold is an upper limit", "return torch.maximum(", "return torch.minimum("),
+        (
+            "the threshold gets the passed gradient too",
+            "rest = sum_positions(grads[0]) - sum_positions(passed)",
+            "rest = sum_positions(grads[0])",
+        ),
+        ("eps may be learned below 0", "self.eps + self.eps_learned.abs()", "self.eps + self.eps_learned"),
+        ("the network's nonlinearity comes on top", "return nn.Identity() if self.unit else fn", "return fn"),
+        ("a single position is taken", "if self.eps_learned is None and x[0, 0].numel() == 1:", "if False:"),
+        ("an output layer gets the unit", "if fn is None and self.unit:", "if False:"),
+    ),
+    "switchable": of(
+        "switchable.py",
+        ("the running variance is biased", "(var * (count / (count - 1)))", "var"),
+        ("one softmax for both", "mixture(variances, self.var_logits, x)", "mixture(variances, self.mean_logits, x)"),
+        ("evaluation uses the batch", "if not self.training:", "if False:"),
+        (
+            "momentum is the weight of the old estimate",
+            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)",
+            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), 1 - self.momentum)",
+        ),
+        (
+            "layer and batch change places",
+            "+ shares[1] * layer.unsqueeze(1) + shares[2] * batch",
+            "+ shares[2] * layer.unsqueeze(1) + shares[1] * batch",
+        ),
+        (
+            "logits start at 0 for the batch",
+            "self.var_logits = nn.Parameter(torch.ones(3))",
+            "self.var_logits = nn.Parameter(torch.tensor([1.0, 1.0, 0.0]))",
+        ),
+        ("one value per channel is taken", 'check_batch(x, "switchable normalization")', "pass"),
+    )
+    + of(
+        "moments.py",
+        ("pooled variance without that of the means", "var.mean(dim) + mean.var(dim, correction=0)", "var.mean(dim)"),
+        ("unbiased variance of the means", "mean.var(dim, correction=0)", "mean.var(dim, correction=1)"),
+        ("no gradient through the variance", "slope = 2 * grads[1] / count", "slope = 0 * grads[1] / count"),
+    ),
+    "decorrelated": of(
+        "decorrelated.py",
+        (
+            "PCA for ZCA",
+            "return (vectors * values.rsqrt().unsqueeze(-2)) @ vectors.mT",
+            "return (vectors * values.rsqrt().unsqueeze(-2)).mT",
+        ),
+        (
+            "unbiased covariance",
+            "products(centred, self.group_size) / count",
+            "products(centred, self.group_size) / (count - 1)",
+        ),
+        (
+            "no gradient through the covariance",
+            "matrix = InverseRoot.apply(covariance",
+            "matrix = InverseRoot.apply(covariance.detach()",
+        ),
+        (
+            "no gradient through the mean",
+            "centred = x - over_positions(mean, x)\n",
+            "centred = x - over_positions(mean.detach(), x)\n",
+        ),
+        (
+            "momentum is the weight of the old estimate",
+            "self.running_matrix.dtype), self.momentum)",
+            "self.running_matrix.dtype), 1 - self.momentum)",
+        ),
+        (
+            "running mean stays where it starts",
+            "        self.running_mean.lerp_(",
+            "        self.running_mean.clone().lerp_(",
+        ),
+        ("derivative of the root off by a factor", "rows * columns * (rows + columns)", "rows * columns * 2 * rows"),
+        ("too few values are taken", "if count <= self.group_size:", "if False:"),
+    ),
+    "evonorm_s0": of(
+        "evonorm_s0.py",
+        ("the gate without v", "(wide * over_positions(v, x)).sigmoid()", "wide.sigmoid()"),
+        ("eps outside the root", "(var + self.eps).rsqrt()", "var.sqrt().add(self.eps).reciprocal()"),
+        ("no gradient through the deviation", "(var + self.eps).rsqrt()", "(var.detach() + self.eps).rsqrt()"),
+        (
+            "channels of other groups",
+            "rstd = (var + self.eps).rsqrt().repeat_interleave(x.shape[1] // self.num_groups, 1)",
+            "rstd = (var + self.eps).rsqrt().repeat(1, x.shape[1] // self.num_groups)",
+        ),
+        ("the network's nonlinearity comes on top", "return nn.Identity()", "return fn"),
+        ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
+        (
+            "an output layer gets a gate",
+            "return nn.Sequential(layer) if fn is None else super().block(layer, fn)",
+            "return super().block(layer, fn)",
+        ),
+    ),
+    "evonorm_b0": of(
+        "evonorm_b0.py",
+        ("the smaller deviation divides", "instance - batch).relu()", "instance - batch).neg().relu().neg()"),
+        ("the running variance is biased", "(batch * (count / (count - 1)))", "batch"),
+        ("evaluation uses the batch", "if self.training else self.running_var", "if True else self.running_var"),
+        ("eps outside the root", "(batch + self.eps).sqrt()", "(batch.sqrt() + self.eps)"),
+        (
+            "momentum is the weight of the old estimate",
+            "self.running_var.dtype), self.momentum)",
+            "self.running_var.dtype), 1 - self.momentum)",
+        ),
+        ("no gradient through the batch's deviation", "        return batch\n", "        return batch.detach()\n"),
+        (
+            "v starts at 0",
+            "self.v = nn.Parameter(torch.ones(num_features))",
+            "self.v = nn.Parameter(torch.zeros(num_features))",
+        ),
+    ),
+    "dynamic_tanh": of(
+        "dynamic_tanh.py",
+        (
+            "alpha is not learned",
+            "self.alpha = nn.Parameter(torch.tensor(alpha))",
+            'self.register_buffer("alpha", torch.tensor(alpha))',
+        ),
+        ("alpha outside the tanh", "(at_least_float32(x) * alpha).tanh()", "at_least_float32(x).tanh() * alpha"),
+        ("alpha starts at 1", "nn.Parameter(torch.tensor(alpha))", "nn.Parameter(torch.tensor(1.0))"),
+        ("no scale and shift", "return (scale_shift(y, *affine) if affine else y).to(x.dtype)", "return y.to(x.dtype)"),
+        ("another function", ".tanh()", ".arctan()"),
+    )
+    + of(
+        "recompute.py",
+        (
+            "gradient for one input too few",
+            "*(next(found) if need else None for need in needed)",
+            "*(next(found) if need and place == 0 else None for place, need in enumerate(needed))",
+        ),
+    ),
+    "online": of(
+        "online.py",
+        (
+            "an example sees itself",
+            "return torch.cat([start.unsqueeze(0), after[:-1]]), after[-1]",
+            "return after, after[-1]",
+        ),
+        ("no spread between mean and estimate", "+ (1 - rate) * rate * (mean.double() - means).square()", ""),
+        ("spread around the estimate without (1 - rate)", "(1 - rate) * rate * (mean", "rate * (mean"),
+        ("running variance stays where it starts", "self.running_var.copy_(last_var)", "pass"),
+        (
+            "momentum is the weight of the old estimate",
+            "keep = torch.full_like(mean, 1 - rate, dtype=torch.float64)",
+            "keep = torch.full_like(mean, rate, dtype=torch.float64)",
+        ),
+        (
+            "no control of the mean",
+            "shift = -ctx.rate * v * rstd, -ctx.rate * u",
+            "shift = -ctx.rate * v * rstd, 0 * u",
+        ),
+        (
+            "no control of the scale",
+            "shift = -ctx.rate * v * rstd, -ctx.rate * u",
+            "shift = 0 * v * rstd, -ctx.rate * u",
+        ),
+        ("controls are not kept", "controls[0].copy_(last_v)", "pass"),
+        ("the control of the scale sees no y^2", "1 - rate * mean_yy", "1 - rate * mean_yy.sqrt()"),
+        ("no layer scaling", 'if self.control == "none":', "if True:"),
+        ("eps outside the root", "(variances + self.eps).rsqrt()", "(variances.sqrt() + self.eps).reciprocal()"),
+    ),
+}

@@ -1,0 +1,88 @@
+"""`normexp check` and `normexp list norms --matrix`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from normexp.checks.commands import matrix_command
+from normexp.config import options
+from normexp.norms.base import Norm
+from normexp.norms.batch import BatchNorm
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "schemes.md"
+BROKEN = """
+import torch
+from torch import nn
+from normexp.norms.base import Norm
+
+class Divide(nn.Module):
+    def forward(self, x):
+        return x / x.abs().amax()
+
+class MaxNorm(Norm):
+    def activation(self, num_features):
+        return Divide()
+"""
+
+
+def test_check_prints_the_card(cli):
+    status, stdout, stderr = cli("check", "norm=batch", "norm.momentum=0.2")
+    assert (status, stderr) == (0, "")
+    assert stdout.startswith("BatchNorm(")
+    assert "momentum=0.2" in stdout
+    assert "contract: holds" in stdout
+    for line in (
+        "weight matrix re-scaling           yes",
+        "single training case re-scaling    no",
+        "of nn.BatchNorm2d's",
+    ):
+        assert line in stdout
+
+
+def test_check_of_an_own_scheme_that_breaks_the_contract(cli, tmp_path, monkeypatch):
+    (tmp_path / "max_norms.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    status, stdout, _ = cli("check", "norm._target_=max_norms.MaxNorm", "plugins=[max_norms]")
+    assert status == 1
+    assert "contract: is broken" in stdout
+    assert "BROKEN  finite output and gradient on constant input\n          output is not finite" in stdout
+    assert "dataset re-scaling                 yes" in stdout  # the card comes all the same
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check"], "no scheme given; give norm=OPTION"),
+        (["check", "norm=bacth"], "did you mean batch?"),
+        (["check", "norm=batch", "model=cnn"], "'model=cnn' is no part of a scheme"),
+        (["check", "norm=batch", "norm.eps=0"], "norm.eps=0"),
+        (["list", "--matrix"], "normexp list norms --matrix"),
+        (["list", "models", "--matrix"], "normexp list norms --matrix"),
+    ],
+)
+def test_check_mistakes_are_one_line(cli, arguments, said):
+    status, stdout, stderr = cli(*arguments)
+    assert (status, stdout) == (2, "")
+    assert said in stderr
+    assert stderr.count("\n") == 1
+
+
+def test_matrix_has_one_row_per_scheme():
+    table = [line for line in matrix_command({"none": Norm(), "mine": BatchNorm()}).splitlines() if line[:1] == "|"]
+    assert [line.split(" | ")[0] for line in table] == ["| scheme", "| ---", "| none", "| mine"]
+    assert len({line.count("|") for line in table}) == 1
+    assert table[3].startswith("| mine | yes | no | yes | yes | yes | no | 1/c | yes |")
+
+
+def test_matrix_document_names_every_scheme():
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in DOCUMENT.read_text().splitlines() if line[:1] == "|"]
+    assert rows[2:] == list(options("norm")), "run scripts/make_scheme_matrix.py"
+
+
+@pytest.mark.slow
+def test_matrix_document_is_up_to_date(cli):
+    status, stdout, _ = cli("list", "norms", "--matrix")
+    assert status == 0
+    assert DOCUMENT.read_text().endswith(stdout), "run scripts/make_scheme_matrix.py"

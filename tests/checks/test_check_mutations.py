@@ -1,0 +1,75 @@
+"""scripts/mutate_norms.py: every scheme has mutations that still apply, and the script tells killed from surviving."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from normexp.config import options
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "scripts"
+
+
+@pytest.fixture
+def mutations(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    from norm_mutations import MUTATIONS
+
+    return MUTATIONS
+
+
+def test_mutations_are_of_every_scheme(mutations):
+    assert set(mutations) == set(options("norm"))
+    assert min(len(each) for each in mutations.values()) >= 3
+
+
+def test_mutations_still_apply(mutations):
+    for scheme, each in mutations.items():
+        for file, old, new, breaks in each:
+            count = (ROOT / "normexp" / "norms" / file).read_text().count(old)
+            assert count == 1, f"{scheme}: {breaks}: {file} holds the old text {count} times"
+            assert new != old
+
+
+def test_mutations_have_names_of_their_own(mutations):
+    for scheme, each in mutations.items():
+        names = Counter(mutation.breaks for mutation in each)
+        assert names.most_common(1)[0][1] == 1, (scheme, names.most_common(1))
+
+
+def run(*arguments, folder=SCRIPTS):
+    command = [sys.executable, str(folder / "mutate_norms.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.mark.slow
+def test_mutations_of_one_scheme_are_all_noticed():
+    done = run("--scheme", "none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "killed by" in done.stdout
+    assert "SURVIVED" not in done.stdout
+
+
+@pytest.mark.slow
+def test_mutations_that_change_nothing_survive_and_those_that_do_not_apply_are_said(tmp_path):
+    """The script itself must be able to fail: in a copy of it, one mutant is harmless and one is out of date."""
+    for name in ("normexp", "configs", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (scripts / "mutate_norms.py").write_text((SCRIPTS / "mutate_norms.py").read_text())
+    table = (SCRIPTS / "norm_mutations.py").read_text().partition("MUTATIONS: ")[0]
+    harmless = '("harmless", "return nn.Identity()", "return nn.Identity() ")'
+    stale = '("stale", "no such text", "")'
+    (scripts / "norm_mutations.py").write_text(f'{table}MUTATIONS = {{"none": of("base.py", {harmless}, {stale})}}\n')
+    done = run("--scheme", "none", folder=scripts)
+    assert done.returncode == 1
+    assert "SURVIVED" in done.stdout
+    assert "does not hold the old text exactly once" in done.stdout
+    assert "none: 2 mutations, 3 are due" in done.stdout

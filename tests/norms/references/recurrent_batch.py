@@ -1,0 +1,9 @@
+"""Recurrent batch normalization (Cooijmans et al. 2017) outside recurrent networks: batch normalization."""
+
+from __future__ import annotations
+
+from reference import Batch
+
+
+class Formula(Batch):
+    pass

@@ -1,0 +1,147 @@
+"""Folding: a network in evaluation mode computes the same without its batch normalizations."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from conftest import CONFIGS, instantiate
+from torch import nn
+from torchvision import models
+
+from normexp.models.cnn import CNN
+from normexp.models.convpool import ConvPool
+from normexp.models.mlp import MLP
+from normexp.norms.batch import BatchNorm
+from normexp.norms.convert import NORMS
+from normexp.norms.fold import affine_map, fold
+from normexp.norms.group import GroupNorm
+from normexp.norms.mean_only import MeanOnlyBatchNorm
+from normexp.norms.stack import Stack
+from normexp.norms.weight import WeightNorm
+
+
+def trained(model, x):
+    """Give running statistics, scales and shifts values that no initialization has."""
+    model = model.double()
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, NORMS) and module.weight is not None:
+                module.weight.uniform_(0.5, 2)
+                module.bias.normal_()
+        for _ in range(3):
+            model(x * 2 + 0.3)
+    return model.eval()
+
+
+def count(model, kind=NORMS):
+    return sum(isinstance(module, kind) for module in model.modules())
+
+
+def check(model, x, left=0):
+    expected = trained(model, x)(x).detach()
+    assert count(model) >= max(left, 1)
+    folded = fold(model)
+    assert count(folded) == left
+    torch.testing.assert_close(folded(x), expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(folded(x), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "norm", [BatchNorm(), BatchNorm(affine=False), Stack(weights=WeightNorm(), activations=BatchNorm())]
+)
+@pytest.mark.parametrize("make", [CNN, ConvPool, MLP])
+def test_fold_our_networks(make, norm):
+    options = {"width": 0.05} if make is ConvPool else {"widths": (6, 5)}
+    torch.manual_seed(0)
+    check(make((3, 12, 12), 4, norm, **options), torch.randn(5, 3, 12, 12, dtype=torch.double))
+
+
+@pytest.mark.parametrize("name", ["resnet18", "vgg11_bn", "mobilenet_v2", "mobilenet_v3_small"])
+def test_fold_networks_of_torchvision(name):
+    check(models.get_model(name, weights=None, num_classes=4), torch.randn(2, 3, 32, 32, dtype=torch.double))
+
+
+def test_fold_mean_only():
+    norm = Stack(weights=WeightNorm(), activations=MeanOnlyBatchNorm())
+    x = torch.randn(5, 3, 12, 12, dtype=torch.double)
+    model = trained(CNN((3, 12, 12), 4, norm, widths=(6, 5)), x)
+    expected = model(x)
+    names = [type(module).__name__ for module in fold(model).modules()]
+    assert "MeanOnly" not in names
+    torch.testing.assert_close(model(x), expected)
+
+
+def test_fold_keeps_what_depends_on_the_input():
+    x = torch.randn(5, 3, 12, 12, dtype=torch.double)
+    model = trained(CNN((3, 12, 12), 4, GroupNorm(num_groups=2), widths=(6, 4)), x)
+    expected = model(x)
+    assert count(fold(model)) == 2
+    assert torch.equal(model(x), expected)
+
+
+def test_fold_keeps_a_norm_whose_layer_has_other_readers():
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)
+
+        def forward(self, x):
+            y = self.conv(x)
+            return self.norm(y) + y
+
+    check(nn.Sequential(Shared(), nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4)), torch.randn(5, 3, 4, 4).double(), left=1)
+
+
+def test_fold_keeps_a_layer_that_is_used_twice():
+    layer, norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+    check(nn.Sequential(layer, norm, layer, nn.ReLU()), torch.randn(5, 4).double(), left=1)
+
+
+@pytest.mark.parametrize(
+    ("layer", "norm", "shape"),
+    [
+        (nn.Linear(3, 4), nn.BatchNorm1d(4), (5, 3)),
+        (nn.Conv1d(3, 4, 2), nn.BatchNorm1d(4), (5, 3, 6)),
+        (nn.Conv3d(3, 4, 2), nn.BatchNorm3d(4), (5, 3, 4, 4, 4)),
+        (nn.Conv2d(4, 4, 2, groups=4, bias=False), nn.BatchNorm2d(4), (5, 4, 6, 6)),
+    ],
+)
+def test_fold_layers_of_every_rank(layer, norm, shape):
+    check(nn.Sequential(layer, norm), torch.randn(shape).double())
+
+
+def test_fold_transposed_convolution():
+    check(nn.Sequential(nn.ConvTranspose2d(3, 4, 3), nn.BatchNorm2d(4)), torch.randn(5, 3, 4, 4).double())
+
+
+def test_fold_says_what_cannot_be_traced():
+    class Branch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.layer(x) if x.sum() > 0 else x
+
+    with pytest.raises(ValueError, match="Branch cannot be traced"):
+        fold(Branch())
+
+
+def test_fold_is_exact_for_every_scheme(norm):
+    block = norm.block(nn.Conv2d(3, 6, 3), nn.Tanh()).double()
+    x = torch.randn(8, 3, 6, 6, dtype=torch.double) * 2 + 1
+    for _ in range(3):
+        block(x)
+    expected = block.eval()(x)
+    torch.testing.assert_close(fold(block)(x), expected)
+
+
+AFFINE = {"batch": True, "mean_only": True, "weight_mean_only": True, "batch_renorm": True, "ghost_batch": True}
+AFFINE |= dict.fromkeys(["layer", "instance", "group", "rms", "dynamic_tanh"], False)
+
+
+@pytest.mark.parametrize("name", sorted(AFFINE.keys() & CONFIGS.keys()))
+def test_affine_map_tells_which_schemes_can_be_folded(name):
+    module = instantiate(CONFIGS[name]).activation(6).double()
+    module(torch.randn(8, 6, 4, 4, dtype=torch.double) * 2 + 1)
+    assert (affine_map(module, (6, 4, 4)) is not None) == AFFINE[name]

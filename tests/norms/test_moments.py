@@ -1,0 +1,102 @@
+"""The shared pieces of schemes that torch has no kernel for: moments, and functions that are run again."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from normexp.norms.batch import BatchNorm
+from normexp.norms.dynamic_tanh import DynamicTanh
+from normexp.norms.layer import LayerNorm
+from normexp.norms.moments import mean_square, moments, pooled
+from normexp.norms.positional import PositionalNorm
+from normexp.norms.recompute import recomputed
+from normexp.norms.rms import RMSNorm
+
+SHAPES = [(4, 3), (4, 3, 1, 1), (4, 3, 5), (4, 3, 5, 2), (2, 3, 4, 2, 3)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_moments_and_what_they_pool_to(shape):
+    x = torch.randn(shape, dtype=torch.double) * 3 + 1
+    mean, var = moments(x)
+    flat = x.reshape(*shape[:2], -1)
+    torch.testing.assert_close(mean, flat.mean(2))
+    torch.testing.assert_close(var, flat.var(2, correction=0))
+    for found, expected in zip(pooled(mean, var, 0), (flat.mean((0, 2)), flat.var((0, 2), correction=0)), strict=True):
+        torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(mean_square(x), flat.square().mean(2))
+
+
+def test_derivatives_of_the_moments():
+    x = torch.randn(2, 2, 3, dtype=torch.double, requires_grad=True)
+    for function in (moments, mean_square):
+        assert torch.autograd.gradcheck(function, [x])
+        assert torch.autograd.gradgradcheck(function, [x])
+
+
+def test_moments_at_an_offset_do_not_cancel():
+    x = torch.randn(2, 3, 1000, dtype=torch.double) + 1e6
+    torch.testing.assert_close(moments(x.float())[1].double(), x.var(2, correction=0), rtol=2e-2, atol=0)
+
+
+def test_recomputed_inputs_that_depend_on_each_other():
+    """d/dx of x * mean(x): the path through the mean must be counted once, in second derivatives too."""
+    x = torch.randn(4, dtype=torch.double, requires_grad=True)
+
+    def function(x):
+        return recomputed(torch.mul, x, x.square().mean())
+
+    assert torch.autograd.gradcheck(function, [x])
+    assert torch.autograd.gradgradcheck(function, [x])
+    plain, with_graph = (torch.autograd.grad(function(x).sum(), x, create_graph=each) for each in (False, True))
+    torch.testing.assert_close(with_graph, plain)
+
+
+def test_recomputed_keeps_nothing_but_its_inputs():
+    kept = []
+    x = torch.randn(5, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.data_ptr()) or t, lambda t: t):
+        recomputed(lambda x: x.sin().exp().tanh(), x)
+    assert kept == [x.data_ptr()]
+
+
+def test_rms_of_vectors_is_torchs():
+    x = torch.randn(4, 6, dtype=torch.double, requires_grad=True)
+    ours, torchs = RMSNorm().activation(6).double(), nn.RMSNorm(6, eps=1e-5).double()
+    torch.testing.assert_close(ours(x), torchs(x))
+    torch.testing.assert_close(*(torch.autograd.grad(each(x).sin().sum(), x) for each in (ours, torchs)))
+
+
+def test_rms_of_centred_input_is_layer_normalization():
+    x = torch.randn(4, 6, 3, 2, dtype=torch.double)
+    x = x - x.mean((1, 2, 3), keepdim=True)
+    torch.testing.assert_close(RMSNorm().activation(6).double()(x), LayerNorm().activation(6).double()(x))
+
+
+def test_positional_is_layer_normalization_of_vectors_at_each_position():
+    x = torch.randn(4, 6, 3, 2)
+    rows = x.movedim(1, -1).reshape(-1, 6)
+    expected = LayerNorm(affine=False).activation(6)(rows).view(4, 3, 2, 6).movedim(-1, 1)
+    torch.testing.assert_close(PositionalNorm().activation(6)(x), expected)
+    with pytest.raises(ValueError, match="more than one channel"):
+        PositionalNorm().activation(1)(x[:, :1])
+
+
+def test_dynamic_tanh_starts_as_the_papers_and_measures_nothing():
+    module, x = DynamicTanh().activation(6), torch.randn(4, 6, 3)
+    torch.testing.assert_close(module(x), (0.5 * x).tanh())
+    assert not list(module.buffers())
+    assert module.alpha.dim() == 0
+    with pytest.raises(ValueError, match="alpha must be above 0, not 0"):
+        DynamicTanh(alpha=0.0)
+
+
+def test_pooled_statistics_are_batch_normalizations():
+    x = torch.randn(4, 6, 3, 2)
+    module = BatchNorm(momentum=1.0).activation(6)
+    module(x)
+    mean, var = pooled(*moments(x), 0)
+    torch.testing.assert_close(module.running_mean, mean)
+    torch.testing.assert_close(module.running_var, var * (24 / 23))

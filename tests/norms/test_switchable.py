@@ -1,0 +1,49 @@
+"""Switchable normalization: with all weight on one kind of statistics it is that scheme."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from normexp.norms.batch import BatchNorm
+from normexp.norms.instance import InstanceNorm
+from normexp.norms.layer import LayerNorm
+from normexp.norms.switchable import SwitchableNorm
+
+
+@pytest.mark.parametrize(("place", "norm"), list(enumerate([InstanceNorm(), LayerNorm(), BatchNorm()])))
+def test_one_kind_alone_is_that_scheme(place, norm):
+    module, other = SwitchableNorm().activation(4).double(), norm.activation(4).double()
+    with torch.no_grad():
+        for logits in (module.mean_logits, module.var_logits):
+            logits.fill_(-1e3)[place] = 1e3
+    x = torch.randn(6, 4, 5, 3, dtype=torch.double, requires_grad=True) * 2 + 1
+    results = []
+    for each in (module, other):
+        y = each(x)
+        results.append((y, *torch.autograd.grad(y.sin().sum(), [x, each.weight, each.bias])))
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(module.eval()(x), other.eval()(x))
+
+
+@pytest.mark.parametrize(("place", "norm"), [(1, LayerNorm()), (2, BatchNorm())])
+def test_one_kind_alone_on_vectors(place, norm):
+    module = SwitchableNorm().activation(4)
+    with torch.no_grad():
+        for logits in (module.mean_logits, module.var_logits):
+            logits.fill_(-1e3)[place] = 1e3
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(module(x), norm.activation(4)(x))
+
+
+def test_starts_with_equal_shares():
+    module = SwitchableNorm().activation(4)
+    assert module.mean_logits.softmax(0).tolist() == pytest.approx([1 / 3] * 3)
+
+
+def test_keeps_its_input_alone():
+    module, x, kept = SwitchableNorm().activation(4), torch.randn(8, 4, 20, 20, requires_grad=True), {}
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
+        module(x)
+    assert sum(kept.values()) < 1.1 * x.nbytes

@@ -1,0 +1,102 @@
+"""Steps to a target and speed-ups, where never is a value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from normexp.stats import NEVER, Steps, speed_up, steps_to_target
+
+INF, NAN = math.inf, math.nan
+
+
+def of(*steps: float, watched: float = 1000.0) -> dict[int, Steps]:
+    return {seed: Steps(step, watched) for seed, step in enumerate(steps)}
+
+
+def test_first_evaluation_that_meets_the_target_counts() -> None:
+    steps, accuracy = [0, 10, 20, 30], [0.1, 0.8, 0.7, 0.9]
+    assert steps_to_target(steps, accuracy, 0.8, True) == Steps(10, 30)
+    assert steps_to_target(steps, accuracy, 0.1, True).step == 0
+    assert steps_to_target(steps, [2.0, 1.0, 0.5, 0.1], 0.5, False).step == 20
+
+
+def test_never_is_a_value() -> None:
+    missed = steps_to_target([0, 10], [0.1, 0.2], 0.9, True)
+    assert missed == Steps(NEVER, 10)
+    assert missed.bounds == (10, INF)
+    assert steps_to_target([0, 10], [0.1, NAN], 0.9, True, diverged=True).bounds == (INF, INF)
+    assert steps_to_target([], [], 0.9, True) == Steps(NEVER, 0)
+
+
+def test_nan_never_meets_a_target_and_an_unknown_target_is_not_never() -> None:
+    assert steps_to_target([0, 10, 20], [NAN, NAN, 0.5], 0.9, False).step == 20
+    assert math.isnan(steps_to_target([0, 10], [0.1, 0.2], NAN, True).step)
+    assert Steps(NAN).bounds == (0, INF)
+
+
+def test_speed_up_is_the_ratio_of_paired_steps() -> None:
+    baseline, arm = [310.0, 330.0, 290.0, 305.0], [21.0, 24.0, 19.0, 22.0]
+    result = speed_up(of(*baseline), of(*arm))
+    logs = np.log(baseline) - np.log(arm)
+    expected = scipy_stats.ttest_1samp(logs, 0.0).confidence_interval(0.95)
+    assert result.ratio == pytest.approx(np.exp(logs.mean()))
+    interval = result.interval()
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
+    assert (result.baseline, result.arm, result.never, result.n) == (307.5, 21.5, (0, 0), 4)
+
+
+def test_never_is_reported_and_only_worth_what_was_watched() -> None:
+    result = speed_up(of(INF, INF, INF, INF, INF), of(100, 110, 90, 105, 95))
+    assert result.never == (5, 0)
+    assert result.baseline == INF
+    interval = result.interval()
+    assert interval is not None
+    assert 9 < interval.low < 1000 / 90  # it was watched for 1000 steps, so no more than that is known
+    assert interval.high == INF
+    assert math.isnan(result.ratio)
+
+
+def test_baseline_that_diverged_never_would_have_reached_it() -> None:
+    result = speed_up(of(*[INF] * 5, watched=INF), of(100, 110, 90, 105, 95))
+    interval = result.interval()
+    assert interval is not None
+    assert interval.low == INF
+    assert result.ratio == INF
+
+
+def test_one_never_among_five_is_not_dropped() -> None:
+    clean = speed_up(of(400, 410, 390, 405, 395), of(100, 110, 90, 105, 95))
+    result = speed_up(of(400, 410, 390, 405, 395), of(100, 110, 90, 105, INF))
+    assert result.never == (0, 1)
+    assert result.n == 5
+    low, clean_low = result.interval(), clean.interval()
+    assert low is not None
+    assert clean_low is not None
+    assert low.low < clean_low.low
+    assert low.low == 0
+
+
+def test_two_arms_that_never_reach_it_say_nothing() -> None:
+    result = speed_up(of(*[INF] * 6), of(*[INF] * 6))
+    interval = result.interval()
+    assert interval is not None
+    assert (interval.low, interval.high) == (0, INF)
+    assert math.isnan(result.ratio)
+
+
+def test_one_pair_has_no_interval() -> None:
+    result = speed_up(of(100), of(10))
+    assert result.interval() is None
+    assert math.isnan(result.ratio)
+
+
+def test_met_before_training_is_step_0_and_not_never() -> None:
+    result = speed_up(of(100, 120, 110, 90), of(0, 0, 0, 0))
+    assert result.arm == 0
+    assert result.never == (0, 0)
+    assert result.ratio == INF

@@ -1,0 +1,77 @@
+"""The hooks that training calls, `penalty` and `after_step`: they act in every step, and they resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from normexp import execute
+from normexp.config import compose
+from normexp.instantiate import instantiate
+from normexp.records import CHECKPOINT, METRICS, RunDirectory
+
+TINY = ["model=cnn", "model.widths=[8,8]", "batch_size=16", "dataset.subset=64", "threads=1", "optim.lr=0.05"]
+TINY += ["steps=6", "eval_every=3", "device=cpu"]
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the run gets to know it."""
+
+
+def train(path: Path, overrides: list[str], dies: int | None = None) -> dict[str, bytes]:
+    """Train in `path`, or continue; if told so, save a checkpoint before the step at which the process dies."""
+
+    class Mortal(execute.Execution):
+        def _watch(self, done: int) -> bool:
+            self.step = done
+            if dies is not None and done == dies - 1:
+                self._save("running")
+            if done == dies:
+                raise Killed
+            return False
+
+    config = compose([*TINY, *overrides])
+    data = instantiate(config["dataset"]).load(config["seed"])
+    path.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "Execution", Mortal)
+        patch.setattr(execute.Recorder, "failed", lambda *_: None)
+        execute.execute(config, data, RunDirectory(path), force=False)
+    return {name: (path / name).read_bytes() for name in (METRICS, CHECKPOINT)}
+
+
+def test_normprop_projects_after_every_step(tmp_path):
+    train(tmp_path / "run", ["norm=normprop"])
+    saved = load_file(tmp_path / "run" / CHECKPOINT)
+    originals = {name: w for name, w in saved.items() if name.startswith("model/") and name.endswith("original")}
+    assert len(originals) == 2
+    for weight in originals.values():
+        torch.testing.assert_close(weight.flatten(1).norm(dim=1), torch.ones(len(weight)))
+
+
+def test_normprop_without_projection_grows(tmp_path):
+    train(tmp_path / "run", ["norm=normprop", "norm.project=false"])
+    saved = load_file(tmp_path / "run" / CHECKPOINT)
+    weight = next(w for name, w in saved.items() if name.startswith("model/") and name.endswith("original"))
+    assert (weight.flatten(1).norm(dim=1) - 1).abs().min() > 1e-4
+
+
+def test_penalty_changes_training(tmp_path):
+    plain, penalized = (
+        train(tmp_path / name, [f"norm={name}", *more])
+        for name, more in (("none", []), ("spectral_penalty", ["norm.strength=1"]))
+    )
+    assert plain[METRICS] != penalized[METRICS]
+    assert plain[METRICS].splitlines()[:2] == penalized[METRICS].splitlines()[:2]  # the same initial network
+
+
+@pytest.mark.parametrize("norm", ["spectral", "spectral_penalty", "normprop", "scaled_weight_standard"])
+def test_a_killed_run_ends_in_the_same_bytes(tmp_path, norm):
+    expected = train(tmp_path / "whole", [f"norm={norm}"])
+    with pytest.raises(Killed):
+        train(tmp_path / "killed", [f"norm={norm}"], dies=5)
+    torch.rand(3)  # another process has another random state
+    assert train(tmp_path / "killed", [f"norm={norm}"]) == expected

@@ -1,0 +1,205 @@
+"""The group `init`: what each option draws, for whom, and in which order it meets the scheme's own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from normexp.build import build, build_model, build_norm, initialize_from_data
+from normexp.config import compose, options
+from normexp.data.base import Data, Split
+from normexp.init.gaussian import Gaussian
+from normexp.init.lsuv import LSUV
+from normexp.instantiate import instantiate
+from normexp.norms.base import Norm, weight_layers
+from normexp.norms.spectral import SpectralNorm
+from normexp.norms.weight import WeightNorm
+from normexp.seeding import generator
+
+
+def network(init: str, norm: str = "none", seed: int = 0, model: str = "mlp", *more: str) -> nn.Module:
+    widths = ["model.widths=[300,200]"] if model == "mlp" else []
+    config = compose([f"model={model}", f"init={init}", f"norm={norm}", f"seed={seed}", *widths, *more])
+    return build_model(config, build_norm(config), (1, 16, 16), 10)
+
+
+def stored(layer: nn.Module) -> torch.Tensor:
+    steps = getattr(layer, "parametrizations", None)
+    return (getattr(steps.weight, "original", layer.weight) if steps else layer.weight).detach()
+
+
+def weights(net: nn.Module) -> list[torch.Tensor]:
+    return [stored(layer) for layer in weight_layers(net)]
+
+
+STD = {  # of a weight with this fan-in and fan-out
+    "default": lambda i, o: 1 / math.sqrt(3 * i),
+    "glorot": lambda i, o: math.sqrt(2 / (i + o)),
+    "he": lambda i, o: math.sqrt(2 / i),
+    "gaussian": lambda i, o: 0.05,
+    "orthogonal": lambda i, o: 1 / math.sqrt(max(i, o)),
+    "lsuv": lambda i, o: 1 / math.sqrt(max(i, o)),
+}
+
+
+@pytest.mark.parametrize("init", options("init"))
+def test_init_standard_deviations(init):
+    for weight in weights(network(init)):
+        fan_out, fan_in = weight.shape
+        assert weight.std().item() == pytest.approx(STD[init](fan_in, fan_out), rel=0.03)
+        assert abs(weight.mean().item()) < 0.1 * weight.std().item()
+
+
+@pytest.mark.parametrize("init", options("init"))
+def test_init_biases_are_0_but_for_the_default(init):
+    biases = torch.cat([layer.bias.detach() for layer in weight_layers(network(init))])
+    assert bool(biases.any()) == (init == "default")
+
+
+def test_init_convolutions_count_the_kernel():
+    *convolutions, _ = weights(network("he", model="cnn"))
+    for weight in convolutions:
+        assert weight.std().item() == pytest.approx(math.sqrt(2 / weight[0].numel()), rel=0.1)
+
+
+def test_init_options_reach_the_weights():
+    assert weights(network("gaussian", "none", 0, "mlp", "init.std=0.2"))[0].std().item() == pytest.approx(
+        0.2, rel=0.03
+    )
+    fan_out = weights(network("he", "none", 0, "mlp", "init.mode=fan_out", "init.slope=1"))[1]
+    assert fan_out.std().item() == pytest.approx(math.sqrt(1 / 200), rel=0.03)
+    assert weights(network("glorot", "none", 0, "mlp", "init.gain=2"))[1].abs().max() <= 2 * math.sqrt(6 / 500)
+
+
+@pytest.mark.parametrize("init", ["orthogonal", "lsuv"])
+def test_init_orthogonal_rows_or_columns(init):
+    for weight in weights(network(init)):
+        rows = weight if weight.shape[0] <= weight.shape[1] else weight.T
+        torch.testing.assert_close(rows @ rows.T, torch.eye(len(rows)), rtol=0, atol=1e-5)
+
+
+def test_init_default_is_drawn_as_ever():
+    """Runs recorded before there was a group `init` start from the same bits."""
+    for place, layer in enumerate(weight_layers(network("default"))):
+        source, bound = generator(0, "initialization", place), 1 / math.sqrt(layer.in_features)
+        assert torch.equal(layer.weight, torch.empty(layer.weight.shape).uniform_(-bound, bound, generator=source))
+        assert torch.equal(layer.bias, torch.empty(layer.bias.shape).uniform_(-bound, bound, generator=source))
+
+
+def test_init_default_changes_no_identity():
+    assert "init" not in compose(["norm=batch"]).changes
+    assert compose(["init=default"]).name == compose([]).name
+    assert compose(["init=he"]).name != compose([]).name
+
+
+@pytest.mark.parametrize("init", options("init"))
+@pytest.mark.parametrize("norm", ["batch", "weight", "spectral", "normprop"])
+def test_init_weights_are_those_of_every_other_norm(init, norm):
+    for one, other in zip(weights(network(init, norm)), weights(network(init)), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("init", options("init"))
+def test_init_seeds_are_different(init):
+    zero, again, one = (weights(network(init, seed=seed)) for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(zero, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(zero, one, strict=True))
+
+
+def test_init_torchvision_keeps_its_own_unless_asked():
+    def first(init: str) -> torch.Tensor:
+        return weights(network(init, "none", 0, "torchvision"))[1]
+
+    assert first("default").std().item() == pytest.approx(math.sqrt(2 / (64 * 9)), rel=0.1)  # He's, by fan-out
+    assert first("gaussian").std().item() == pytest.approx(0.05, rel=0.1)
+
+
+def deep(norm: Norm) -> nn.Module:
+    model = nn.Sequential(
+        *(norm.block(nn.Conv2d(3, 8, 3), nn.ReLU()), norm.block(nn.Conv2d(8, 6, 3), nn.ReLU()), nn.Dropout(0.5)),
+        *(nn.Flatten(), norm.block(nn.Linear(6 * 16, 20), nn.Tanh()), nn.Linear(20, 5)),
+    )
+    LSUV().apply(model, seed=3)
+    return model
+
+
+def output_variances(model: nn.Module, batch: torch.Tensor) -> list[float]:
+    seen: list[float] = []
+    hooks = [
+        layer.register_forward_hook(lambda _, __, y: seen.append(y.var(correction=0).item()))
+        for layer in weight_layers(model)
+    ]
+    model(batch)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+@pytest.mark.parametrize("norm", [Norm(), WeightNorm()])
+def test_lsuv_gives_every_layer_variance_1(norm):
+    model, batch = deep(norm), torch.randn(40, 3, 8, 8) * 3 + 1
+    state = torch.get_rng_state()
+    LSUV().fit(model, batch)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert output_variances(model, batch) == pytest.approx([1] * 4, abs=0.02)  # the same dropout mask
+
+
+def test_lsuv_keeps_what_is_near_enough():
+    model, batch = deep(Norm()), torch.randn(40, 3, 8, 8)
+    LSUV(tolerance=1e9).fit(model, batch)
+    assert all(torch.equal(*pair) for pair in zip(weights(model), weights(deep(Norm())), strict=True))
+
+
+def test_lsuv_stops_under_a_scheme_that_undoes_it():
+    norm = SpectralNorm()
+    model, batch = deep(norm), torch.randn(40, 3, 8, 8) * 3
+    LSUV(max_iterations=4).fit(model, batch)
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+    assert output_variances(model, batch)[-1] == pytest.approx(1, abs=0.05)  # the output layer is free
+
+
+def test_lsuv_survives_a_dead_layer():
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    LSUV().apply(model, 0)
+    LSUV().fit(model, torch.zeros(5, 4))
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
+def fake_data() -> Data:
+    rng = np.random.default_rng(0)
+
+    def split(n: int) -> Split:
+        return Split(rng.integers(0, 256, (n, 12, 12, 3), np.uint8), np.arange(n) % 10)
+
+    return Data(split(40), split(10), split(10), task="classification", classes=tuple("0123456789"))
+
+
+def test_init_comes_before_the_schemes_own():
+    """LSUV sets one scale per layer; weight norm then one per unit, and has the last word."""
+    config = compose(["model=cnn", "init=lsuv", "norm=weight", "batch_size=16", "device=cpu", "threads=1"])
+    parts = build(config, fake_data())
+    order: list[str] = []
+    fit, initialize = LSUV.fit, WeightNorm.initialize
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LSUV, "fit", lambda *given: (order.append(f"fit {len(given[2])}"), fit(*given)))
+        patch.setattr(WeightNorm, "initialize", lambda *given: (order.append("initialize"), initialize(*given)))
+        initialize_from_data(parts, seed=0)
+    assert order == ["fit 16", "initialize"]  # LSUV sees the first training batch
+    parts.model.train()
+    layer = weight_layers(parts.model)[0]
+    units = layer(parts.batches.first(500)[0]).movedim(1, -1).flatten(0, -2)
+    torch.testing.assert_close(units.std(0, correction=0), torch.ones(units.shape[1]), rtol=1e-3, atol=0)
+
+
+def test_init_lsuv_trains(cli, results):
+    tiny = ["model=cnn", "model.widths=[8,8]", "steps=2", "batch_size=16", "dataset.subset=64", "threads=1"]
+    status, _, stderr = cli("run", "init=lsuv", "norm=batch", *tiny, f"results_dir={results}", "--quiet")
+    assert status == 0, stderr
+
+
+def test_init_instantiates_with_its_defaults():
+    assert instantiate({"_target_": "normexp.init.gaussian.Gaussian"}) == Gaussian(std=0.05)

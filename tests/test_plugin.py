@@ -1,0 +1,117 @@
+"""A scheme in a file of the user's own, in the folder where the user is: docs/own_scheme.md, end to end."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+DOCS = Path(__file__).parents[1] / "docs" / "own_scheme.md"
+TINY = ["model=mlp", "model.widths=[6]", "steps=2", "batch_size=16", "dataset.subset=64", "threads=1", "--quiet"]
+PLUGIN = ["norm._target_=my_norms.Scale", "plugins=[my_norms]"]
+
+
+def code() -> str:
+    """Return the file that the documentation shows."""
+    return re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[1]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of the user's with my_norms.py, which tells by a file that it was imported."""
+    (tmp_path / "my_norms.py").write_text(code() + "\nopen('imported', 'a').close()\n\n\nclass NoNorm:\n    pass\n")
+    (tmp_path / "broken.py").write_text("raise RuntimeError('at import')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name in ("my_norms", "broken"):
+        sys.modules.pop(name, None)
+
+
+def run_elsewhere(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command: unlike `python -m`, it does not have the current folder on its path."""
+    script = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_plugin_of_the_documentation_is_short():
+    lines = [line for line in code().splitlines() if line.strip() and not line.startswith(("import", "from"))]
+    assert len(lines) <= 10
+
+
+def test_plugin_runs_in_a_process_of_its_own(folder):
+    done = run_elsewhere(folder, "run", *PLUGIN, "norm.start=0.5", *TINY)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "imported").exists()
+    directory = folder / done.stdout.strip()
+    assert "my_norms.Scale" in directory.name
+    written = yaml.safe_load((directory / "config.yaml").read_text())
+    assert written["norm"] == {"start": 0.5, "_target_": "my_norms.Scale"}
+    assert written["_choices_"]["norm"] == "my_norms.Scale"
+
+
+def test_plugin_gets_its_keys(folder, monkeypatch):
+    from normexp.build import build_norm
+    from normexp.config import compose
+
+    assert build_norm(compose([*PLUGIN, "norm.start=0.5"])).start == 0.5
+    assert build_norm(compose(PLUGIN)).start == 1.0
+
+
+MISTAKES = {
+    "not named": (["norm._target_=my_norms.Scale"], "my_norms.Scale: code outside normexp must be named"),
+    "another is named": (["norm._target_=my_norms.Scale", "plugins=[other]"], "must be named: add plugins=[MODULE]"),
+    "no module": (["norm._target_=absent.Scale", "plugins=[absent]"], "absent.Scale: cannot be imported"),
+    "fails": (["norm._target_=broken.Scale", "plugins=[broken]"], "broken.Scale: cannot be imported (RuntimeError"),
+    "no class": (["norm._target_=my_norms.Scael", "plugins=[my_norms]"], "my_norms.Scael: cannot be imported"),
+    "no Norm": (["norm._target_=my_norms.NoNorm", "plugins=[my_norms]"], "my_norms.NoNorm: is no Norm"),
+    "no such key": ([*PLUGIN, "norm.strat=1"], "'strat'"),
+}
+
+
+@pytest.mark.parametrize(("overrides", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_plugin_mistakes_are_one_line(folder, cli, overrides, message):
+    status, stdout, stderr = cli("run", *overrides, *TINY)
+    assert status == 2
+    assert message in stderr
+    assert stderr.count("\n") == 1
+    assert not stdout
+    assert not (folder / "results").exists()
+
+
+def test_plugin_that_is_not_named_is_not_imported(folder, cli):
+    cli("run", "norm._target_=my_norms.Scale", *TINY)
+    assert not (folder / "imported").exists()
+
+
+def test_plugin_in_a_record_is_never_imported(folder, cli):
+    assert cli("run", *PLUGIN, *TINY)[0] == 0
+    (folder / "imported").unlink()
+    del sys.modules["my_norms"]
+    for command in (["table", "results"], ["plot", "results"], ["run", *PLUGIN, *TINY]):  # the run is finished
+        assert cli(*command)[0] == 0
+        assert not (folder / "imported").exists()
+        assert "my_norms" not in sys.modules
+
+
+def test_plugin_does_not_hide_installed_modules(folder, cli):
+    """The current folder comes last: its colorsys.py must not replace Python's."""
+    (folder / "colorsys.py").write_text("raise RuntimeError('wrong module')\n")
+    (folder / "my_norms.py").write_text("import colorsys\n" + code())
+    done = run_elsewhere(folder, "run", *PLUGIN, *TINY)
+    assert done.returncode == 0, done.stderr
+
+
+def test_plugin_works_inside_the_contracts_of_composition(folder):
+    from normexp.config import compose
+
+    compose(["norm=batch", *PLUGIN])
+    from normexp.errors import UserError
+
+    with pytest.raises(UserError, match=r"norm\.eps=-1"):
+        compose(["norm=batch", "norm.eps=-1"])  # the plugin's freedom ends with its configuration

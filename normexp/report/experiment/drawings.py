@@ -147,7 +147,7 @@ def _panels(count: int, captions: Sequence[str]) -> tuple[Figure, list[Axes]]:
 def _finish(axes: Axes, x: str, y: str, limits: Sequence[float], experiment: Experiment, legend: bool = True) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    axes.set_xlim(0, max(float(np.max(line.get_xdata())) for line in axes.lines))  # type: ignore[arg-type]
+    axes.set_xlim(0, max(float(np.max(line.get_xdata())) for line in axes.lines))
     if limits and experiment.scale == "paper":
         axes.set_ylim(*limits)
     if legend:

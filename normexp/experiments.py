@@ -18,18 +18,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from normexp.claims import check_claim
 from normexp.config import Config, compose, config_dir
 from normexp.config.compose import override_text
-from normexp.config.options import load_yaml
+from normexp.config.options import load_yaml, option
 from normexp.errors import UserError, unknown
+from normexp.experiment_shape import SCALES, check_arms, check_shape
 
-SCALES = ("smoke", "cpu", "paper")
 Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
 
 
@@ -121,19 +124,16 @@ def load(name: str, scale: str = "cpu") -> Experiment:
         raise unknown("experiment", name, names())
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    return parse(name, scale, load_yaml(config_dir() / "experiment" / f"{name}.yaml"))
+    try:
+        data = load_yaml(config_dir() / "experiment" / f"{name}.yaml")
+    except yaml.YAMLError as error:
+        raise UserError(f"experiment {name}: is not YAML ({' '.join(str(error).split())})") from None
+    return parse(name, scale, data)
 
 
 def parse(name: str, scale: str, data: Mapping[str, Any]) -> Experiment:
     """Build an experiment from its YAML's content and check it without running anything."""
-    known = {"paper", "item", "title", "about", "common", "arms", "grid", "select", "scales", "table"}
-    known |= {"published", "figures", "claims", "deviations"}
-    for key in data:
-        if key not in known:
-            raise unknown(f"experiment {name}: key", key, sorted(known))
-    for key in ("paper", "item", "title", "about", "arms", "grid", "scales", "table"):
-        if not data.get(key):
-            raise UserError(f"experiment {name}: {key} is missing")
+    check_shape(f"experiment {name}", data)
     if scale not in data["scales"]:
         raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(data['scales'])}")
     experiment = _at_scale(name, scale, data, data["scales"][scale] or {})
@@ -163,26 +163,49 @@ def _at_scale(name: str, scale: str, data: Mapping[str, Any], own: Mapping[str, 
 
 
 def _check(experiment: Experiment) -> None:
-    """Compose every run, and check that what names an arm names one. Claims are checked where they are judged."""
-    where = f"experiment {experiment.name}"
+    """Compose every run; check that arms, metrics and claims name what there is."""
+    where, arms = f"experiment {experiment.name}", experiment.arms
     if "seed" not in experiment.grid:
         raise UserError(f"{where}: grid has no seed")
-    for arm in experiment.arms:
-        for point in experiment.points():
-            experiment.config(arm, point)
-        for point in experiment.selection_points:
-            assert experiment.select is not None
-            experiment.config(arm, point, experiment.select.common)
-    baseline = experiment.table.get("baseline")
-    for arm in [*(entry["arm"] for entry in experiment.published), *([baseline] if baseline else [])]:
-        if arm not in experiment.arms:
-            raise unknown(f"{where}: arm", str(arm), experiment.arms)
-    for entry in experiment.published:
-        if not isinstance(entry.get("value"), str) or not entry.get("place"):
-            raise UserError(f"{where}: a published value is a string as printed, with its place: {entry}")
+    folders = {folder_name(arm): arm for arm in arms}
+    if other := next((arm for arm in arms if folders[folder_name(arm)] != arm), None):
+        raise UserError(f"{where}: arms {other!r} and {folders[folder_name(other)]!r} would share a folder")
+    configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
+    known = _metrics(configs)
+    if (select := experiment.select) is not None:
+        tried = [experiment.config(arm, point, select.common) for arm in arms for point in experiment.selection_points]
+        _check_metric(f"{where}: select: metric", select.metric, _metrics(tried))
+    check_arms(f"{where}: table: baseline", [experiment.table.get("baseline", next(iter(arms)))], arms)
+    check_arms(f"{where}: published", [entry["arm"] for entry in experiment.published], arms)
+    for figure in experiment.figures:
+        check_arms(f"{where}: figure {figure['name']}", list(figure.get("published", {})), arms)
+    for entry in (experiment.table, *experiment.published, *experiment.figures):
+        if "metric" in entry:
+            _check_metric(f"{where}: metric", entry["metric"], known)
+    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     for claim in experiment.claims:
-        if not claim.get("source"):
-            raise UserError(f"{where}: claim {claim.get('text')!r} has no source")
+        try:
+            check_claim(claim, list(arms), known, axes)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+
+
+def _metrics(configs: Sequence[Config]) -> list[str]:
+    """Return the columns that metrics.csv will have in every one of these runs."""
+    known = [list(_columns(config)) for config in configs]
+    return [name for name in known[0] if all(name in names for names in known)]
+
+
+def _columns(config: Config) -> Iterator[str]:
+    score = "rmse" if option("dataset", config.choices["dataset"])["_task_"] == "regression" else "accuracy"
+    for split in ("train", "validation", "test"):
+        if split != "validation" or config["dataset"].get("validation", 1):
+            yield from (f"{split}/loss", f"{split}/{score}")
+
+
+def _check_metric(where: str, metric: str, known: Sequence[str]) -> None:
+    if metric not in known:
+        raise unknown(where, metric, known)
 
 
 def run_place(results: Path, experiment: Experiment, arm: str, point: Point, kind: str = "runs") -> Path:

@@ -9,7 +9,8 @@ from typing import Any
 
 from normexp.config.allowed import parse
 from normexp.errors import UserError, unknown
-from normexp.experiments import SCALES, Experiment, load, names
+from normexp.experiment_shape import SCALES, check_arms
+from normexp.experiments import Experiment, load, names
 from normexp.records import write_atomically
 from normexp.sweep import Say, take_jobs
 
@@ -34,16 +35,20 @@ def reproduce_all(
     chosen, given = split(words)
     if not chosen and not everything:
         raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
-    results, failed = Path(given.pop("results_dir", "results")), 0
-    for experiment in [load(name, given.get("scale", "cpu")) for name in (names() if everything else chosen)]:
-        own = {key: value for key, value in given.items() if key != "scale"}
-        failed |= reproduce(experiment.with_extra(own), results, say, jobs, arm, dry_run, force)
-        if not dry_run and not failed:
-            _show(experiment, results, say)
-    return failed
+    results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "cpu")
+    experiments = [load(name, scale).with_extra(given) for name in (names() if everything else chosen)]
+    for experiment in experiments:
+        if arm is not None:
+            check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
+    statuses = []
+    for experiment in experiments:
+        statuses.append(reproduce(experiment, results, say, jobs, arm, dry_run, force))
+        if not dry_run and not statuses[-1]:
+            _show(experiment, results)
+    return max(statuses)
 
 
-def _show(experiment: Experiment, results: Path, say: Say) -> None:
+def _show(experiment: Experiment, results: Path) -> None:
     from normexp.report.experiment import render
 
     written = render(experiment, results)
@@ -61,12 +66,12 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
 
     chosen, given = split(words)
     results = Path(given.get("results_dir", "results"))
-    found = [(name, scale) for name in chosen or names() for scale in SCALES if (results / name / scale).is_dir()]
+    scales = [given["scale"]] if "scale" in given else SCALES
+    found = [(name, scale) for name in chosen or names() for scale in scales if (results / name / scale).is_dir()]
     if not found:
-        raise UserError(f"{results}: holds no records of an experiment; start with `normexp reproduce NAME`")
+        raise UserError(f"{results}: holds no such records of an experiment; start with `normexp reproduce NAME`")
     for name, scale in found:
-        if given.get("scale", scale) == scale:
-            yield from render(load(name, scale), results)
+        yield from render(load(name, scale), results)
 
 
 def write_ledger(words: Sequence[str]) -> str:

@@ -11,10 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Protocol
 
-from normexp.records import RunDirectory
+from normexp.errors import UserError
+from normexp.records import TRACEBACK, RunDirectory, write_atomically
 
+# A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
+PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from normexp.worker import main; main()"
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
 
 
@@ -48,34 +52,40 @@ class Worker:
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
             for line in process.stdout:
+                if not line.endswith("\n"):
+                    break  # killed in the middle of a word
                 event = json.loads(line)
                 if event["event"] == "end":
                     return event
                 on_step(event["step"], event["steps"])
         except BrokenPipeError:
             pass
-        self.process = None
-        return {"status": "failed", "cause": _cause_of_death(process.wait())}
+        self.close()
+        return {"status": "failed", "cause": _cause_of_death(process.returncode)}
 
     def stop(self) -> None:
         """Ask the process to save its run and end."""
-        if self.process is not None:
-            self.process.terminate()
+        if (process := self.process) is not None:
+            process.terminate()
 
     def close(self) -> None:
-        if self.process is not None:
-            assert self.process.stdin is not None
-            self.process.stdin.close()
-            self.process.wait()
+        process, self.process = self.process, None
+        if process is not None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with suppress(BrokenPipeError):  # what it never read is lost with it
+                process.stdin.close()
+            process.wait()
+            process.stdout.close()
 
     def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "normexp.worker"],
+            [sys.executable, "-c", PROGRAM, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONSAFEPATH": ""},
+            env={**os.environ, "OMP_NUM_THREADS": str(self.threads)},
             start_new_session=True,  # Ctrl-C reaches the sweep alone, which then stops its workers in order
         )
 
@@ -150,7 +160,14 @@ class Pool:
     def _record_failure(self, cell: Job, answer: dict[str, Any]) -> None:
         """Leave the cause of a death in the run directory: the dead worker could not."""
         directory = cell.directory
-        if answer["status"] == "failed" and directory.status["status"] != "failed":
+        if answer["status"] != "failed":
+            return
+        with suppress(OSError, UserError):  # a full disk, a damaged record: the sweep's last lines still tell
+            recorded = directory.status
+            if recorded["status"] == "failed" and recorded.get("cause", "").startswith(answer["cause"]):
+                return
             directory.path.mkdir(parents=True, exist_ok=True)
-            known = {key: value for key, value in directory.status.items() if key not in ("status", "cause")}
+            known = {key: value for key, value in recorded.items() if key not in ("status", "cause")}
             directory.write_status("failed", **known, cause=answer["cause"])
+            if "traceback" in answer:
+                write_atomically(directory.path / TRACEBACK, answer["traceback"])

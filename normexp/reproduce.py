@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError
+from normexp.experiment_shape import check_arms
 from normexp.experiments import Experiment, run_place
 from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
 from normexp.sweep import Cell, Plan, Say, carry_out, check_cells
@@ -32,8 +33,8 @@ def reproduce(
 
     Raises: UserError for an unknown arm, or runs that were made under other settings.
     """
-    if arm is not None and arm not in experiment.arms:
-        raise unknown(f"experiment {experiment.name}: arm", arm, experiment.arms)
+    if arm is not None:
+        check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
     arms = [arm] if arm else list(experiment.arms)
     if experiment.select is not None:
         say(f"{experiment.name}, scale {experiment.scale}: choosing {', '.join(experiment.select.over)}")
@@ -83,8 +84,16 @@ def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, An
     path = choice_path(experiment, results)
     if not path.exists():
         raise UserError(f"{path}: not there; run `normexp reproduce {experiment.name} scale={experiment.scale}`")
-    chosen: dict[str, dict[str, Any]] = json.loads(path.read_text())["chosen"]
+    chosen: dict[str, dict[str, Any]] = _read_chosen(path)["chosen"]
     return chosen
+
+
+def _read_chosen(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+        return {key: content[key] for key in ("chosen", "tried")}
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path}: damaged; delete it, `normexp reproduce` writes it from the runs") from None
 
 
 def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
@@ -92,18 +101,20 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     select = experiment.select
     assert select is not None
     path = choice_path(experiment, results)
-    before = json.loads(path.read_text()) if path.exists() else {"chosen": {}, "tried": {}}
+    before = _read_chosen(path) if path.exists() else {"chosen": {}, "tried": {}}
     for arm in arms:
         tried = trials(experiment, results, arm)
-        best = (max if select.highest else min)(tried, key=lambda trial: trial["mean"])
+        worst = -math.inf if select.highest else math.inf
+        means = [worst if trial["mean"] is None else trial["mean"] for trial in tried]
+        best = tried[means.index(max(means) if select.highest else min(means))]
         before["chosen"][arm] = best["values"]
         before["tried"][arm] = tried
     content = {"metric": select.metric, "seeds": select.seed, **before}
-    write_atomically(path, json.dumps(content, indent=1) + "\n")
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def trials(experiment: Experiment, results: Path, arm: str) -> list[dict[str, Any]]:
-    """Return every combination with its scores per seed; a diverged run scores worst of all."""
+    """Return every combination with its scores per seed and their mean: None where one has no finite score."""
     select = experiment.select
     assert select is not None
     scores: dict[str, dict[str, Any]] = {}
@@ -112,21 +123,21 @@ def trials(experiment: Experiment, results: Path, arm: str) -> list[dict[str, An
         entry = scores.setdefault(str(values), {"values": values, "scores": []})
         entry["scores"].append(final_score(run_place(results, experiment, arm, point, "select"), select.metric))
     for entry in scores.values():
-        worst = -math.inf if select.highest else math.inf
-        finite = [score if score is not None and math.isfinite(score) else worst for score in entry["scores"]]
-        entry["mean"] = sum(finite) / len(finite)
+        scored = entry["scores"]
+        entry["mean"] = None if None in scored else sum(scored) / len(scored)
     return list(scores.values())
 
 
 def final_score(place: Path, metric: str) -> float | None:
-    """Return a finished run's last value of a metric; None if it diverged."""
+    """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
     run = RunDirectory(place)
     if run.status["status"] == "diverged":
         return None
     rows = read_rows(place / METRICS)
     if not rows or metric not in rows[0]:
         raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
-    return float(rows[-1][metric])
+    score = float(rows[-1][metric])
+    return score if math.isfinite(score) else None
 
 
 def command(experiment: Experiment, arm: str | None = None) -> str:

@@ -71,15 +71,20 @@ def check_writable(path: Path) -> None:
 def _status(directory: RunDirectory, say: Say) -> dict[str, Any]:
     """Return the status of an earlier attempt; move a damaged run directory aside and say so."""
     try:
-        status = directory.status
-        if status["status"] in FINISHED or (directory.path / CONFIG).exists():
-            _ = RunDirectory(directory.path).config
-        return status
+        return read_status(directory)
     except UserError as error:
         aside = next(path for n in count(1) if not (path := Path(f"{directory.path}{ASIDE}{n}")).exists())
         directory.path.rename(aside)
         say(f"{error}; set aside as {aside}, starting again")
         return {"status": "new"}
+
+
+def read_status(directory: RunDirectory) -> dict[str, Any]:
+    """Return the status of an earlier attempt. Raises UserError where its record is damaged."""
+    status = directory.status
+    if status["status"] in FINISHED or (directory.path / CONFIG).exists():
+        _ = RunDirectory(directory.path).config
+    return status
 
 
 def check_stale(directory: RunDirectory, config: Config) -> None:

@@ -29,4 +29,5 @@ def state(run: RunDirectory) -> tuple[str, str]:
     name = status["status"]
     if name == "running" and not run.is_locked():
         name = "stopped"
-    return name, f"step {status.get('step')}/{status.get('steps')} {status.get('cause', '')}".rstrip()
+    place = f"step {status['step']}/{status['steps']} " if "steps" in status else ""
+    return name, (place + str(status.get("cause", "")).partition("\n")[0]).rstrip()

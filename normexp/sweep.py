@@ -20,9 +20,10 @@ from normexp.cores import physical_cores
 from normexp.errors import Impossible, UserError
 from normexp.pool import Pool, Worker
 from normexp.records import FINISHED, RunDirectory
-from normexp.run import check_stale, check_writable, usual_place
+from normexp.run import check_stale, check_writable, read_status, usual_place
 
 Say = Callable[[str], None]
+DAMAGED = "damaged"
 MOST_PROBES = 8  # different cells timed for the estimate; the others count as the mean of these
 
 
@@ -41,9 +42,13 @@ class Cell:
     def directory(self) -> RunDirectory:
         return RunDirectory(self.place)
 
-    @cached_property  # as it was when the sweep was planned
+    @cached_property
     def state(self) -> str:
-        return str(self.directory.status["status"])
+        """The status when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
+        try:
+            return str(read_status(self.directory)["status"])
+        except UserError:
+            return DAMAGED
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -67,10 +72,15 @@ class Plan:
     def open(self) -> list[Cell]:
         return [cell for cell in self.cells if cell.state not in FINISHED]
 
+    @property
+    def damaged(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state == DAMAGED]
+
     def describe(self) -> str:
         new = sum(cell.state == "new" for cell in self.open)
         parts = [f"{len(self.cells)} cells", f"{len(self.done)} done", f"{new} to run"]
-        return ", ".join([*parts, f"{len(self.open) - new} to continue"])
+        parts += [f"{len(self.open) - new - len(self.damaged)} to continue"]
+        return ", ".join(parts)
 
 
 def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
@@ -98,7 +108,7 @@ def check_cells(cells: Iterable[Cell], force: bool) -> None:
     """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults."""
     for cell in cells:
         check_writable(cell.place)
-        if cell.state != "new" and not force:
+        if cell.state not in ("new", DAMAGED) and not force:
             check_stale(cell.directory, cell.config)
 
 
@@ -114,6 +124,8 @@ def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool
     say(plan.describe())
     for reason in plan.impossible:
         say(f"left out: {reason}")
+    for cell in plan.damaged:
+        say(f"{cell.place}: damaged; it will be set aside and trained afresh")
     if not to_train:
         return 0
     jobs = min(jobs or default_jobs(), len(to_train))

@@ -1,14 +1,14 @@
 """A worker process of a sweep: reads one cell per line, trains it, answers in events. Imports torch only once.
 
-Started as `python -m normexp.worker`. Jobs and events are JSON lines; the events go to what was standard output
-when the worker began, and everything that a library prints goes to standard error.
+Jobs and events are JSON lines on what were standard input and output when the worker began. From then on a library
+that reads finds nothing, and what it prints goes to standard error: neither can be taken for a job or an event.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -21,9 +21,10 @@ from normexp.run import run
 
 
 def main() -> None:
-    events = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever a library prints must not look like an event
-    for line in sys.stdin:
+    jobs, events = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    for line in jobs:
         job = json.loads(line)
         try:
             answer = VERBS[job.pop("verb")](events, **job)
@@ -73,7 +74,8 @@ def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dic
         return {"status": "failed", "cause": str(error)}
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
         reason = (str(error).strip() or "no message").splitlines()[0]
-        return {"status": "failed", "cause": f"{type(error).__name__}: {reason}"}
+        cause = f"{type(error).__name__}: {reason}"
+        return {"status": "failed", "cause": cause, "traceback": traceback.format_exc()}
     return {"status": RunDirectory(directory.path).status["status"]}
 
 

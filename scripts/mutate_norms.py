@@ -194,7 +194,9 @@ def apply(mutation: Mutation, folder: Path) -> bool:
 
 def test_files(scheme: str) -> Iterable[Path]:
     """Return the files with generated tests, and those that import the scheme's module or one of its parts."""
-    generated = {f"test_{name}.py" for name in ("reference", "contract", "theorems", "block", "configs", "options")}
+    generated = {
+        f"test_{name}.py" for name in ("reference", "contract", "theorems", "block", "configs", "options", "recurrent")
+    }
     config = (ROOT / "configs" / "norm" / f"{scheme}.yaml").read_text()
     modules = {node.rpartition(".")[0] for node in re.findall(r"_target_: (\S+)", config)} - {"normexp.norms.base"}
     paths = sorted((ROOT / "tests" / "norms").glob("test_*.py"))

@@ -51,9 +51,10 @@ def test_higher_is_paired_by_seed() -> None:
 
 
 @pytest.mark.parametrize(("margin", "expected"), [(0.03, "holds"), (0.05, "undecided"), (0.07, "contradicted")])
-def test_higher_by_at_least_a_margin(margin: float, expected: str) -> None:
+def test_higher_and_lower_by_at_least_a_margin(margin: float, expected: str) -> None:
     curves = cells(BN=finals(GOOD), LN=finals(BAD))
     assert said(curves, "higher", than="LN", margin=margin) == expected
+    assert said(curves, "lower", of="LN", than="BN", margin=margin) == expected
 
 
 def test_evidence_is_one_line_with_everything_in_it() -> None:
@@ -128,6 +129,27 @@ def test_claim_without_a_point_is_about_every_point() -> None:
     assert "batch_size=2" in found.evidence
     assert "weakest of 2" in found.evidence
     assert said(curves, "higher", of={"arm": "BN", "batch_size": 128}, than={"arm": "BN", "batch_size": 2}) == "holds"
+
+
+def test_contradiction_at_one_of_many_points_is_corrected_for_having_looked_at_all() -> None:
+    slightly = [v + d for v, d in zip(GOOD, (0.004, 0.001, 0.003, 0.0005, 0.0035), strict=True)]
+    points = {2: GOOD, 16: BAD, 128: BAD}
+    curves = along("BN", "batch_size", {each: finals(points[each]) for each in points})
+    rivals = {2: slightly, 16: [v - 0.02 - s / 1e4 for s, v in enumerate(BAD)], 128: [v - 0.03 for v in BAD]}
+    curves |= along("LN", "batch_size", {each: finals(rivals[each]) for each in rivals})
+    alone = verdict(curves, "higher", than="LN", where={"batch_size": 2})
+    everywhere = verdict(curves, "higher", than="LN")
+    assert alone.verdict == "contradicted"
+    assert everywhere.p == pytest.approx(3 * (alone.p or 0))
+
+
+def test_counts_at_one_point_contradict_a_claim_about_all() -> None:
+    curves = grid({2: [NAN] * 3, 16: GOOD[:3]})
+    found = verdict(curves, "diverges")
+    assert found.verdict == "contradicted"
+    assert "batch_size=16" in found.evidence
+    assert said(grid({2: [NAN] * 3, 16: [NAN, 0.9]}), "diverges") == "undecided"
+    assert said(curves, "diverges", where={"batch_size": 2}) == "holds"
 
 
 def test_missing_arm_or_point_is_undecided_and_named() -> None:
@@ -240,6 +262,11 @@ def test_equals_needs_one_run() -> None:
     assert said(cells(BN=finals(GOOD), LN=finals(BAD)), "equals", than="LN", margin=1e-6) == "contradicted"
 
 
+def test_equals_of_two_diverged_runs_is_undecided() -> None:
+    assert said(cells(BN=finals([0.5, NAN]), LN=finals([0.5, NAN])), "equals", than="LN", margin=0.1) == "undecided"
+    assert said(cells(BN=finals([0.5, NAN]), LN=finals([0.9, NAN])), "equals", than="LN", margin=0.1) == "contradicted"
+
+
 def test_equals_of_zero() -> None:
     assert said(cells(BN={0: curve([0.3, 0.0])}), "equals", value=0.0, margin=0.0) == "holds"
     assert said(cells(BN={0: curve([0.0, 0.3])}), "equals", value=0.0, margin=0.0) == "contradicted"
@@ -258,6 +285,8 @@ def test_flat_in_is_equivalence_of_every_pair() -> None:
     found = verdict(grid({2: BAD, 16: near, 128: GOOD}), "flat_in", axis="batch_size", margin=0.01)
     assert found.verdict == "contradicted"
     assert "batch_size=2" in found.evidence
+    drift = {size: [v + 0.007 * i + s / 1e4 * i for s, v in enumerate(GOOD)] for i, size in enumerate((2, 16, 128))}
+    assert said(grid(drift), "flat_in", axis="batch_size", margin=0.01) == "contradicted"
     assert said(grid({2: WILD, 16: GOOD}), "flat_in", axis="batch_size", margin=0.01) == "undecided"
 
 
@@ -345,6 +374,14 @@ def test_target_of_a_run_without_any_value_is_unknown_not_met() -> None:
     curves = cells(BN=FAST, plain=lost)
     assert said(curves, "reaches_before", than="plain", target="best of plain") == "undecided"
     assert said(curves, "never_reaches", target="best of plain") == "undecided"
+
+
+def test_speed_evidence_names_the_point() -> None:
+    curves = along("BN", "batch_size", {2: FAST, 16: FAST}) | along("plain", "batch_size", {2: NEVER, 16: SLOW})
+    assert "at batch_size=" in verdict(curves, "reaches_before", than="plain", target=0.9).evidence
+    found = verdict(along("plain", "batch_size", {2: NEVER, 16: SLOW}), "never_reaches", of="plain", target=0.9)
+    assert found.verdict == "contradicted"
+    assert "at batch_size=16" in found.evidence
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from normexp.config import options
 from normexp.errors import Interrupted
 
 MISTAKES = {
-    "no arguments": ([], "no command; give one of run, sweep, status"),
+    "no arguments": ([], "no command; give one of run, sweep"),
     "unknown verb": (["rnu"], "did you mean run?"),
     "forgotten verb": (["norm=batch"], "did you mean `normexp run ...`?"),
     "unknown option": (["--vresion"], "did you mean --version?"),

@@ -14,6 +14,7 @@ from normexp.checks.subject import INPUTS, UNITS, reproducible
 from normexp.norms.base import Norm
 
 YES = "yes"
+SMALL_BATCH = 32  # decorrelated batch norm needs more examples than the 16 channels of a group
 
 
 def capabilities(norm: Norm, *, backend: str = "aot_eager") -> dict[str, str]:
@@ -23,10 +24,10 @@ def capabilities(norm: Norm, *, backend: str = "aot_eager") -> dict[str, str]:
         backend: torch.compile's: `aot_eager` compiles to plain torch, `inductor` to machine code (seconds).
     """
     trials: dict[str, Callable[[Norm], object]] = {
-        "vectors": lambda norm: train(dense(norm), torch.randn(4, INPUTS)),
+        "vectors": lambda norm: train(dense(norm), torch.randn(SMALL_BATCH, INPUTS)),
         "batch of one vector": lambda norm: train(dense(norm), torch.randn(1, INPUTS)),
         "batch of one image": lambda norm: train(convolution(norm), torch.randn(1, INPUTS, 6, 5)),
-        "1 x 1 maps": lambda norm: train(convolution(norm), torch.randn(4, INPUTS, 1, 1)),
+        "1 x 1 maps": lambda norm: train(convolution(norm), torch.randn(SMALL_BATCH, INPUTS, 1, 1)),
         "recurrent steps": recurrent_steps,
         "float16": lambda norm: half_precision(norm, torch.float16),
         "bfloat16": lambda norm: half_precision(norm, torch.bfloat16),
@@ -68,7 +69,7 @@ def train(block: nn.Module, x: Tensor) -> Tensor:
 
 def recurrent_steps(norm: Norm) -> None:
     module: Any = norm.recurrent(UNITS, 3)
-    x = torch.randn(4, UNITS, requires_grad=True)
+    x = torch.randn(SMALL_BATCH, UNITS, requires_grad=True)
     for step in range(3):
         y = module(x, step)
         if y.shape != x.shape or not y.isfinite().all():

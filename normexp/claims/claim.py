@@ -50,7 +50,12 @@ class Place:
     point: Point = ()
 
     def __str__(self) -> str:
-        return self.arm + "".join(f" at {axis}={value}" for axis, value in self.point)
+        return self.arm + at_point(self.point)
+
+
+def at_point(point: Point) -> str:
+    """Return ` at AXIS=VALUE`, or nothing where no axis is open."""
+    return "".join(f" at {axis}={value}" for axis, value in point)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from normexp.claims.claim import Claim
-from normexp.claims.finding import CONTRADICTED, HOLDS, Finding, all_of, compared
+import numpy as np
+
+from normexp.claims.claim import Claim, at_point
+from normexp.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding, all_of, compared
 from normexp.claims.ordering import differences
 from normexp.claims.reading import runs_by_point, shared_points, values
 from normexp.curves import Curves
@@ -20,8 +22,7 @@ def within(claim: Claim, curves: Curves) -> Finding:
     findings = []
     for point, runs in runs_by_point(curves, claim.of).items():
         sample = [value for _, value in sorted(values(claim, runs).items())]
-        at = "".join(f" at {axis}={value}" for axis, value in point)
-        what = f"{claim.metric} ({claim.at}) of {claim.of}{at}, to be {claim.value}"
+        what = f"{claim.metric} ({claim.at}) of {claim.of}{at_point(point)}, to be {claim.value}"
         findings.append(compared(what, one_sample(sample), region, len(sample)))
     return all_of(findings)
 
@@ -29,12 +30,15 @@ def within(claim: Claim, curves: Curves) -> Finding:
 def equals(claim: Claim, curves: Curves) -> Finding:
     """Is every run equal to the value, or to the other arm's run of its seed, to the tolerance? One run suffices."""
     deviations = list(_deviations(claim, curves))
-    largest = max(deviations, key=lambda each: each if each == each else float("inf"), default=None)
     other = claim.than or claim.value
     what = f"{claim.metric} ({claim.at}) of {claim.of} against {other}, tolerance {claim.margin:.4g}"
-    if largest is None:
+    if not deviations:
         return Finding(what, 0, note="no seed in common")
-    settled = HOLDS if largest <= claim.margin else CONTRADICTED  # NaN is not within any tolerance
+    if all(each <= claim.margin for each in deviations):
+        settled = HOLDS
+    else:  # NaN, between two runs that diverged, is neither
+        settled = CONTRADICTED if any(each > claim.margin for each in deviations) else UNDECIDED
+    largest = float(np.max(deviations))  # NaN if there is one
     return Finding(f"{what}: largest deviation {largest:.3g}", len(deviations), estimate=largest, settled=settled)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from normexp.claims.claim import Claim
+from normexp.claims.claim import Claim, at_point
 from normexp.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding, all_of
 from normexp.claims.reading import runs_by_point
 from normexp.curves import Curves
@@ -16,10 +16,8 @@ def convergence(claim: Claim, curves: Curves) -> Finding:
     diverges = claim.predicate == "diverges"
     findings = []
     for point, runs in runs_by_point(curves, claim.of).items():
-        at = "".join(f" at {axis}={value}" for axis, value in point)
-        findings.append(
-            counted(f"{claim.of}{at} {claim.predicate}", [run.diverged == diverges for run in runs.values()])
-        )
+        what = f"{claim.of}{at_point(point)} {claim.predicate}"
+        findings.append(counted(what, [run.diverged == diverges for run in runs.values()]))
     return all_of(findings)
 
 

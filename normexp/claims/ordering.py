@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from normexp.claims.claim import Claim, Place
+from normexp.claims.claim import Claim, Place, at_point
 from normexp.claims.finding import Finding, all_of, compared
 from normexp.claims.reading import shared_points, values
 from normexp.curves import Curves
@@ -26,8 +26,7 @@ def differences(claim: Claim, curves: Curves, rival: Place, region: Interval) ->
     """Test at every point whether the arm minus the rival lies in the region."""
     findings = []
     for point, (ours, theirs) in shared_points(curves, claim.of, rival):
-        at = "".join(f" at {axis}={value}" for axis, value in point)
         first, second = values(claim, ours), values(claim, theirs)
-        what = f"{claim.metric} ({claim.at}) of {claim.of} minus {rival}{at}"
+        what = f"{claim.metric} ({claim.at}) of {claim.of} minus {rival}{at_point(point)}"
         findings.append(compared(what, paired(first, second), region, len(paired_differences(first, second))))
     return findings

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from normexp.claims.claim import Claim, Place
+from normexp.claims.claim import Claim, Place, at_point
 from normexp.claims.counting import counted
 from normexp.claims.finding import Finding, all_of, compared
-from normexp.claims.reading import Runs, best, runs_by_point, shared_points, steps, values
-from normexp.curves import Curves
+from normexp.claims.reading import Runs, best, shared_points, steps, values
+from normexp.curves import Curves, Point
 from normexp.stats import Interval, SpeedUp, paired, speed_up
 from normexp.stats.speed_up import exponential, logarithm
 
@@ -19,12 +19,11 @@ def faster(claim: Claim, curves: Curves) -> Finding:
     assert claim.than is not None  # check_claim has made sure
     wanted = float(claim.value) if claim.predicate == "ratio_at_least" and claim.value else 1.0
     findings = []
-    for ours, theirs, reference in _with_target(claim, curves, claim.than):
+    for point, (ours, theirs, reference) in _with_target(claim, curves, claim.than):
         targets = _targets(claim, reference, ours, theirs)
         race = speed_up(steps(claim, theirs, targets), steps(claim, ours, targets))
-        findings.append(
-            compared(_told(claim, race), race.estimate, Interval(math.log(wanted), math.inf), race.n, exponential)
-        )
+        what = _told(claim, race, at_point(point))
+        findings.append(compared(what, race.estimate, Interval(math.log(wanted), math.inf), race.n, exponential))
     return all_of(findings)
 
 
@@ -33,9 +32,9 @@ def larger(claim: Claim, curves: Curves) -> Finding:
     assert claim.than is not None  # check_claim has made sure
     findings = []
     region = Interval(math.log(float(claim.value or 1)), math.inf)
-    for _, (ours, theirs) in shared_points(curves, claim.of, claim.than):
+    for point, (ours, theirs) in shared_points(curves, claim.of, claim.than):
         first, second = ({s: _log(v) for s, v in values(claim, runs).items()} for runs in (ours, theirs))
-        what = f"{claim.metric} ({claim.at}) of {claim.of} over {claim.than}"
+        what = f"{claim.metric} ({claim.at}) of {claim.of} over {claim.than}{at_point(point)}"
         findings.append(compared(what, paired(first, second), region, len(first.keys() & second.keys()), exponential))
     return all_of(findings)
 
@@ -43,24 +42,23 @@ def larger(claim: Claim, curves: Curves) -> Finding:
 def never_reaches(claim: Claim, curves: Curves) -> Finding:
     """Does no run reach the target? All: holds; none: contradicted; some: undecided."""
     findings = []
-    for ours, reference in _alone_with_target(claim, curves):
-        reached = [steps_.step for steps_ in steps(claim, ours, _targets(claim, reference, ours)).values()]
+    for point, (ours, reference) in _alone_with_target(claim, curves):
+        reached = [each.step for each in steps(claim, ours, _targets(claim, reference, ours)).values()]
+        what = f"{claim.of} never reaches {_goal(claim)}{at_point(point)}"
         if any(map(math.isnan, reached)):
-            findings.append(Finding(_goal(claim), len(reached), note="a seed has no target to reach"))
+            findings.append(Finding(what, len(reached), note="a seed has no target to reach"))
             continue
-        findings.append(counted(f"{claim.of} never reaches {_goal(claim)}", [step == math.inf for step in reached]))
+        findings.append(counted(what, [step == math.inf for step in reached]))
     return all_of(findings)
 
 
-def _with_target(claim: Claim, curves: Curves, than: Place) -> list[tuple[Runs, Runs, Runs]]:
-    places = (claim.of, than, claim.target if isinstance(claim.target, Place) else than)
-    return [(ours, theirs, reference) for _, (ours, theirs, reference) in shared_points(curves, *places)]
+def _with_target(claim: Claim, curves: Curves, than: Place) -> Iterator[tuple[Point, list[Runs]]]:
+    """Yield every point with the runs of the arm, of the other, and of the one that sets the target."""
+    return shared_points(curves, claim.of, than, claim.target if isinstance(claim.target, Place) else than)
 
 
-def _alone_with_target(claim: Claim, curves: Curves) -> list[tuple[Runs, Runs]]:
-    if not isinstance(claim.target, Place):
-        return [(runs, runs) for runs in runs_by_point(curves, claim.of).values()]
-    return [(ours, reference) for _, (ours, reference) in shared_points(curves, claim.of, claim.target)]
+def _alone_with_target(claim: Claim, curves: Curves) -> Iterator[tuple[Point, list[Runs]]]:
+    return shared_points(curves, claim.of, claim.target if isinstance(claim.target, Place) else claim.of)
 
 
 def _targets(claim: Claim, reference: Runs, *arms: Runs) -> Mapping[int, float]:
@@ -76,11 +74,11 @@ def _goal(claim: Claim) -> str:
     return f"{claim.metric} {target}"
 
 
-def _told(claim: Claim, race: SpeedUp) -> str:
+def _told(claim: Claim, race: SpeedUp, at: str) -> str:
     baseline, arm = (f"{each:.0f}" if math.isfinite(each) else "never" for each in (race.baseline, race.arm))
     never = [f"{name} never in {k}/{race.n}" for name, k in zip((claim.than, claim.of), race.never, strict=True) if k]
     medians = f"median {arm} against {baseline}" + "".join(f", {each}" for each in never)
-    return f"speed-up of {claim.of} over {claim.than} to {_goal(claim)} ({medians})"
+    return f"speed-up of {claim.of} over {claim.than} to {_goal(claim)}{at} ({medians})"
 
 
 def _log(value: float) -> float:

@@ -26,6 +26,7 @@ def _values(override: Override) -> Iterable[str]:
     from hydra.core.override_parser.types import Glob
 
     text = override.input_line or ""
+    typed = text.partition("=")[0]  # with the +, ~ or @ that composing refuses
     if not override.is_sweep_override():
         return [text]
     if override.is_interval_sweep():
@@ -37,5 +38,7 @@ def _values(override: Override) -> Iterable[str]:
         names = value.filter(list(options(str(override.key_or_group))))
         if not names:
             raise UserError(f"{text}: matches no option; there are {', '.join(options(str(override.key_or_group)))}")
-        return [f"{override.key_or_group}={name}" for name in names]
-    return [f"{override.key_or_group}={value}" for value in override.sweep_string_iterator()]
+        return [f"{typed}={name}" for name in names]
+    if not (values := list(override.sweep_string_iterator())):
+        raise UserError(f"{text}: has no values")
+    return [f"{typed}={value}" for value in values]

@@ -48,6 +48,18 @@ def at_least_float32(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
+def check_eps(eps: float) -> None:
+    """Raise ValueError unless eps, added to a variance, is above 0."""
+    if not eps > 0:
+        raise ValueError(f"eps must be above 0, not {eps}")
+
+
+def check_momentum(momentum: float) -> None:
+    """Raise ValueError unless momentum, the weight of the new batch, is in (0, 1]."""
+    if not 0 < momentum <= 1:
+        raise ValueError(f"momentum must be in (0, 1], not {momentum}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Norm:
     """No normalization, and the contract of all the others: every hook does nothing.

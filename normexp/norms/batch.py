@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.batched import AnyRankBatchNorm, check_batch
 
 
@@ -97,10 +97,8 @@ class BatchNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
         if self.running not in ("torch", "source"):
             raise ValueError(f"running must be 'torch' or 'source', not {self.running!r}")
         if self.bias_correction and self.running == "torch":

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.batched import Standardize, channel_statistics, check_batch
 
 
@@ -117,10 +117,8 @@ class BatchRenorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
         for name, least in (("rmax", 1), ("dmax", 0), ("warmup", 0), ("rmax_at", 0), ("dmax_at", 0)):
             if not getattr(self, name) >= least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.base import Norm, at_least_float32, check_eps, check_momentum
 from normexp.norms.grouped import largest_divisor
 from normexp.norms.moments import over_positions, scale_shift
 
@@ -162,10 +162,8 @@ class DecorrelatedBatchNorm(Norm):
         super().__post_init__()
         if self.group_size < 1:
             raise ValueError(f"group_size must be at least 1, not {self.group_size}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
 
     @property
     def cancels_bias(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.base import Norm, at_least_float32, check_eps, check_momentum
 from normexp.norms.moments import moments, over_positions, pooled, scale_shift
 from normexp.norms.recompute import recomputed
 
@@ -84,10 +84,8 @@ class EvoNormB0(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
         if self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': EvoNorm replaces the nonlinearity")
 

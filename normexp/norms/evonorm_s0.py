@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.base import Norm, at_least_float32, check_eps
 from normexp.norms.grouped import largest_divisor
 from normexp.norms.moments import moments, over_positions, pooled, scale_shift
 from normexp.norms.recompute import recomputed
@@ -77,8 +77,7 @@ class EvoNormS0(Norm):
         super().__post_init__()
         if self.num_groups < 1:
             raise ValueError(f"num_groups must be at least 1, not {self.num_groups}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
         if self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': EvoNorm replaces the nonlinearity")
 

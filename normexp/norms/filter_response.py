@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps
 from normexp.norms.moments import mean_square, over_positions, scale_shift
 
 
@@ -99,8 +99,7 @@ class FilterResponseNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
         if self.unit and self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': the thresholded unit replaces the nonlinearity")
 

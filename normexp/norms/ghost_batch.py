@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.batched import AnyRankBatchNorm
 
 
@@ -76,10 +76,8 @@ class GhostBatchNorm(Norm):
         super().__post_init__()
         if self.chunk_size < 1:
             raise ValueError(f"chunk_size must be at least 1, not {self.chunk_size}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
 
     @property
     def cancels_bias(self) -> bool:

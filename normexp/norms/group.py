@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps
 from normexp.norms.grouped import GroupedNorm, largest_divisor
 
 
@@ -42,8 +42,7 @@ class GroupNorm(Norm):
         super().__post_init__()
         if self.num_groups < 1:
             raise ValueError(f"num_groups must be at least 1, not {self.num_groups}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def activation(self, num_features: int) -> nn.Module:
         groups = largest_divisor(num_features, self.num_groups)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps
 from normexp.norms.grouped import GroupedNorm
 
 
@@ -36,8 +36,7 @@ class InstanceNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     @property
     def cancels_bias(self) -> bool:

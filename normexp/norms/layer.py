@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.base import Norm, at_least_float32, check_eps
 from normexp.norms.grouped import GroupedNorm
 
 
@@ -54,8 +54,7 @@ class LayerNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def activation(self, num_features: int) -> nn.Module:
         return SampleNorm(num_features, self.eps, self.affine)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.base import Norm, at_least_float32, check_momentum
 
 
 def channel_sum(x: Tensor) -> Tensor:
@@ -113,8 +113,7 @@ class MeanOnlyBatchNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_momentum(self.momentum)
 
     @property
     def cancels_bias(self) -> bool:

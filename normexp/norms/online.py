@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps
 from normexp.norms.moments import mean_square, moments, over_positions, scale_shift
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
@@ -185,8 +185,7 @@ class OnlineNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
         for name in ("momentum", "control_rate"):
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be in (0, 1], not {getattr(self, name)}")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.batched import AnyRankBatchNorm, check_batch
 
 
@@ -75,10 +75,8 @@ class RecurrentBatchNorm(Norm):
         super().__post_init__()
         if not self.gain > 0:
             raise ValueError(f"gain must be above 0, not {self.gain}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
 
     @property
     def cancels_bias(self) -> bool:

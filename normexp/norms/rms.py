@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps
 from normexp.norms.moments import mean_square, over_positions
 
 
@@ -55,8 +55,7 @@ class RMSNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def activation(self, num_features: int) -> nn.Module:
         return RootMeanSquare(num_features, self.eps, self.affine)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, num_outputs, output_dim
+from normexp.norms.base import Norm, check_eps, num_outputs, output_dim
 from normexp.norms.gaussian import activation_moments
 
 
@@ -76,8 +76,7 @@ class ScaledWeightStandardization(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def weight(self, layer: nn.Module) -> nn.Module:
         step = ScaledStandardWeight(layer, self.eps)

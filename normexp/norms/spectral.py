@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, output_dim
+from normexp.norms.base import Norm, check_eps, output_dim
 from normexp.norms.power_iteration import WARM_UP, as_matrix, power_step, singular_value
 
 
@@ -67,8 +67,7 @@ class SpectralNorm(Norm):
         super().__post_init__()
         if self.n_power_iterations < 1:
             raise ValueError(f"n_power_iterations must be at least 1, not {self.n_power_iterations}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def weight(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)

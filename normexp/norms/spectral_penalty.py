@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, output_dim, weight_layers
+from normexp.norms.base import Norm, check_eps, output_dim, weight_layers
 from normexp.norms.power_iteration import as_matrix, power_step, singular_value
 
 BUFFER = "singular_vector"  # on the layer itself: saved, moved and resumed with it
@@ -43,8 +43,7 @@ class SpectralPenalty(Norm):
         super().__post_init__()
         if not self.strength > 0:
             raise ValueError(f"strength must be above 0, not {self.strength}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def weight(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)

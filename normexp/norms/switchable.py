@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.batched import check_batch
 from normexp.norms.moments import moments, pooled, scale_shift
 
@@ -101,10 +101,8 @@ class SwitchableNorm(Norm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
-        if not 0 < self.momentum <= 1:
-            raise ValueError(f"momentum must be in (0, 1], not {self.momentum}")
+        check_eps(self.eps)
+        check_momentum(self.momentum)
 
     def activation(self, num_features: int) -> nn.Module:
         return MixedNorm(num_features, self.eps, self.momentum, self.affine)

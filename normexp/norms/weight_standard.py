@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, output_dim
+from normexp.norms.base import Norm, check_eps, output_dim
 
 
 class StandardWeight(nn.Module):
@@ -57,8 +57,7 @@ class WeightStandardization(Norm):
         super().__post_init__()
         if self.std not in ("biased", "unbiased"):
             raise ValueError(f"std must be 'biased' or 'unbiased', not {self.std!r}")
-        if not self.eps > 0:
-            raise ValueError(f"eps must be above 0, not {self.eps}")
+        check_eps(self.eps)
 
     def weight(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)

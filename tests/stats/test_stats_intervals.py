@@ -114,6 +114,13 @@ def test_sign_interval_and_p_equal_scipy(n: int) -> None:
     assert Sign(tuple(values)).p_above(0.0) == pytest.approx(above)
 
 
+def test_sign_value_on_the_bound_is_on_neither_side() -> None:
+    ties = Sign((1.0, 1.0, 2.0, 3.0))
+    assert ties.p_above(1.0) == pytest.approx(11 / 16)  # two or more heads of four
+    assert ties.p_below(1.0) == 1.0
+    assert ties.p_below(3.0) == pytest.approx(5 / 16)
+
+
 def test_sign_unknown_counts_against_whatever_is_asked() -> None:
     known, unknown = Sign((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)), Sign((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, math.nan))
     assert unknown.p_above(0.0) > known.p_above(0.0)

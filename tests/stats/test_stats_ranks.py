@@ -46,6 +46,16 @@ def test_rank_sum_p_with_ties_equals_the_permutation_test() -> None:
     assert RankSum.of(first, second).p_above(0.0) == pytest.approx(expected.pvalue, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_rank_sum_of_many_ties_equals_the_permutation_test(seed: int) -> None:
+    first, second = np.random.default_rng(seed).integers(4, size=(2, 5)).astype(float)
+    ranks = scipy_stats.rankdata([*first, *second])
+    expected = scipy_stats.permutation_test(
+        (ranks[:5], ranks[5:]), lambda a, b: a.sum() - b.sum(), alternative="less", n_resamples=INF
+    )
+    assert RankSum.of(first, second).p_below(0.0) == pytest.approx(expected.pvalue, rel=1e-9)
+
+
 @pytest.mark.parametrize("sizes", [(4, 4), (5, 5), (6, 5)])
 def test_rank_sum_interval_holds_exactly_the_shifts_that_are_not_rejected(sizes: tuple[int, int]) -> None:
     draw = np.random.default_rng(sum(sizes))

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from normexp.curves import Cell, Curve
 from normexp.errors import UserError, unknown
 from normexp.experiments import Experiment, run_place
-from normexp.records import PROBES, read_rows
+from normexp.records import FINISHED, PROBES, RunDirectory, read_rows
 from normexp.report.colors import color
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures import canvas, images
@@ -64,9 +64,12 @@ def percentiles(
     experiment: Experiment, found: Measured, results: Path, spec: dict[str, Any], notes: Sequence[str]
 ) -> Figure:
     """One panel per arm: the percentiles that `probe=percentiles` recorded for one layer, first seed of the grid."""
-    figure, panels = _panels(len(experiment.arms), [spec.get("caption", ""), *notes])
-    for axes, arm in zip(panels, experiment.arms, strict=True):
-        place = run_place(results, experiment, arm, experiment.points()[0])
+    places = {arm: run_place(results, experiment, arm, experiment.points()[0]) for arm in experiment.arms}
+    recorded = {arm: place for arm, place in places.items() if RunDirectory(place).status["status"] in FINISHED}
+    if not recorded:
+        raise UserError(f"figure {spec['name']}: no run with the first seed is finished")
+    figure, panels = _panels(len(recorded), [spec.get("caption", ""), *notes])
+    for axes, (arm, place) in zip(panels, recorded.items(), strict=True):
         levels = _levels(place, spec["layer"])
         shade = arm_color(experiment, Cell(arm))
         for statistic, (steps, values) in levels.items():
@@ -74,9 +77,8 @@ def percentiles(
         axes.set_title(arm, fontsize=8, loc="left", color=shade)
         _finish(axes, "step", f"input to {spec['layer']}", spec.get("limits", []), experiment, legend=False)
     low, high = min(axes.get_ylim()[0] for axes in panels), max(axes.get_ylim()[1] for axes in panels)
-    for axes, arm in zip(panels, experiment.arms, strict=True):
+    for axes, (arm, place) in zip(panels, recorded.items(), strict=True):
         axes.set_ylim(low, high)
-        place = run_place(results, experiment, arm, experiment.points()[0])
         _label_levels(axes, _levels(place, spec["layer"]), arm_color(experiment, Cell(arm)))
     return figure
 

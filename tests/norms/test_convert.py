@@ -39,7 +39,12 @@ def count(model, kind):
     return sum(isinstance(module, kind) for module in model.modules())
 
 
-@pytest.mark.parametrize("name", [*WITH_NORM, *WITHOUT_NORM])
+# Two architectures at once, one with and one without norm layers of its own; the others take minutes.
+QUICK = ("resnet18", "squeezenet1_0")
+ALL = [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in [*WITH_NORM, *WITHOUT_NORM]]
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_every_scheme_on_every_architecture(scheme, norm, name):
     model = build(name)
     layers = weight_layers(model)
@@ -56,7 +61,8 @@ def test_every_scheme_on_every_architecture(scheme, norm, name):
     assert model(torch.empty(2, 3, 64, 64, device="meta")).shape == (2, 10)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "squeezenet1_0"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
 def test_converted_network_trains(scheme, norm, name):
     if scheme == "weight_standard":  # alone it multiplies each layer's output by the root of the fan-in
         norm = Stack(weights=norm, activations=GroupNorm())

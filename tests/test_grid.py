@@ -1,0 +1,55 @@
+"""A grid as typed -> the overrides of every cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.config.grid import expand
+from normexp.errors import UserError
+
+GRIDS = {
+    "one value": ("seed=3", ["seed=3"]),
+    "list of values": ("norm=none,batch", ["norm=none", "norm=batch"]),
+    "range": ("seed=range(3)", ["seed=0", "seed=1", "seed=2"]),
+    "range with a step": ("optim.lr=range(0.1,0.3,0.1)", ["optim.lr=0.1", "optim.lr=0.2"]),
+    "choice": ("seed=choice(4,2)", ["seed=4", "seed=2"]),
+    "glob": ("norm=glob(l*)", ["norm=layer"]),
+    "glob without some": ("norm=glob(ba*,exclude=*re*)", ["norm=batch"]),
+    "a list is one value": ("model.widths=[8,4]", ["model.widths=[8,4]"]),
+    "lists": ("model.widths=[8,4],[2]", ["model.widths=[8,4]", "model.widths=[2]"]),
+    "a quoted comma": ("dataset.archive='a,b',null", ["dataset.archive='a,b'", "dataset.archive=null"]),
+    "duplicates stay": ("seed=1,1", ["seed=1", "seed=1"]),
+    "a plus is kept, for composing to refuse": ("+seed=1,2", ["+seed=1", "+seed=2"]),
+    "a tilde is kept": ("~norm=batch,layer", ["~norm=batch", "~norm=layer"]),
+    "a package is kept": ("norm@model=batch,layer", ["norm@model=batch", "norm@model=layer"]),
+}
+
+
+@pytest.mark.parametrize(("override", "values"), GRIDS.values(), ids=GRIDS)
+def test_grid_values_of_one_key(override, values):
+    assert expand([override]) == [(value,) for value in values]
+
+
+def test_grid_is_the_product_with_the_last_key_fastest():
+    cells = [f"{norm} {seed}" for norm, seed in expand(["norm=none,batch", "seed=0,1"])]
+    assert cells == ["norm=none seed=0", "norm=none seed=1", "norm=batch seed=0", "norm=batch seed=1"]
+
+
+def test_grid_of_nothing_is_one_cell():
+    assert expand([]) == [()]
+
+
+REFUSED = {
+    "interval": ("optim.lr=interval(0,1)", "no finite list of values; use range()"),
+    "empty range": ("seed=range(0)", "seed=range(0): has no values"),
+    "glob of a number": ("seed=glob(*)", "glob() chooses options of a group; seed is none"),
+    "glob of nothing": ("norm=glob(q*)", "matches no option; there are none, batch"),
+    "not an override": ("norm", "is not key=value"),
+}
+
+
+@pytest.mark.parametrize(("override", "message"), REFUSED.values(), ids=REFUSED)
+def test_grid_refuses(override, message):
+    with pytest.raises(UserError) as refused:
+        expand(["seed=1,2", override])
+    assert message in str(refused.value)

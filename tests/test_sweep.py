@@ -1,0 +1,371 @@
+"""A grid of configurations: planned before anything starts, and continued however it was stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.errors import UserError
+from normexp.pool import Pool
+from normexp.records import RunDirectory, find_runs
+from normexp.sweep import Cell, make_plan
+
+TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
+
+
+@pytest.fixture
+def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
+    """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, stderr)."""
+    monkeypatch.setattr("normexp.sweep.Worker", InProcess)
+
+    def call(*arguments: str, verb: tuple[str, ...] = ("sweep",), place: Path = results) -> tuple[int, str]:
+        status, stdout, stderr = cli(*verb, *TINY, f"results_dir={place}", "jobs=1", *arguments)
+        assert not stdout
+        return status, stderr
+
+    return call
+
+
+def metrics(results: Path) -> dict[str, bytes]:
+    return {run.path.name: (run.path / "metrics.csv").read_bytes() for run in find_runs([results])}
+
+
+def statuses(results: Path) -> list[str]:
+    return sorted(run.status["status"] for run in find_runs([results]))
+
+
+# --- The plan. ---
+
+
+def test_sweep_plan_counts_what_is_to_be_done(sweep, results):
+    assert sweep("norm=none,batch", "seed=0,1")[0] == 0
+    first, second = (run.path for run in find_runs([results])[:2])
+    status = first / "status.json"
+    status.write_text(status.read_text().replace('"done"', '"interrupted"'))
+    second.rename(results / "elsewhere")
+    plan = make_plan([*TINY, f"results_dir={results}", "norm=none,batch", "seed=0,1"])
+    assert plan.describe() == "4 cells, 2 done, 1 to run, 1 to continue"
+
+
+@pytest.mark.parametrize(
+    "overrides", [["seed=0,0"], ["norm=none,none", "seed=0"], ["epochs=5,5"], ["optim.lr=0.1,1e-1,0.10"]]
+)
+def test_sweep_equal_cells_collapse(overrides):
+    assert len(make_plan(overrides).cells) == 1
+
+
+def test_sweep_impossible_cell_is_left_out_and_explained(sweep, results):
+    status, stderr = sweep("norm=batch,layer", "batch_size=1,2", "steps=2", "model=mlp")
+    assert status == 0
+    assert "3 cells, 0 done, 3 to run" in stderr
+    assert "left out: batch_size=1 with norm=batch: its statistics are taken over the batch" in stderr
+    assert len(find_runs([results])) == 3
+
+
+def test_sweep_of_impossible_cells_only_is_refused(sweep, results):
+    status, stderr = sweep("norm=batch", "batch_size=1", "seed=0,1", "model=mlp")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "batch_size=1 with norm=batch" in stderr
+    assert not results.exists()
+
+
+WRONG = {
+    "option": ("norm=none,bacth", "norm=bacth does not exist"),
+    "value": ("optim.lr=0.1,-1", "optim.lr=-1"),
+    "key": ("optim.rl=0.1,0.2", "did you mean optim.lr?"),
+    "added key": ("+optim.lr=0.1,0.2", "drop the +"),
+    "no values": ("optim.lr=range(0)", "has no values"),
+    "jobs=0": ("jobs=0", "jobs=0: must be an integer in [1, inf)"),
+    "jobs=abc": ("jobs=abc", "jobs=abc: must be an integer in [1, inf)"),
+    "--jobs=abc": ("--jobs=abc", "invalid int value: 'abc'"),
+}
+
+
+@pytest.mark.parametrize(("argument", "message"), WRONG.values(), ids=WRONG)
+def test_sweep_with_something_wrong_writes_nothing(sweep, results, argument, message):
+    status, stderr = sweep("seed=0,1", argument)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert message in stderr
+    assert not results.exists()
+
+
+def test_sweep_dry_run_writes_nothing(sweep, results):
+    status, stderr = sweep("seed=0,1", "--dry-run")
+    assert status == 0
+    assert "2 cells, 0 done, 2 to run, 0 to continue" in stderr
+    assert "with jobs=1" in stderr
+    assert not results.exists()
+
+
+# --- What is trained. ---
+
+
+def test_sweep_trains_only_what_is_new(sweep, results):
+    sweep("seed=0,1")
+    before = {path: path.stat().st_mtime_ns for path in results.rglob("*")}
+    status, stderr = sweep("seed=0,1")
+    assert status == 0
+    assert "2 done, 0 to run" in stderr
+    assert {path: path.stat().st_mtime_ns for path in results.rglob("*")} == before
+    assert "3 cells, 2 done, 1 to run" in sweep("seed=0,1,2")[1]
+    assert {path: path.stat().st_mtime_ns for path in before if path.is_file()}.items() <= before.items()
+    assert len(metrics(results)) == 3
+
+
+def test_sweep_is_run_with_m(sweep, tmp_path):
+    sweep("seed=0,1", place=tmp_path / "one")
+    sweep("seed=0,1", verb=("run", "-m"), place=tmp_path / "two")
+    assert metrics(tmp_path / "one") == metrics(tmp_path / "two")
+
+
+def test_sweep_forced_trains_again(sweep, results):
+    sweep("seed=0,1")
+    before = metrics(results)
+    for run in find_runs([results]):
+        (run.path / "metrics.csv").write_text("")
+    sweep("seed=0,1", "--force")
+    assert metrics(results) == before
+
+
+def test_sweep_diverged_cell_is_a_result(sweep, results):
+    assert sweep("optim.lr=0.1,1e30", "optim.momentum=0", "model=mlp", "model.activation=identity", "steps=30")[0] == 0
+    assert statuses(results) == ["diverged", "done"]
+
+
+@pytest.mark.parametrize("name", ["status.json", "config.yaml"])
+def test_sweep_damaged_cell_is_set_aside(sweep, results, name):
+    sweep("seed=0,1")
+    expected, run = metrics(results), find_runs([results])[0]
+    (run.path / name).write_text("{")
+    status, stderr = sweep("seed=0,1")
+    assert status == 0
+    assert f"{run.path}: damaged; it will be set aside" in stderr
+    assert Path(f"{run.path}.damaged-1", name).read_text() == "{"
+    assert metrics(results) == expected
+
+
+# --- A cell that fails costs itself. ---
+
+BOMB = """
+from dataclasses import dataclass
+
+from torch import nn
+
+from normexp.norms.base import Norm
+
+
+class Fuse(nn.Module):
+    def __init__(self, at):
+        super().__init__()
+        self.left = at
+
+    def forward(self, x):
+        self.left -= self.training
+        if self.left == 0:
+            raise RuntimeError("the bomb went off\\nand more")
+        return x
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bomb(Norm):
+    at: int
+
+    def activation(self, num_features):
+        return Fuse(self.at)
+"""
+PLUGIN = ("model=mlp", "norm._target_=bomb.Bomb", "plugins=[bomb]")
+
+
+@pytest.fixture
+def bomb(tmp_path, monkeypatch) -> Iterator[Path]:
+    """A folder with a scheme of the user's own that raises in training step `norm.at`."""
+    (tmp_path / "bomb.py").write_text(BOMB)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    sys.modules.pop("bomb", None)
+
+
+def test_sweep_failing_cell_is_recorded_and_the_rest_goes_on(sweep, results, bomb):
+    status, stderr = sweep(*PLUGIN, "norm.at=3,1000", "seed=0,1", "model.widths=[5]")
+    assert status == 1
+    assert "2 of 4 cells failed; the same command tries them again" in stderr
+    assert "RuntimeError: the bomb went off\n" in stderr
+    assert statuses(results) == ["done", "done", "failed", "failed"]
+    failed = next(run.path for run in find_runs([results]) if run.status["status"] == "failed")
+    assert "in forward" in (failed / "traceback.txt").read_text()
+
+
+def test_sweep_cell_that_cannot_be_built_is_recorded(sweep, results, monkeypatch):
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("normexp.execute.build", fail)
+    assert sweep("seed=0")[0] == 1
+    run = find_runs([results])[0]
+    assert run.status == {"status": "failed", "cause": "MemoryError: no message"}
+    assert "in fail" in (run.path / "traceback.txt").read_text()
+
+
+def test_pool_outlives_a_record_that_cannot_be_written(results, monkeypatch):
+    """A full disk in the place of one cell: the others are trained, and the failure is told."""
+    ended: list[str] = []
+    cells = [Cell(plan.config, results / plan.place.name) for plan in make_plan([*TINY, "seed=0,1"]).cells]
+    answers = iter([{"status": "failed", "cause": "no memory"}, {"status": "done"}])
+    monkeypatch.setattr(InProcess, "ask", lambda *_: next(answers))
+    monkeypatch.setattr(RunDirectory, "write_status", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    Pool([InProcess(1)], lambda *_: None, lambda cell, answer: ended.append(answer["status"])).run(cells, force=False)
+    assert ended == ["failed", "done"]
+
+
+# --- Real processes, real signals. ---
+
+LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=300", "batch_size=64", "device=cpu", "threads=1")
+COMMAND = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli import main; sys.exit(main())"
+
+
+@contextmanager
+def started(results: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start `normexp sweep`; kill it at the end if it still runs."""
+    command = [sys.executable, "-c", COMMAND, "sweep", f"results_dir={results}", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def running(results: Path, done: int = 0) -> Callable[[], bool]:
+    """Tell whether a cell is being trained, after so many that are done."""
+    return lambda: results.exists() and sorted(map(state, results.glob("runs/*"))) == ["done"] * done + ["running"]
+
+
+def state(path: Path) -> str:
+    return str(RunDirectory(path).status["status"])
+
+
+def workers(sweep_id: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # ended meanwhile
+            if path.read_text().rpartition(")")[2].split()[1] == str(sweep_id):
+                found.append(int(path.parent.name))
+    return found
+
+
+def alive(process: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> dict[str, bytes]:
+    """The curves of LONG with seeds 0 and 1, never stopped."""
+    from normexp.cli import main
+
+    results = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("normexp.sweep.Worker", InProcess)
+        assert main(["sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1"]) == 0
+    return metrics(results)
+
+
+def check_continues(cli, results: Path, undisturbed: dict[str, bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("normexp.sweep.Worker", InProcess)
+        status, _, stderr = cli("sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1")
+    assert status == 0, stderr
+    assert "1 to continue" in stderr
+    assert metrics(results) == undisturbed
+
+
+@pytest.mark.slow
+def test_sweep_worker_killed_costs_its_own_cell(cli, results, undisturbed):
+    with started(results, *LONG, "seed=0,1", "jobs=1") as process:
+        until(running(results))
+        os.kill(workers(process.pid)[0], signal.SIGKILL)
+        _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "1 of 2 cells failed" in stderr
+    assert statuses(results) == ["done", "failed"]
+    failed = next(run.status for run in find_runs([results]) if run.status["status"] == "failed")
+    assert failed["cause"] == "the worker process was killed by SIGKILL (out of memory?)"
+    check_continues(cli, results, undisturbed)
+
+
+@pytest.mark.slow
+def test_sweep_killed_continues_and_takes_its_workers_along(cli, results, undisturbed):
+    with started(results, *LONG, "seed=0,1", "jobs=1") as process:
+        until(running(results, done=1))
+        (worker,) = workers(process.pid)
+        process.kill()
+        process.wait()
+        until(lambda: not alive(worker), seconds=20)
+    assert statuses(results) == ["done", "running"]
+    check_continues(cli, results, undisturbed)
+
+
+@pytest.mark.slow
+def test_sweep_stopped_by_the_user_saves_its_runs(cli, results, undisturbed):
+    with started(results, *LONG, "seed=0,1", "jobs=1") as process:
+        until(running(results))
+        (worker,) = workers(process.pid)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 130, stderr
+    assert not alive(worker)
+    assert statuses(results) == ["interrupted"]
+    assert (find_runs([results])[0].path / "checkpoint.safetensors").exists()
+    check_continues(cli, results, undisturbed)
+
+
+@pytest.mark.slow
+def test_sweeps_at_the_same_time_run_no_cell_twice(results):
+    grid = (*LONG, "steps=300", "seed=range(3)", "jobs=1")
+    with started(results, *grid) as one, started(results, *grid) as two:
+        for process in (one, two):
+            _, stderr = process.communicate(timeout=300)
+            assert process.returncode == 0, stderr
+    assert [run.status["attempts"] for run in find_runs([results])] == [1, 1, 1]
+    assert statuses(results) == ["done"] * 3
+
+
+NOISE = """
+import os, sys
+
+os.write(1, b'{"event": "end", "status": "done"}\\n')
+print('{"event": "end", "status": "done"}', file=sys.__stdout__, flush=True)
+sys.stderr.write("x" * 1_000_000)
+assert sys.stdin.read() == "" and os.read(0, 10) == b""
+"""
+
+
+@pytest.mark.slow
+def test_sweep_worker_bears_noise_and_files_named_like_modules(results, bomb):
+    """Neither what a plugin prints and reads nor a random.py beside it can come between sweep and worker."""
+    with (bomb / "bomb.py").open("a") as file:
+        file.write(NOISE)
+    (bomb / "random.py").write_text("raise RuntimeError('wrong module')\n")
+    with started(results, *TINY, *PLUGIN, "norm.at=1000", "seed=0,1", "jobs=1") as process:
+        _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+    assert statuses(results) == ["done", "done"]
+    assert all((run.path / "metrics.csv").read_text().count("\n") == 4 for run in find_runs([results]))

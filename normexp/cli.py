@@ -12,7 +12,7 @@ from normexp.config.options import groups, option, options
 from normexp.errors import Interrupted, UserError, nearest, unknown
 
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
-LISTS |= {"inits": "init", "schedules": "schedule"}
+LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -209,7 +209,7 @@ def _add_table(verbs: Verbs[Parser]) -> None:
 
 def _add_list(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser("list", help="show the options of every group", allow_abbrev=False)
-    command.add_argument("what", nargs="?", metavar="|".join(LISTS), help="one kind only")
+    command.add_argument("what", nargs="?", metavar="|".join([*LISTS, "experiments"]), help="one kind only")
     command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
 
 
@@ -312,10 +312,12 @@ def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    if arguments.what is not None and arguments.what not in LISTS:
-        raise unknown("list:", arguments.what, LISTS)
+    if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
+        raise unknown("list:", arguments.what, [*LISTS, "experiments"])
     if arguments.matrix:
         return _matrix(arguments.what)
+    if arguments.what == "experiments":
+        return _list_experiments()
     kinds = [arguments.what] if arguments.what else list(LISTS)
     for place, kind in enumerate(kinds):
         if len(kinds) > 1:
@@ -323,6 +325,15 @@ def _list(arguments: argparse.Namespace) -> int:
         for name in options(LISTS[kind]):
             about = option(LISTS[kind], name)
             print(f"  {name:18} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
+    return 0
+
+
+def _list_experiments() -> int:
+    from normexp.config.options import config_dir, load_yaml
+
+    for path in sorted((config_dir() / "experiment").glob("*.yaml")):
+        about = load_yaml(path)
+        print(f"  {path.stem:24} {about['title']}  [{about['paper']}, {about['item']}]")
     return 0
 
 

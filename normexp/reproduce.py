@@ -81,17 +81,22 @@ def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, An
     """Return {arm: chosen hyperparameters}; empty where the experiment chooses none."""
     if experiment.select is None:
         return {}
-    path = choice_path(experiment, results)
-    if not path.exists():
-        raise UserError(f"{path}: not there; run `normexp reproduce {experiment.name} scale={experiment.scale}`")
-    chosen: dict[str, dict[str, Any]] = _read_chosen(path)["chosen"]
+    chosen: dict[str, dict[str, Any]] = read_selection(experiment, results)["chosen"]
     return chosen
 
 
-def _read_chosen(path: Path) -> dict[str, Any]:
+def read_selection(experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the record of the selection: metric, seeds, chosen and tried combinations per arm."""
+    path = choice_path(experiment, results)
+    if not path.exists():
+        raise UserError(f"{path}: not there; run `normexp reproduce {experiment.name} scale={experiment.scale}`")
+    return _read_record(path)
+
+
+def _read_record(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text())
-        return {key: content[key] for key in ("chosen", "tried")}
+        return {key: content[key] for key in ("metric", "seeds", "chosen", "tried")}
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path}: damaged; delete it, `normexp reproduce` writes it from the runs") from None
 
@@ -101,7 +106,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     select = experiment.select
     assert select is not None
     path = choice_path(experiment, results)
-    before = _read_chosen(path) if path.exists() else {"chosen": {}, "tried": {}}
+    before = _read_record(path) if path.exists() else {"chosen": {}, "tried": {}}
     for arm in arms:
         tried = trials(experiment, results, arm)
         worst = -math.inf if select.highest else math.inf

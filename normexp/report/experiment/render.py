@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -14,7 +16,7 @@ from normexp.report.experiment.comparison import Comparison, comparison
 from normexp.report.experiment.drawings import draw
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.formats import html_page, latex, markdown
-from normexp.reproduce import command, read_choice
+from normexp.reproduce import command, read_choice, read_selection
 
 CLAIMS = "claims.json"
 
@@ -34,6 +36,7 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
         "table.tex": latex(table),
         "table.html": html_page(table),
         CLAIMS: claims_text(experiment, found),
+        **selection_text(experiment, results),
         **draw(experiment, found, results, _short_notes(experiment, found)),
     }
     return [_write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
@@ -64,6 +67,23 @@ def claims_text(experiment: Experiment, found: Measured) -> str:
     ]
     head = {"experiment": experiment.name, "scale": experiment.scale, "command": command(experiment)}
     return json.dumps({**head, "claims": entries}, indent=1, ensure_ascii=False) + "\n"
+
+
+def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
+    """Return {selection.csv: every combination tried, with its score per seed}; nothing where none was chosen."""
+    if experiment.select is None:
+        return {}
+    record = read_selection(experiment, results)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    keys = list(experiment.select.over)
+    writer.writerow(["arm", *keys, *(f"{record['metric']} seed={seed}" for seed in record["seeds"]), "chosen"])
+    for arm, trials in record["tried"].items():
+        for trial in trials:
+            scores = ["diverged" if score is None else repr(score) for score in trial["scores"]]
+            chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
+            writer.writerow([arm, *(trial["values"][key] for key in keys), *scores, chosen])
+    return {"selection.csv": out.getvalue()}
 
 
 def _plain(number: float | None) -> float | str | None:

@@ -1,0 +1,66 @@
+"""`normexp status`: from status.json alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from normexp.records import RunDirectory
+from normexp.status import overview
+
+
+def fabricate(path: Path, status: str, **facts: object) -> RunDirectory:
+    path.mkdir(parents=True)
+    (path / "status.json").write_text(json.dumps({"status": status, **facts}))
+    return RunDirectory(path)
+
+
+def test_status_counts_and_names_what_is_not_finished(cli, tmp_path):
+    for name, status in enumerate(["done", "done", "diverged", "interrupted"]):
+        fabricate(tmp_path / str(name), status, step=5, steps=10)
+    fabricate(tmp_path / "x", "failed", step=3, steps=10, cause="RuntimeError: no\nmemory")
+    fabricate(tmp_path / "y", "failed", cause="the worker process was killed by SIGKILL")
+    status, stdout, stderr = cli("status", tmp_path)
+    assert (status, stderr) == (0, "")
+    assert stdout.splitlines() == [
+        "6 runs: 2 done, 1 diverged, 2 failed, 1 interrupted",
+        f"  interrupted {tmp_path}/3  step 5/10",
+        f"  failed      {tmp_path}/x  step 3/10 RuntimeError: no",
+        f"  failed      {tmp_path}/y  the worker process was killed by SIGKILL",
+    ]
+
+
+def test_status_running_run_whose_process_is_gone_is_stopped(tmp_path):
+    run = fabricate(tmp_path / "run", "running", step=5, steps=10)
+    with run.lock():
+        assert overview(tmp_path).startswith("1 runs: 1 running\n")
+    assert overview(tmp_path).startswith("1 runs: 1 stopped\n")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"status": "dnoe"}'])
+def test_status_names_what_is_damaged(tmp_path, content):
+    fabricate(tmp_path / "fine", "done")
+    fabricate(tmp_path / "run", "done").path.joinpath("status.json").write_text(content)
+    summary, line = overview(tmp_path).splitlines()
+    assert summary == "2 runs: 1 done, 1 damaged"
+    assert line.startswith(f"  damaged     {tmp_path}/run  {tmp_path}/run/status.json: damaged (")
+
+
+def test_status_of_a_place_without_runs_is_one_line(cli, tmp_path):
+    for place, message in ((tmp_path / "absent", "no such file"), (tmp_path, "holds no run directory")):
+        status, stdout, stderr = cli("status", place)
+        assert (status, stdout, stderr.count("\n")) == (2, "", 1)
+        assert message in stderr
+
+
+def test_status_of_a_thousand_runs_takes_less_than_a_second(tmp_path):
+    for place in range(1000):
+        run = fabricate(tmp_path / f"{place:04}", "running" if place % 10 else "done", step=5, steps=10)
+        for name in ("metrics.csv", "timing.csv", "config.yaml", ".lock"):
+            (run.path / name).touch()
+    began = time.process_time()
+    assert overview(tmp_path).startswith("1000 runs: 100 done, 900 stopped\n")
+    assert time.process_time() - began < 0.8

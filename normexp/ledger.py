@@ -36,7 +36,8 @@ def reproduce_all(
     if not chosen and not everything:
         raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "cpu")
-    experiments = [load(name, scale).with_extra(given) for name in (names() if everything else chosen)]
+    extra = {key: int(value) if value.isdecimal() else value for key, value in given.items()}
+    experiments = [load(name, scale).with_extra(extra) for name in (names() if everything else chosen)]
     for experiment in experiments:
         if arm is not None:
             check_arms(f"experiment {experiment.name}", [arm], experiment.arms)

@@ -114,7 +114,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
         best = tried[means.index(max(means) if select.highest else min(means))]
         before["chosen"][arm] = best["values"]
         before["tried"][arm] = tried
-    content = {"metric": select.metric, "seeds": select.seed, **before}
+    content = {**before, "metric": select.metric, "seeds": select.seed}
     write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 

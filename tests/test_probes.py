@@ -92,7 +92,8 @@ def test_probe_rows_survive_a_killed_run(tmp_path, monkeypatch, saved, dies):
             raise KeyboardInterrupt
         return False
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(execute.Execution, "_watch", watch)
-        run(tmp_path / "killed", "probe=percentiles")
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "killed", "probe=percentiles")
     assert (run(tmp_path / "killed", "probe=percentiles").path / "probes.csv").read_bytes() == expected

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
-from normexp.errors import UserError
 from normexp.pool import Pool
 from normexp.records import RunDirectory, find_runs
 from normexp.sweep import Cell, make_plan

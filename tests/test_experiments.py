@@ -1,0 +1,177 @@
+"""Experiments as data: every YAML of ours is sound at every scale, and what is not sound is one line."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from normexp.config import config_dir
+from normexp.errors import UserError
+from normexp.experiment_shape import FIGURES
+from normexp.experiments import SCALES, load, names, parse, point_name, run_place
+
+EVERY = [
+    (name, scale)
+    for name in names()
+    for scale in yaml.safe_load((config_dir() / "experiment" / f"{name}.yaml").read_text())["scales"]
+]
+
+
+@pytest.mark.parametrize(("name", "scale"), EVERY)
+def test_experiment_is_sound(name, scale, tmp_path):
+    """Loading composes every run and checks arms, metrics, figures and claims."""
+    experiment = load(name, scale)
+    places = {run_place(tmp_path, experiment, arm, point) for arm in experiment.arms for point in experiment.points()}
+    assert len(places) == len(experiment.arms) * len(experiment.points())
+    assert experiment.claims or experiment.published
+    assert scale == "paper" or experiment.deviations
+
+
+@pytest.mark.parametrize("name", names())
+def test_experiment_has_all_scales(name):
+    assert {scale for known, scale in EVERY if known == name} == set(SCALES)
+
+
+def test_experiment_figures_are_those_that_can_be_drawn():
+    from normexp.report.experiment.drawings import KINDS
+
+    assert list(KINDS) == list(FIGURES)
+
+
+SOUND: dict[str, Any] = {
+    "paper": "A paper",
+    "item": "Table 1",
+    "title": "A title",
+    "about": "A set-up.",
+    "common": {"dataset": "digits", "model": "mlp", "steps": 5},
+    "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
+    "grid": {"seed": [0, 1], "batch_size": [8, 16]},
+    "select": {"over": {"optim.lr": [0.1, 0.5]}, "seed": [100], "metric": "validation/accuracy"},
+    "scales": {"smoke": None, "cpu": {"common": {"epochs": 1}, "grid": {"seed": [0]}}},
+    "table": {"metric": "test/accuracy", "baseline": "Plain"},
+    "published": [
+        {"arm": "With BN", "metric": "test/accuracy", "at": "last", "value": "98.3", "place": "Table 1, row 2"}
+    ],
+    "figures": [{"name": "curves", "kind": "curves", "metric": "test/loss"}],
+    "claims": [
+        {"text": "BN is better", "source": "section 1", "predicate": "higher", "metric": "test/accuracy",
+         "of": "With BN", "than": "Plain"}
+    ],
+}  # fmt: skip
+
+
+def test_experiment_scale_is_laid_over_the_rest():
+    smoke, cpu = parse("x", "smoke", SOUND), parse("x", "cpu", SOUND)
+    assert [point_name(point) for point in smoke.points()] == [
+        f"seed={seed},batch_size={size}" for seed in (0, 1) for size in (8, 16)
+    ]
+    assert [point_name(point) for point in cpu.points()] == ["seed=0,batch_size=8", "seed=0,batch_size=16"]
+    assert cpu.common == {**smoke.common, "epochs": 1}
+
+
+def test_experiment_run_takes_common_arm_choice_and_point_in_this_order():
+    experiment = parse("x", "smoke", SOUND)
+    config = experiment.config("With BN", experiment.points()[-1], {"optim.lr": 0.25, "batch_size": 3})
+    assert (config.choices["norm"], config["optim"]["lr"], config["batch_size"], config["seed"]) == (
+        "batch",
+        0.25,
+        16,
+        1,
+    )
+
+
+def change(*path: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
+    """Return what sets the entry at a path."""
+
+    def apply(data: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = to
+
+    return apply
+
+
+def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
+    def apply(data: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        del data[path[-1]]
+
+    return apply
+
+
+UNSOUND = {
+    "unknown key": (change("tabel", to={}), "key 'tabel' does not exist", "did you mean table?"),
+    "missing key": (drop("paper"), "paper is missing"),
+    "empty key": (change("title", to=""), "title is missing"),
+    "another kind": (change("claims", to={}), "claims={} is not a list"),
+    "arm is no mapping": (change("arms", "Plain", to="norm=none"), "arm 'Plain': 'norm=none' is not a mapping"),
+    "arm with a wrong option": (change("arms", "Plain", "norm", to="nnoe"), "arm 'Plain': norm=nnoe", "mean none?"),
+    "arm with a wrong key": (change("arms", "Plain", to={"optim.rl": 1}), "arm 'Plain'", "did you mean optim.lr?"),
+    "arms in one folder": (change("arms", "With (BN)", to={}), "'With BN' and 'With (BN)' would share a folder"),
+    "impossible arm": (change("grid", "batch_size", to=[1]), "arm 'With BN': batch_size=1 with norm=batch"),
+    "no seed": (drop("grid", "seed"), "grid has no seed"),
+    "seed is no list": (change("grid", "seed", to=3), "grid: seed=3 is not a list of values"),
+    "no values": (change("grid", "batch_size", to=[]), "grid: batch_size=[] is not a list of values"),
+    "unknown scale": (change("scales", "smok", to={}), "scale 'smok' does not exist", "did you mean smoke?"),
+    "no such scale": (drop("scales", "smoke"), "has no scale smoke; it has cpu"),
+    "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "key 'gird'", "did you mean grid?"),
+    "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scale cpu: grid: seed=3"),
+    "select with a wrong key": (change("select", "ovr", to={}), "select: key 'ovr'", "did you mean over?"),
+    "select without over": (drop("select", "over"), "select: over is missing"),
+    "select over a wrong key": (change("select", "over", to={"optim.rl": [1]}), "did you mean optim.lr?"),
+    "select over one value": (change("select", "over", to={"optim.lr": 1}), "select: over: optim.lr=1 is not a list"),
+    "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
+    "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),
+    "table without metric": (drop("table", "metric"), "table: metric is missing"),
+    "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),
+    "wrong baseline": (change("table", "baseline", to="plain"), "baseline: arm 'plain'", "did you mean Plain?"),
+    "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),
+    "published number": (change("published", 0, "value", to=98.3), "published: value=98.3 is not a text"),
+    "published without place": (drop("published", 0, "place"), "published: place is missing"),
+    "published without arm": (drop("published", 0, "arm"), "published: arm is missing"),
+    "figure of a wrong kind": (change("figures", 0, "kind", to="cruves"), "kind 'cruves'", "did you mean curves?"),
+    "figure without a name": (drop("figures", 0, "name"), "figure: name is missing"),
+    "figure without a kind": (drop("figures", 0, "kind"), "figure: kind is missing"),
+    "figure with a wrong key": (change("figures", 0, "limit", to=[]), "key 'limit'", "did you mean limits?"),
+    "figure of a wrong metric": (change("figures", 0, "metric", to="tst/loss"), "did you mean test/loss?"),
+    "figure of a wrong arm": (change("figures", 0, "published", to={"BN": {}}), "figure curves: arm 'BN'"),
+    "claim of a wrong arm": (change("claims", 0, "of", to="With B"), "claim 'BN is better'", "mean With BN?"),
+    "claim of a wrong metric": (change("claims", 0, "metric", to="test/los"), "did you mean test/loss?"),
+    "claim of a wrong kind": (change("claims", 0, "predicate", to="highr"), "did you mean higher?"),
+    "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
+    "claim without source": (drop("claims", 0, "source"), "claim 'BN is better': source is missing"),
+    "no mapping": (lambda data: data.clear(), "experiment x: paper is missing"),
+}
+
+
+@pytest.mark.parametrize(("break_it", "messages"), [(one, rest) for one, *rest in UNSOUND.values()], ids=UNSOUND)
+def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
+    data = copy.deepcopy(SOUND)
+    parse("x", "smoke", data)
+    break_it(data)
+    with pytest.raises(UserError) as refused:
+        parse("x", "smoke", data)
+    assert str(refused.value).startswith("experiment x")
+    assert "\n" not in str(refused.value)
+    assert all(message in str(refused.value) for message in messages), refused.value
+
+
+@pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "is not a mapping"), ("", "mapping")])
+def test_experiment_file_that_is_not_yaml_is_one_line(tmp_path, monkeypatch, text, message):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "x.yaml").write_text(text)
+    monkeypatch.setattr("normexp.experiments.config_dir", lambda: tmp_path)
+    with pytest.raises(UserError, match=message) as refused:
+        load("x")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("ioffe2015_figure", "cpu"), ("ioffe2015_figure1", "papr")])
+def test_experiment_that_does_not_exist_is_named_with_the_nearest(name, scale):
+    with pytest.raises(UserError, match=r"did you mean (ioffe2015_figure1|paper)\?"):
+        load(name, scale)

@@ -1,0 +1,243 @@
+"""`normexp reproduce`, `report`, `claims`: an experiment end to end, at the scale that takes seconds."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.errors import UserError
+from normexp.experiments import Experiment, load, run_place
+from normexp.records import find_runs
+from normexp.reproduce import choice_path, final_score, read_choice, trials, write_choice
+
+NAME = "ioffe2015_figure1"
+SMOKE = ("reproduce", NAME, "scale=smoke", "jobs=1", "threads=1", "device=cpu")
+FIGURES = {f"{name}.{suffix}" for name in ("accuracy", "percentiles") for suffix in ("svg", "png")}
+RENDERED = {"table.md", "table.csv", "table.tex", "table.html", "claims.json", "selection.csv"} | FIGURES
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch):
+    monkeypatch.setattr("normexp.sweep.Worker", InProcess)
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory) -> Path:
+    """The results folder of the experiment at scale smoke; tests leave it as it is."""
+    from normexp.cli import main
+
+    results = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("normexp.sweep.Worker", InProcess)
+        assert main([*SMOKE, f"results_dir={results}"]) == 0
+    return results
+
+
+def rendered(results: Path) -> dict[str, bytes]:
+    folder = results / NAME / "smoke"
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name in RENDERED}
+
+
+def strict(path: Path) -> dict[str, object]:
+    """Read JSON as every other program does: without NaN and Infinity."""
+
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{path}: {name}")
+
+    return json.loads(path.read_text(), parse_constant=refuse)
+
+
+def test_reproduce_writes_runs_choice_table_figures_and_claims(reproduced):
+    folder = reproduced / NAME / "smoke"
+    assert {path.name for path in folder.iterdir()} == RENDERED | {"runs", "select", "chosen.json"}
+    assert len(find_runs([folder / "select"])) == 4
+    assert [run.path.relative_to(folder.resolve()).as_posix() for run in find_runs([folder / "runs"])] == [
+        f"runs/{arm}/seed={seed}" for arm in ("With-BN", "Without-BN") for seed in (0, 1)
+    ]
+    chosen = strict(folder / "chosen.json")
+    assert set(chosen["chosen"]) == set(chosen["tried"]) == {"With BN", "Without BN"}
+    assert [claim["n"] for claim in strict(folder / "claims.json")["claims"]] == [2, 2]
+    assert "Preview: digits of 8 x 8 pixels" in (folder / "table.md").read_text()
+
+
+def test_reproduce_runs_use_what_was_chosen(reproduced):
+    experiment = load(NAME, "smoke")
+    for arm, values in read_choice(experiment, reproduced).items():
+        runs = [path for path in find_runs([reproduced]) if f"runs/{arm.replace(' ', '-')}/" in str(path.path)]
+        assert [run.config["optim"]["lr"] for run in runs] == [values["optim.lr"]] * 2
+
+
+def test_reproduce_again_trains_nothing(cli, reproduced):
+    before = {path: path.stat().st_mtime_ns for run in find_runs([reproduced]) for path in run.path.iterdir()}
+    shown = rendered(reproduced)
+    status, stdout, stderr = cli(*SMOKE, f"results_dir={reproduced}")
+    assert status == 0
+    assert stderr.count("4 cells, 4 done, 0 to run, 0 to continue") == 2
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert rendered(reproduced) == shown
+    assert "test accuracy (%)" in stdout
+
+
+def test_report_regenerates_every_file_byte_for_byte(cli, reproduced):
+    before = rendered(reproduced)
+    assert set(before) == RENDERED
+    for name in before:
+        (reproduced / NAME / "smoke" / name).unlink()
+    status, stdout, _ = cli("report", f"results_dir={reproduced}")
+    assert status == 0
+    assert {Path(line).name for line in stdout.splitlines()} == RENDERED
+    after = rendered(reproduced)
+    assert [name for name in before if after[name] != before[name]] == []
+
+
+def test_claims_prints_and_writes_the_ledger(cli, reproduced):
+    status, stdout, _ = cli("claims", f"results_dir={reproduced}")
+    assert status == 0
+    assert stdout == (reproduced / "claims.md").read_text()
+    assert f"## {NAME}, scale smoke\n" in stdout
+    assert f"`normexp reproduce {NAME} scale=smoke`" in stdout
+    for claim in load(NAME, "smoke").claims:
+        assert f"{claim['text']}. [Ioffe & Szegedy 2015, arXiv:1502.03167, {claim['source']}]" in stdout
+    (reproduced / "claims.md").unlink()
+
+
+def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):
+    status, stdout, stderr = cli(*SMOKE, f"results_dir={results}", "--cell", "With BN")
+    assert status == 0, stderr
+    assert {run.path.parent.name for run in find_runs([results])} == {"With-BN"}
+    assert "| With BN |" in stdout
+    assert "no finished run of Without BN" in stdout
+    assert set(rendered(results)) == RENDERED
+
+
+def test_reproduce_dry_run_writes_nothing(cli, results):
+    status, _, stderr = cli(*SMOKE, f"results_dir={results}", "--dry-run")
+    assert status == 0
+    assert "4 cells, 0 done, 4 to run" in stderr
+    assert not results.exists()
+
+
+MISTAKES = {
+    "name": (["reproduce", "ioffe2015_figure"], f"did you mean {NAME}?"),
+    "no name": (["reproduce"], f"no experiment named; give one of {NAME}"),
+    "scale": (["reproduce", NAME, "scale=smok"], "scale=smok: must be one of smoke, cpu, paper; did you mean smoke?"),
+    "key": (["reproduce", NAME, "scael=smoke"], "did you mean scale?"),
+    "arm": ([*SMOKE, "--cell", "With B"], "arm 'With B' does not exist", "did you mean With BN?"),
+    "value": ([*SMOKE, "threads=none"], "threads=none"),
+    "jobs": ([*SMOKE, "jobs=0"], "jobs=0: must be an integer"),
+    "report of nothing": (["report"], "start with `normexp reproduce NAME`"),
+    "report of a wrong name": (["report", "iofe2015_figure1"], f"did you mean {NAME}?"),
+    "claims of nothing": (["claims"], "holds no judged claims"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "messages"), [(a, m) for a, *m in MISTAKES.values()], ids=MISTAKES)
+def test_reproduce_mistakes_are_one_line(cli, results, arguments, messages):
+    status, stdout, stderr = cli(*arguments, f"results_dir={results}")
+    assert (status, stdout) == (2, "")
+    assert all(message in stderr for message in messages), stderr
+    assert [line for line in stderr.splitlines() if "choosing" not in line] == [stderr.splitlines()[-1]]
+    assert not results.exists()
+
+
+def test_report_of_a_scale_without_records_is_refused(cli, reproduced):
+    status, _, stderr = cli("report", f"results_dir={reproduced}", "scale=paper")
+    assert status == 2
+    assert "holds no such records" in stderr
+
+
+# --- The choice of hyperparameters, from made-up runs. ---
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    """The experiment with two selection seeds and three rates."""
+    from dataclasses import replace
+
+    sound = load(NAME, "smoke")
+    assert sound.select is not None
+    return replace(sound, select=replace(sound.select, over={"optim.lr": [0.1, 0.5, 0.9]}, seed=[100, 101]))
+
+
+def fabricate(experiment: Experiment, results: Path, arm: str, finals: list[str]) -> None:
+    """Make a finished run for every point of the selection; `diverged` is one that diverged."""
+    for point, final in zip(experiment.selection_points, finals, strict=True):
+        place = run_place(results, experiment, arm, point, "select")
+        place.mkdir(parents=True)
+        status = "diverged" if final == "diverged" else "done"
+        (place / "status.json").write_text(json.dumps({"status": status}))
+        rows = "0,0.99\n" if status == "diverged" else f"0,0.99\n120,{final}\n"
+        (place / "metrics.csv").write_text(f"step,{experiment.select.metric}\n{rows}")
+
+
+CHOICES = {
+    "best mean": (["0.5", "0.5", "0.4", "0.7", "0.9", "0.1"], 0.5),
+    "not the best single run": (["0.6", "0.6", "1.0", "0.1", "0.5", "0.6"], 0.1),
+    "diverged is worst": (["0.1", "0.1", "1.0", "diverged", "0.0", "0.1"], 0.1),
+    "not finite is worst": (["0.1", "0.1", "1.0", "nan", "inf", "0.9"], 0.1),
+    "the first of equals": (["0.1", "0.2", "0.2", "0.1", "0.1", "0.1"], 0.1),
+    "all diverged": (["diverged"] * 6, 0.1),
+}
+
+
+@pytest.mark.parametrize(("finals", "rate"), CHOICES.values(), ids=CHOICES)
+def test_choice_is_the_best_mean(experiment, results, finals, rate):
+    fabricate(experiment, results, "With BN", finals)
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": rate}}
+    written = strict(choice_path(experiment, results))
+    assert len(written["tried"]["With BN"]) == 3
+
+
+def test_choice_by_a_loss_is_the_lowest(experiment, results):
+    from dataclasses import replace
+
+    experiment = replace(experiment, select=replace(experiment.select, metric="validation/loss"))
+    fabricate(experiment, results, "With BN", ["0.3", "0.3", "0.2", "0.2", "diverged", "0.0"])
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.5}}
+
+
+def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.25", "0.75", "0.5", "diverged", "0.125", "0.125"])
+    fabricate(experiment, results, "Without BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["Without BN"])
+    write_choice(experiment, results, ["With BN"])
+    assert set(read_choice(experiment, results)) == {"With BN", "Without BN"}
+    found = [
+        (trial["values"]["optim.lr"], trial["scores"], trial["mean"])
+        for trial in trials(experiment, results, "With BN")
+    ]
+    assert found == [(0.1, [0.25, 0.75], 0.5), (0.5, [0.5, None], None), (0.9, [0.125, 0.125], 0.125)]
+
+
+def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    place = run_place(results, experiment, "With BN", experiment.selection_points[0], "select")
+    assert math.isclose(final_score(place, "validation/accuracy"), 0.1)
+    with pytest.raises(UserError, match="has no test/loss; it has step, validation/accuracy"):
+        final_score(place, "test/loss")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"chosen": {}}'])
+def test_choice_that_is_damaged_is_one_line(experiment, results, content):
+    path = choice_path(experiment, results)
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(UserError, match="damaged; delete it"):
+        read_choice(experiment, results)
+
+
+@pytest.mark.slow
+def test_reproduce_every_experiment_at_scale_smoke_in_real_workers(results):
+    command = [sys.executable, "-m", "normexp", "reproduce", "--all", "scale=smoke", f"results_dir={results}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "failed" not in done.stderr
+    assert all(run.status["attempts"] == 1 for run in find_runs([results]))

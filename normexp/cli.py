@@ -324,7 +324,7 @@ def _list(arguments: argparse.Namespace) -> int:
             print(("\n" if place else "") + kind)
         for name in options(LISTS[kind]):
             about = option(LISTS[kind], name)
-            print(f"  {name:18} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
+            print(f"  {name:22} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
     return 0
 
 

@@ -23,9 +23,10 @@ class Interrupted(Exception):
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
-    """Return `; did you mean X?` for the closest allowed name, or the empty string."""
-    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else ""
+    """Return `; did you mean X?` for the closest allowed name, whatever its case, or the empty string."""
+    by_case = {word.casefold(): word for word in allowed}
+    close = difflib.get_close_matches(name.casefold(), list(by_case), n=1, cutoff=0.5)
+    return f"; did you mean {by_case[close[0]]}?" if close else ""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:

@@ -22,7 +22,7 @@ from normexp.hardware import describe, peak_memory
 from normexp.probes.base import Reading
 from normexp.progress import Display, Silence
 from normexp.recorder import Recorder
-from normexp.records import CHECKPOINT, FINISHED, RunDirectory
+from normexp.records import CHECKPOINT, FINISHED, METRICS, RunDirectory, read_rows
 from normexp.seeding import stream
 from normexp.train import Window, evaluate, make_step, train
 
@@ -125,6 +125,8 @@ class Execution:
             initialize_from_data(self.parts, self.config["seed"])
             torch.manual_seed(stream(self.config["seed"], "noise"))  # dropout and noise draw from torch's global stream
         keep_until = self.step - self.window.steps if resumed else -1
+        if resumed:
+            self._check_curves(keep_until)
         environment = self._environment()
         self.recorder.status("running", self.step)  # before anything else: a killed --force is no finished run
         self.recorder.begin(keep_until, self.config.to_yaml(), environment)
@@ -145,6 +147,15 @@ class Execution:
             )
         self.step, self.last_loss = facts["step"], facts["last_loss"]
         self.window.restore(window["losses"], window["hits"])
+
+    def _check_curves(self, step: int) -> None:
+        """Raise UserError if the curves do not reach back to the start and up to the checkpoint's last evaluation."""
+        steps = [row["step"] for row in read_rows(self.checkpoint.parent / METRICS)]
+        if not {"0", str(step)} <= set(steps):
+            raise UserError(
+                f"{self.checkpoint.parent / METRICS}: damaged (it has no row of step 0 or of step {step}, which the "
+                "checkpoint continues); --force starts the run again"
+            )
 
     def _train(self) -> str:
         parts, batches = self.parts, self.parts.batches.from_step(self.step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
 from tqdm import tqdm
 
@@ -62,7 +63,8 @@ class Progress(Silence):
         due = time.monotonic() - self._last_line > LINE_EVERY or done >= self.steps
         if not self.live and due and done > self._first:
             self._last_line = time.monotonic()
-            print(self._line(done, row), file=sys.stderr)
+            with suppress(BrokenPipeError):  # the reader has gone, as in `2>&1 | head`; the training goes on
+                print(self._line(done, row), file=sys.stderr)
 
     def close(self) -> None:
         self._bar.close()

@@ -16,7 +16,7 @@ from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
 from normexp.instantiate import instantiate
 from normexp.progress import Display, Silence
-from normexp.records import ASIDE, CONFIG, FINISHED, RunDirectory
+from normexp.records import ASIDE, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
 
 Say = Callable[[str], None]
 
@@ -40,9 +40,12 @@ def run(
     if status["status"] != "new" and not force:
         check_stale(directory, config)
     if status["status"] in FINISHED and not force:
+        check_complete(directory)
         say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
         return directory
     data = instantiate(config["dataset"]).load(config["seed"])
+    if config["batch_size"] > len(data.train):
+        say(f"batch_size={config['batch_size']}: there are {len(data.train)} training examples, every step sees all")
     from normexp.execute import execute
 
     if status["status"] != "new" and not force:
@@ -85,6 +88,17 @@ def read_status(directory: RunDirectory) -> dict[str, Any]:
     if status["status"] in FINISHED or (directory.path / CONFIG).exists():
         _ = RunDirectory(directory.path).config
     return status
+
+
+def check_complete(directory: RunDirectory) -> None:
+    """Raise UserError if a finished run has lost its curves: a plausible half is worse than none."""
+    status, rows = directory.status, read_rows(directory.path / METRICS)
+    last = rows[-1]["step"] if rows else "none"
+    if not rows or (status["status"] == "done" and last != str(status.get("step"))):
+        raise UserError(
+            f"{directory.path / METRICS}: damaged (its last step is {last}, the run ended at {status.get('step')}); "
+            "--force trains it again"
+        )
 
 
 def check_stale(directory: RunDirectory, config: Config) -> None:

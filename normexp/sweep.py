@@ -99,7 +99,7 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
         else:
             cells.setdefault(usual_place(config), Cell(config, usual_place(config)))
     if not cells:
-        raise UserError(impossible[0])
+        raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
     check_cells(cells.values(), force)
     return Plan(list(cells.values()), list(dict.fromkeys(impossible)))
 
@@ -130,7 +130,8 @@ def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool
         return 0
     jobs = min(jobs or default_jobs(), len(to_train))
     workers = [Worker(max(1, physical_cores() // jobs)) for _ in range(jobs)]
-    say(f"about {spoken(estimate(workers[0], to_train) / jobs)} with jobs={jobs}")
+    seconds = estimate(workers[0], to_train)
+    say(f"about {spoken(seconds / jobs)} with jobs={jobs}" if seconds else "how long it takes cannot be told")
     if dry_run:
         workers[0].close()
         return 0
@@ -157,7 +158,7 @@ def default_jobs() -> int:
 
 
 def estimate(worker: Worker, cells: Sequence[Cell]) -> float:
-    """Return the estimated seconds of all cells one after the other, from probes of the different kinds."""
+    """Return the estimated seconds of all cells one after the other, from probes of the different kinds; 0 unknown."""
     first = {cell.kind: cell for cell in reversed(cells)}
     probed = list(first.items())[:MOST_PROBES]
     answers = {
@@ -172,14 +173,17 @@ def estimate(worker: Worker, cells: Sequence[Cell]) -> float:
 def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: bool) -> int:
     """Train the cells side by side under one bar; name the failures at the end."""
     failures: list[tuple[Cell, str]] = []
+    ended: set[Path] = set()
     with board(cells, say) as show:
 
         def end(cell: Cell, answer: dict[str, Any]) -> None:
             show.ended(cell, answer["status"])
+            ended.add(cell.place)
             if answer["status"] not in FINISHED:
                 failures.append((cell, answer.get("cause", answer["status"])))
 
         Pool(workers, show.step, end).run(cells, force)
+    failures += [(cell, "its worker gave no answer") for cell in cells if cell.place not in ended]
     for cell, cause in failures:
         say(f"failed: {cell.place}: {cause}")
     if failures:

@@ -22,7 +22,15 @@ from normexp.errors import UserError
 from normexp.records import RunDirectory
 from normexp.run import check_writable
 
-FILES = {"config.yaml", "status.json", "metrics.csv", "timing.csv", "environment.json", "checkpoint.safetensors"}
+FILES = {
+    "config.yaml",
+    "status.json",
+    "metrics.csv",
+    "timing.csv",
+    "probes.csv",
+    "environment.json",
+    "checkpoint.safetensors",
+}
 TINY = ("model=linear", "batch_size=32", "steps=30", "eval_every=7", "device=cpu", "threads=1")
 
 
@@ -383,3 +391,12 @@ def test_run_stopped_by_the_user_continues_to_the_same_bytes(results, finished, 
     code, facts = stopped_at(results, sent, 1)
     assert (code, facts["status"]) == (130, "interrupted")
     check_continues(results, finished, cli)
+
+
+def test_run_that_lost_its_curves_is_no_finished_run(train, cli, results):
+    run = train()
+    (run.path / "metrics.csv").unlink()
+    status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "metrics.csv: damaged" in stderr
+    assert "--force" in stderr

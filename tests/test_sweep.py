@@ -226,6 +226,15 @@ def test_pool_outlives_a_record_that_cannot_be_written(results, monkeypatch):
     assert ended == ["failed", "done"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_sweep_cell_that_was_lost_is_no_success(sweep, monkeypatch):
+    """Should the sweep itself have a fault, its exit status must tell."""
+    monkeypatch.setattr(InProcess, "ask", lambda *_: {"seconds": 1.0})
+    status, stderr = sweep("seed=0,1")
+    assert status == 1
+    assert "2 of 2 cells failed" in stderr
+
+
 # --- Real processes, real signals. ---
 
 LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=300", "batch_size=64", "device=cpu", "threads=1")
@@ -350,8 +359,8 @@ def test_sweeps_at_the_same_time_run_no_cell_twice(results):
 NOISE = """
 import os, sys
 
-os.write(1, b'{"event": "end", "status": "done"}\\n')
-print('{"event": "end", "status": "done"}', file=sys.__stdout__, flush=True)
+os.write(1, b'{"event": "end", "status": "noise"}\\n')
+print('{"event": "end", "status": "noise"}', file=sys.__stdout__, flush=True)
 sys.stderr.write("x" * 1_000_000)
 assert sys.stdin.read() == "" and os.read(0, 10) == b""
 """

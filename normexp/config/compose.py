@@ -113,8 +113,16 @@ def parse_overrides(overrides: Sequence[str]) -> list[Override]:
         try:
             parsed += OverridesParser.create().parse_overrides([text])
         except HydraException:
-            raise UserError(f"{text!r} is not key=value (quote lists: 'model.widths=[100,100]')") from None
+            raise UserError(f"{text!r} is not key=value{_example(text)}") from None
     return parsed
+
+
+def _example(text: str) -> str:
+    """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
+    for group in groups():
+        if text in options(group):
+            return f"; did you mean {group}={text}?"
+    return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"
 
 
 def _checked(override: Override) -> Override:

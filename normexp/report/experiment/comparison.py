@@ -116,6 +116,7 @@ def comparison(experiment: Experiment, found: Measured, notes: tuple[str, ...]) 
         if cell.arm == arm
         for at, entry in _looks(experiment, arm, metric)
     ]
+    lines = [line for line in lines if line.values or experiment.scale == "paper"]  # shorter runs do not get there
     caption = (
         f"{experiment.title}. {experiment.paper}, {experiment.item}. Scale: {experiment.scale}. {experiment.about} "
         "Mean ± standard deviation over the converged runs; differences are paired by seed"

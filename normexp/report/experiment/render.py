@@ -56,7 +56,7 @@ def claims_text(experiment: Experiment, found: Measured) -> str:
             "text": claim.text,
             "source": f"{experiment.paper}, {claim.source}",
             "predicate": claim.predicate,
-            "verdict": verdict.verdict,
+            "verdict": "preview" if experiment.scale == "smoke" else verdict.verdict,
             "evidence": verdict.evidence,
             "estimate": _plain(verdict.estimate),
             "n": verdict.n,

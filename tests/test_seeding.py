@@ -8,13 +8,14 @@ import torch
 import torch.nn.functional as F
 
 from normexp.build import build, build_model, build_norm, initialize_from_data
-from normexp.config import compose, options
+from normexp.config import compose, option, options
 from normexp.data.base import Data, Split
 from normexp.norms.base import weight_layers
 from normexp.seeding import generator, seeded, stream
 
 CONVOLUTIONAL = ("cnn", "convpool", "torchvision")
-PAIRS = [(m, n) for m in options("model") for n in options("norm") if m in CONVOLUTIONAL or n != "instance"]
+NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}
+PAIRS = [(m, n) for m in options("model") for n in options("norm") if m in CONVOLUTIONAL or n not in NEEDS_MAPS]
 each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 
 
@@ -29,7 +30,7 @@ def fake_data(count: int = 40, side: int = 12) -> Data:
 
 def config_of(model: str, norm: str, *more: str):
     small = {"convpool": ["model.width=0.1"], "mlp": ["model.widths=[6,5]"]}.get(model, [])
-    output = ["model.normalize_output=false"] if norm in ("group", "instance") else []
+    output = ["model.normalize_output=false"] if norm in ("group", "instance", "filter_response") else []
     return compose(
         [f"model={model}", f"norm={norm}", "batch_size=8", "device=cpu", "threads=1", *small, *output, *more]
     )

@@ -162,6 +162,10 @@ def tried(scheme: str, mutation: Mutation) -> str:
             "-p",
             "no:cacheprovider",
             "--assert=plain",
+            "--override-ini=addopts=",  # one process: this one
+            "--strict-markers",
+            "-m",
+            "not slow and not data",
             "--rootdir",
             str(ROOT),
             *map(str, test_files(scheme)),

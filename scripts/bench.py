@@ -40,10 +40,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=7, help="turns of each side (default 7)")
     parser.add_argument("--seconds", type=float, default=2.0, help="about how long a turn takes (default 2)")
     parser.add_argument("--side", choices=("normexp", "plain"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     chosen = {override.partition("=")[0] for override in arguments.overrides}
     if "dataset" not in chosen:
-        arguments.overrides += ["dataset=cifar10"]
+        arguments.overrides += ["dataset=cifar10", "dataset.crop=4", "dataset.flip=true"]
     if "batch_size" not in chosen:
         arguments.overrides += ["batch_size=128"]
     return arguments

@@ -20,6 +20,7 @@ from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.hardware import choose_device, choose_threads, keep_large_blocks
 from normexp.init.base import Init
+from normexp.inputs import InputNorm
 from normexp.instantiate import instantiate, locate
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
@@ -131,7 +132,8 @@ def initialize_from_data(parts: Parts, seed: int) -> None:
 
 def build_examples(config: Config, data: Data, device: torch.device) -> dict[str, Examples]:
     """Fit the input normalization on the training split and put every split on the device."""
-    transform = instantiate(config["inputs"]).fit(data.train.x)
+    inputs: InputNorm = instantiate(config["inputs"])
+    transform = inputs.fit(data.train.x)
     crop, flip = config["dataset"].get("crop", 0), config["dataset"].get("flip", False)
     splits = {"validation": data.validation, "test": data.test}
     examples = {name: Examples(split.x, split.y, transform, device) for name, split in splits.items() if len(split)}

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from normexp.config import Config
+from normexp.config import Config, flat
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
 from normexp.instantiate import instantiate
@@ -105,17 +105,10 @@ def check_stale(directory: RunDirectory, config: Config) -> None:
     """Raise UserError if the run was made, or begun, under other defaults than today's."""
     if not (directory.path / CONFIG).exists():
         return  # killed before anything was trained
-    recorded, skipped = _flat(RunDirectory(directory.path).config), {*ELSEWHERE, *FILES}
-    for key, value in _flat(config.values).items():
+    recorded, skipped = flat(RunDirectory(directory.path).config), {*ELSEWHERE, *FILES}
+    for key, value in flat(config.values).items():
         if key in recorded and key not in skipped and recorded[key] != value:
             raise UserError(
                 f"{directory.path}: stale, its {key} was {recorded[key]} and is {value} now; "
                 "--force trains it again, or set the key"
             )
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

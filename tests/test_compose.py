@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from normexp.config import Config, compose, groups, options
-from normexp.config.compose import _flat
+from normexp.config.compose import flat
 from normexp.config.options import is_description
 from normexp.errors import UserError
 
@@ -106,7 +106,7 @@ def test_compose_a_default_given_by_hand_is_no_change():
 def test_compose_description_keys_never_reach_values(group):
     for name in options(group):
         try:
-            keys = _flat(compose([f"{group}={name}", *_fitting(group, name)]).values)
+            keys = flat(compose([f"{group}={name}", *_fitting(group, name)]).values)
         except UserError as error:
             pytest.fail(str(error))
         assert not [key for key in keys if any(is_description(part) for part in key.split("."))]

@@ -13,7 +13,7 @@ from torch import nn
 from normexp.build import build_model, build_norm
 from normexp.config import compose, groups, option, options
 from normexp.config.allowed import parse
-from normexp.config.compose import _flat
+from normexp.config.compose import flat
 from normexp.config.options import config_dir, is_description
 from normexp.errors import UserError
 from normexp.instantiate import locate
@@ -60,7 +60,7 @@ def test_config_describes_itself(group, name):
 @each_file
 def test_config_ranges_are_of_keys_that_exist_and_hold_their_defaults(group, name):
     node = option(group, name)
-    leaves = _flat(keys_of(node))
+    leaves = flat(keys_of(node))
     for key, spec in node.get("_allowed_", {}).items():
         assert key in leaves
         parse(spec, leaves[key]).check(key, leaves[key])
@@ -69,7 +69,7 @@ def test_config_ranges_are_of_keys_that_exist_and_hold_their_defaults(group, nam
 @each_file
 def test_config_states_a_range_for_every_number(group, name):
     node = option(group, name)
-    numbers = {key for key, value in _flat(keys_of(node)).items() if type(value) in (int, float, list)}
+    numbers = {key for key, value in flat(keys_of(node)).items() if type(value) in (int, float, list)}
     unbounded = {"inputs-minmax": {"low", "high"}, "inputs-minmax_symmetric": {"low", "high"}}
     unbounded["inputs-binarize"] = {"threshold"}
     assert numbers - set(node.get("_allowed_", {})) == unbounded.get(f"{group}-{name}", set())

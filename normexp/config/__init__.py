@@ -1,6 +1,6 @@
 """Configuration: compose, check, identify. Imports nothing heavy."""
 
-from normexp.config.compose import Config, compose
+from normexp.config.compose import Config, compose, flat
 from normexp.config.options import config_dir, groups, option, options
 
-__all__ = ["Config", "compose", "config_dir", "groups", "option", "options"]
+__all__ = ["Config", "compose", "config_dir", "flat", "groups", "option", "options"]

@@ -183,7 +183,7 @@ def _value(key: str, value: Any, typed: str, values: dict[str, Any], about: dict
 
     A text is what was typed: `results_dir=1e3` is no number.
     """
-    leaves = _flat(values)
+    leaves = flat(values)
     if key not in leaves:
         raise _unknown_key(key, [*leaves, *(f"norm.{part}" for part in about["norm"].get("_parts_", {}))])
     group, _, rest = key.partition(".")
@@ -227,19 +227,19 @@ def _changes(
 ) -> dict[str, Any]:
     usual = _composed(())[2]
     changed = {group: name for group, name in choices.items() if name != usual[group]}
-    before, missing = _flat(defaults), object()
-    now = {key: value for key, value in _flat(values).items() if before.get(key, missing) != value}
+    before, missing = flat(defaults), object()
+    now = {key: value for key, value in flat(values).items() if before.get(key, missing) != value}
     if values["steps"] is not None:
         now.pop("epochs", None)  # follows from steps
     return {**changed, **parts, **now}
 
 
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return {dotted key: value}; a list is one value."""
-    flat: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for key, value in tree.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
+        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return leaves
 
 
 def _set(tree: dict[str, Any], key: str, value: Any) -> None:

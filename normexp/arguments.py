@@ -10,7 +10,7 @@ from normexp.config.options import groups, options
 from normexp.errors import UserError
 
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
-LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe"}
+LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe", "studies": "study"}
 
 
 class Parser(argparse.ArgumentParser):

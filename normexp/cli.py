@@ -79,9 +79,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     directory = run(config, _say, force=arguments.force, display=Silence if arguments.quiet else Progress)
     if not arguments.quiet:
-        from normexp.report.commands import compare
+        from normexp.report.commands import compare, found
 
-        print(compare(directory))
+        print(compare(directory) if config.choices["study"] == "none" else found(directory))
     print(directory.path)
     return 0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from normexp.errors import UserError, unknown
 
+CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
 SCALES = ("smoke", "cpu", "paper")
 KINDS: dict[str, tuple[type, ...]] = {
     "a text": (str,), "a mapping": (dict,), "a list": (list,), "a number": (int, float),
@@ -48,7 +49,7 @@ EXPERIMENT = Keys(
 SCALE = Keys({}, {"about": "a text", **_MAPPINGS, "deviations": "a list"})
 SELECT = Keys({"over": "a mapping", "seed": "a list", "metric": "a text"}, {"common": "a mapping"})
 SELECT_AT_SCALE = Keys({}, {**SELECT.needs, **SELECT.allows})
-TABLE = Keys({"metric": "a text"}, {"at": "a text", "baseline": "a text", "digits": "a number", "margin": "a number"})
+TABLE = Keys({}, {"metric": "a text", "columns": "a list", **_all("a text", "at", "baseline"), "margin": "a number"})
 PUBLISHED = Keys(_all("a text", "arm", "metric", "at", "value", "place"), {})
 FIGURES = {
     "curves": Keys(
@@ -72,11 +73,17 @@ def check_shape(where: str, data: Any) -> None:
     if "select" in data:
         SELECT.check(f"{where}: select", data["select"])
         _check_grid(f"{where}: select: over", data["select"]["over"])
-    TABLE.check(f"{where}: table", data["table"])
+    _check_table(f"{where}: table", data["table"])
     for entry in data.get("published", []):
         PUBLISHED.check(f"{where}: published", entry)
     for entry in data.get("figures", []):
         _check_figure(f"{where}: figure", entry)
+
+
+def _check_table(where: str, table: Any) -> None:
+    TABLE.check(where, table)
+    if not table.get("metric") and not table.get("columns"):
+        raise UserError(f"{where}: give a metric, to compare arms in it, or columns, a list of metrics")
 
 
 def _check_scale(where: str, own: Any) -> None:

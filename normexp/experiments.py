@@ -7,7 +7,8 @@ arms                   name as printed -> overrides; rows of the table, curves o
 grid                   key -> values; the Cartesian product is run for every arm. `seed` must be there
 select                 how a hyperparameter is chosen per arm: {over: grid, seed: [...], metric, common}
 scales                 smoke | cpu | paper -> {about, common, grid, select}, laid over the above
-table                  {metric, at, baseline, digits}
+table                  {metric, at, baseline, margin}: one metric against the published numbers;
+                       or {columns, at}: several metrics side by side
 published              list of {arm, metric, at, value, place}; values as printed strings
 figures                list of {name, kind, ...}, see normexp.report.experiment
 claims                 list of predicates, see normexp.claims
@@ -33,6 +34,7 @@ from normexp.config.options import load_yaml, option
 from normexp.errors import UserError, unknown
 from normexp.experiment_shape import SCALES, check_arms, check_shape
 
+PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
 
 
@@ -118,17 +120,34 @@ def names() -> list[str]:
     return sorted(path.stem for path in (config_dir() / "experiment").glob("*.yaml"))
 
 
-def load(name: str, scale: str = "cpu") -> Experiment:
-    """Read an experiment at a scale. Raises UserError for an unknown name or scale, or a YAML that is not sound."""
-    if name not in names():
-        raise unknown("experiment", name, names())
+def scales(name: str) -> list[str]:
+    """Return the scales that an experiment has, the smallest first."""
+    return [scale for scale in SCALES if scale in _read(name)["scales"]]
+
+
+def load(name: str, scale: str | None = None) -> Experiment:
+    """Read an experiment at a scale, by default cpu or the only one it has.
+
+    Raises: UserError for an unknown name or scale, or a YAML that is not sound.
+    """
+    data = _read(name)
+    if scale is None:
+        scale = "cpu" if "cpu" in data["scales"] else scales(name)[-1]
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
+    return parse(name, scale, data)
+
+
+def _read(name: str) -> dict[str, Any]:
+    if name not in names():
+        raise unknown("experiment", name, names())
     try:
         data = load_yaml(config_dir() / "experiment" / f"{name}.yaml")
     except yaml.YAMLError as error:
         raise UserError(f"experiment {name}: is not YAML ({' '.join(str(error).split())})") from None
-    return parse(name, scale, data)
+    if not isinstance(data, dict) or not isinstance(data.get("scales"), dict):
+        check_shape(f"experiment {name}", data)
+    return data
 
 
 def parse(name: str, scale: str, data: Mapping[str, Any]) -> Experiment:
@@ -180,9 +199,10 @@ def _check(experiment: Experiment) -> None:
     for figure in experiment.figures:
         check_arms(f"{where}: figure {figure['name']}", list(figure.get("published", {})), arms)
     for entry in (experiment.table, *experiment.published, *experiment.figures):
-        if "metric" in entry:
-            _check_metric(f"{where}: metric", entry["metric"], known)
+        for metric in (*filter(None, [entry.get("metric")]), *entry.get("columns", []), *entry.get("metrics", [])):
+            _check_metric(f"{where}: metric", metric, known)
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
+    known = [*known, *_probed(experiment, configs)]
     for claim in experiment.claims:
         try:
             check_claim(claim, list(arms), known, axes)
@@ -196,7 +216,17 @@ def _metrics(configs: Sequence[Config]) -> list[str]:
     return [name for name in known[0] if all(name in names for names in known)]
 
 
+def _probed(experiment: Experiment, configs: Sequence[Config]) -> list[str]:
+    """Return the `probe/LAYER/STATISTIC` that the claims name: which ones there are shows when a network is built."""
+    if all(config.choices["probe"] == "none" for config in configs):
+        return []
+    return [metric for claim in experiment.claims if (metric := str(claim.get("metric"))).startswith(PROBE)]
+
+
 def _columns(config: Config) -> Iterator[str]:
+    if config.choices["study"] != "none":
+        yield from option("study", config.choices["study"])["_metrics_"]
+        return
     score = "rmse" if option("dataset", config.choices["dataset"])["_task_"] == "regression" else "accuracy"
     for split in ("train", "validation", "test"):
         if split != "validation" or config["dataset"].get("validation", 1):

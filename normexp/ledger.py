@@ -9,13 +9,13 @@ from typing import Any
 
 from normexp.config.allowed import parse
 from normexp.errors import UserError, unknown
-from normexp.experiment_shape import SCALES, check_arms
-from normexp.experiments import Experiment, load, names
+from normexp.experiment_shape import CLAIMS, SCALES, check_arms
+from normexp.experiments import Experiment, load, names, scales
 from normexp.records import write_atomically
 from normexp.sweep import Say, take_jobs
 
-CLAIMS = "claims.json"
-KEYS = ("scale", "jobs", "results_dir", "threads", "device", "dataset.archive")
+REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "dataset.archive", "dataset.file")
+REPORT = ("scale", "results_dir")
 LEDGER = "claims.md"
 
 
@@ -32,12 +32,15 @@ def reproduce_all(
     from normexp.reproduce import reproduce
 
     jobs, words = take_jobs(words, jobs)
-    chosen, given = split(words)
+    chosen, given = split(words, REPRODUCE)
     if not chosen and not everything:
         raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
-    results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "cpu")
+    results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", None)
     extra = {key: int(value) if value.isdecimal() else value for key, value in given.items()}
-    experiments = [load(name, scale).with_extra(extra) for name in (names() if everything else chosen)]
+    wanted = (
+        {name: _nearest_scale(name, scale, say) for name in names()} if everything else dict.fromkeys(chosen, scale)
+    )
+    experiments = [load(name, at).with_extra(extra) for name, at in wanted.items()]
     for experiment in experiments:
         if arm is not None:
             check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
@@ -47,6 +50,15 @@ def reproduce_all(
         if not dry_run and not statuses[-1]:
             _show(experiment, results)
     return max(statuses)
+
+
+def _nearest_scale(name: str, scale: str | None, say: Say) -> str | None:
+    """Return the scale to run of every experiment: the one asked for, else the smallest that is there, and say so."""
+    there = scales(name)
+    if scale is None or scale in there:
+        return scale
+    say(f"{name} has no scale {scale}; it runs at {there[0]}")
+    return there[0]
 
 
 def _show(experiment: Experiment, results: Path) -> None:
@@ -65,10 +77,10 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     """Render what is recorded; yield the files written."""
     from normexp.report.experiment import render
 
-    chosen, given = split(words)
+    chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
-    scales = [given["scale"]] if "scale" in given else SCALES
-    found = [(name, scale) for name in chosen or names() for scale in scales if (results / name / scale).is_dir()]
+    asked = [given["scale"]] if "scale" in given else SCALES
+    found = [(name, scale) for name in chosen or names() for scale in asked if (results / name / scale).is_dir()]
     if not found:
         raise UserError(f"{results}: holds no such records of an experiment; start with `normexp reproduce NAME`")
     for name, scale in found:
@@ -77,9 +89,10 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
 
 def write_ledger(words: Sequence[str]) -> str:
     """Return the ledger of claims as Markdown and write it to results/claims.md."""
-    chosen, given = split(words)
+    chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
-    reports = [path for name in chosen or names() for path in sorted((results / name).glob(f"*/{CLAIMS}"))]
+    where = f"{given.get('scale', '*')}/{CLAIMS}"
+    reports = [path for name in chosen or names() for path in sorted((results / name).glob(where))]
     if not reports:
         raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
     lines = ["# Claims", "", *(line for path in reports for line in _ledger_lines(json.loads(path.read_text())))]
@@ -102,7 +115,7 @@ def _ledger_lines(report: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist."""
     chosen = [word for word in words if "=" not in word]
     given = dict(word.split("=", 1) for word in words if "=" in word)
@@ -110,8 +123,8 @@ def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         if name not in names():
             raise unknown("experiment", name, names())
     for key in given:
-        if key not in KEYS:
-            raise unknown("key", key, KEYS)
+        if key not in keys:
+            raise unknown("key", key, keys)
     if "scale" in given:
         parse(" | ".join(SCALES), "").check("scale", given["scale"])
     return chosen, given

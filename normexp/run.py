@@ -43,6 +43,11 @@ def run(
         check_complete(directory)
         say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
         return directory
+    if config.choices["study"] != "none":
+        from normexp.perform import perform
+
+        perform(config, directory, force)
+        return directory
     data = instantiate(config["dataset"]).load(config["seed"])
     if config["batch_size"] > len(data.train):
         say(f"batch_size={config['batch_size']}: there are {len(data.train)} training examples, every step sees all")

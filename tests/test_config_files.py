@@ -206,5 +206,5 @@ def test_config_cnn_is_small():
 @each_file
 def test_config_descriptions_are_known(group, name):
     known = {"_about_", "_source_", "_allowed_", "_kind_", "_task_", "_accepts_", "_gives_", "_needs_"}
-    known |= {"_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_"}
+    known |= {"_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_"}
     assert {key for key in option(group, name) if is_description(key)} <= known

@@ -32,8 +32,10 @@ def test_experiment_is_sound(name, scale, tmp_path):
 
 
 @pytest.mark.parametrize("name", names())
-def test_experiment_has_all_scales(name):
-    assert {scale for known, scale in EVERY if known == name} == set(SCALES)
+def test_experiment_has_the_scale_of_the_paper(name):
+    there = [scale for known, scale in EVERY if known == name]
+    assert set(there) <= set(SCALES)
+    assert "paper" in there
 
 
 def test_experiment_figures_are_those_that_can_be_drawn():
@@ -127,7 +129,7 @@ UNSOUND = {
     "select over one value": (change("select", "over", to={"optim.lr": 1}), "select: over: optim.lr=1 is not a list"),
     "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
     "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),
-    "table without metric": (drop("table", "metric"), "table: metric is missing"),
+    "table without metric": (drop("table", "metric"), "table: give a metric"),
     "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),
     "wrong baseline": (change("table", "baseline", to="plain"), "baseline: arm 'plain'", "did you mean Plain?"),
     "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),

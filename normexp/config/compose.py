@@ -56,8 +56,9 @@ class Config:
     @property
     def name(self) -> str:
         """The run directory's name: readable first, unique by its last part."""
+        study = [] if self.choices["study"] == "none" else [self.choices["study"]]
         parts = (self.choices["dataset"], self.choices["model"], self.choices["norm"])
-        return "-".join((*parts, f"seed{self['seed']}", self.identity))
+        return "-".join((*study, *parts, f"seed{self['seed']}", self.identity))
 
     @property
     def overrides(self) -> list[str]:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from normexp.config import option
 from normexp.errors import UserError, unknown
-from normexp.records import RunDirectory, find_runs, write_atomically
+from normexp.records import METRICS, RunDirectory, find_runs, read_rows, write_atomically
 from normexp.report.select import peers
 
 IMAGES = (".png", ".svg")
@@ -66,6 +67,17 @@ def compare(directory: RunDirectory) -> str:
     images = plot(runs)
     drawn = [_write(directory.path / f"curves{suffix}", images[suffix]) for suffix in IMAGES]
     return f"{markdown(table(runs))}{left_out}\nfigure: {drawn[0]}"
+
+
+def found(directory: RunDirectory) -> str:
+    """Return what a study measured, one line per metric, and the further files it wrote."""
+    rows = read_rows(directory.path / METRICS)
+    about: dict[str, str] = option("study", directory.config["_choices_"]["study"])["_metrics_"]
+    width = max(map(len, about))
+    last = [f"{name:{width}}  {rows[-1][name]:>24}  {text}" for name, text in about.items()]
+    tables = sorted(path for path in directory.path.glob("*.csv") if path.name != METRICS)
+    counted = [f"{len(rows)} rows in {directory.path / METRICS}; the last:"] if len(rows) > 1 else []
+    return "\n".join([*counted, *last, *map(str, tables)])
 
 
 def _common_folder(runs: Sequence[RunDirectory]) -> Path:

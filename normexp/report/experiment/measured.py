@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from normexp.curves import Cell, Curve, Curves
-from normexp.experiments import Experiment, Point, run_place
-from normexp.records import FINISHED, RunDirectory
+from normexp.experiments import PROBE, Experiment, Point, run_place
+from normexp.records import FINISHED, PROBES, RunDirectory, read_rows
 from normexp.report.measurements import measurements
 
 
@@ -33,7 +34,14 @@ class Measured:
     def metrics(self) -> list[str]:
         """The metrics that every run has, in the order of the files."""
         runs = [curve for seeds in self.curves.values() for curve in seeds.values()]
-        return [name for name in (runs[0].columns if runs else {}) if all(name in run.columns for run in runs)]
+        names = [name for name in (runs[0].columns if runs else {}) if all(name in run.columns for run in runs)]
+        return [name for name in names if not name.startswith(PROBE)]
+
+    @property
+    def probe_metrics(self) -> list[str]:
+        """`probe/LAYER/STATISTIC` of whatever a probe of some run measured: a claim may be about it, too."""
+        runs = (curve for seeds in self.curves.values() for curve in seeds.values())
+        return list(dict.fromkeys(name for run in runs for name in run.columns if name.startswith(PROBE)))
 
 
 def measured(experiment: Experiment, results: Path) -> Measured:
@@ -71,4 +79,16 @@ def read_curve(run: RunDirectory) -> Curve:
     columns = measurements(run, status)
     diverged = status["step"] if status["status"] == "diverged" else None
     arrays = {name: np.array(values) for name, values in columns.items() if name not in ("step", "epoch", "lr")}
-    return Curve(np.array(columns["step"], dtype=np.int64), arrays, str(status["status"]), diverged)
+    steps = np.array(columns["step"], dtype=np.int64)
+    return Curve(steps, arrays | _probed(run, steps), str(status["status"]), diverged)
+
+
+def _probed(run: RunDirectory, steps: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return {probe/LAYER/STATISTIC: one value per evaluation}, NaN where the probe measured nothing."""
+    place = {int(step): i for i, step in enumerate(steps)}
+    columns: dict[str, npt.NDArray[np.float64]] = {}
+    for row in read_rows(run.path / PROBES):
+        name = f"{PROBE}{row['layer']}/{row['statistic']}"
+        if (index := place.get(int(row["step"]))) is not None:
+            columns.setdefault(name, np.full(len(steps), np.nan))[index] = float(row["value"])
+    return columns

@@ -10,15 +10,16 @@ from pathlib import Path
 
 from normexp.claims import Claim, Verdict, check_claim, judge
 from normexp.errors import UserError
+from normexp.experiment_shape import CLAIMS
 from normexp.experiments import Experiment
 from normexp.records import write_atomically
 from normexp.report.experiment.comparison import Comparison, comparison
 from normexp.report.experiment.drawings import draw
 from normexp.report.experiment.measured import Measured, measured
+from normexp.report.experiment.overview import overview
+from normexp.report.experiment.printed import numbers_text
 from normexp.report.formats import html_page, latex, markdown
 from normexp.reproduce import command, read_choice, read_selection
-
-CLAIMS = "claims.json"
 
 
 def render(experiment: Experiment, results: Path) -> list[Path]:
@@ -29,7 +30,8 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
     found = measured(experiment, results)
     if not found.curves:
         raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
-    table = comparison(experiment, found, _notes(experiment, found, results))
+    notes = _notes(experiment, found, results)
+    table = (comparison if experiment.table.get("metric") else overview)(experiment, found, notes)
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
         "table.csv": table.csv(),
@@ -37,6 +39,7 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
         "table.html": html_page(table),
         CLAIMS: claims_text(experiment, found),
         **selection_text(experiment, results),
+        **numbers_text(experiment, results),
         **draw(experiment, found, results, _short_notes(experiment, found)),
     }
     return [_write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
@@ -45,7 +48,8 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
 def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
     """Check and judge the experiment's claims together."""
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
-    claims = [check_claim(claim, list(experiment.arms), found.metrics, axes) for claim in experiment.claims]
+    known = [*found.metrics, *found.probe_metrics]
+    claims = [check_claim(claim, list(experiment.arms), known, axes) for claim in experiment.claims]
     return list(zip(claims, judge(claims, found.curves), strict=True))
 
 
@@ -80,7 +84,7 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
     writer.writerow(["arm", *keys, *(f"{record['metric']} seed={seed}" for seed in record["seeds"]), "chosen"])
     for arm, trials in record["tried"].items():
         for trial in trials:
-            scores = ["diverged" if score is None else repr(score) for score in trial["scores"]]
+            scores = ["diverged or not finite" if score is None else repr(score) for score in trial["scores"]]
             chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
             writer.writerow([arm, *(trial["values"][key] for key in keys), *scores, chosen])
     return {"selection.csv": out.getvalue()}

@@ -1,0 +1,67 @@
+"""The printed numbers of an experiment's document, with their verdicts: numbers.md and numbers.csv."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from normexp.audit import NUMBERS, Audited, audited
+from normexp.experiments import Experiment, run_place
+from normexp.records import read_rows
+from normexp.report.formats import markdown
+from normexp.reproduce import command
+
+
+@dataclass(frozen=True)
+class PrintedNumbers:
+    """The audit before it is Markdown; see `normexp.report.formats`."""
+
+    entries: tuple[Audited, ...]
+    caption: str
+    notes: tuple[str, ...]
+    places: tuple[str, ...] = ("place", "quantity", "printed", "computed", "reading", "verdict")
+
+    @property
+    def headers(self) -> list[str]:
+        return ["document", *self.places, "remark"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        return [
+            [one.document, one.place, one.quantity, one.printed, one.shown, one.reading, one.verdict, one.remark]
+            for one in self.entries
+        ]
+
+
+def printed_numbers(experiment: Experiment, results: Path) -> tuple[Audited, ...]:
+    """Return the printed numbers that the experiment's runs checked, each once."""
+    places = (run_place(results, experiment, arm, point) for arm in experiment.arms for point in experiment.points())
+    rows = (row for place in places for row in read_rows(place / NUMBERS))
+    return tuple(dict.fromkeys(audited(row) for row in rows))
+
+
+def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:
+    """Return {numbers.md, numbers.csv}; nothing where the experiment checks no printed number."""
+    entries = printed_numbers(experiment, results)
+    if not entries:
+        return {}
+    caption = f"{experiment.title}. Printed numbers of {experiment.paper}: {counted(entries)}."
+    table = PrintedNumbers(entries, caption, (f"Made by `{command(experiment)}`.",))
+    return {"numbers.md": markdown(table), NUMBERS: _csv(entries)}
+
+
+def counted(entries: tuple[Audited, ...]) -> str:
+    """Return `3 correct, 1 wrong`."""
+    counts = Counter(entry.verdict for entry in entries)
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+
+
+def _csv(entries: tuple[Audited, ...]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(asdict(entries[0])), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(entry) for entry in entries)
+    return out.getvalue()

@@ -1,0 +1,93 @@
+"""The contract of a study. The base class measures nothing and is itself `study=none`: the run trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from normexp.build import Parts, build
+from normexp.config import Config
+from normexp.data.base import Data
+from normexp.instantiate import instantiate
+
+Row = Mapping[str, object]
+
+
+@dataclass
+class Setup:
+    """What a study may use of the configuration; nothing is loaded or built before it is asked for."""
+
+    config: Config
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @property
+    def data_loaded(self) -> bool:
+        return "data" in self.__dict__
+
+    @cached_property
+    def data(self) -> Data:
+        """The splits of `dataset`, as NumPy arrays."""
+        data: Data = instantiate(self.config["dataset"]).load(self.seed)
+        return data
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Everything that training needs, on the device, with initial weights."""
+        return build(self.config, self.data)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, or a sentence, that a document prints, beside what follows from the document's own inputs.
+
+    Args:
+        document: S000 ... S004, see `normexp.audit.DOCUMENTS`.
+        place: where it is printed: section, equation, page.
+        quantity: what it is.
+        printed: as printed, typed off; the digits count.
+        computed: by us, in full precision; of a sentence the exact statement.
+        agrees: for a sentence whether it is right; None leaves the judgement to the digits.
+        reading: under which reading of the document, where there is more than one.
+        remark: what it should be and why, in a sentence.
+    """
+
+    document: str
+    place: str
+    quantity: str
+    printed: str
+    computed: float | str
+    agrees: bool | None = None
+    reading: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study found.
+
+    Args:
+        rows: of metrics.csv: `step` (increasing integers; what they count is the study's to say) and every metric
+            that the option's `_metrics_` names.
+        tables: name -> rows of a CSV file of that name, for figures.
+        numbers: printed numbers for the audit, see `normexp.audit`.
+    """
+
+    rows: Sequence[Row]
+    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    numbers: Sequence[Number] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Measures nothing."""
+
+    def measure(self, setup: Setup) -> Outcome:
+        """Return what was found; equal setups give equal outcomes (wall-clock times excepted).
+
+        Raises: UserError where the setup does not fit the study.
+        """
+        return Outcome([])

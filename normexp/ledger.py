@@ -12,6 +12,7 @@ from normexp.errors import UserError, unknown
 from normexp.experiment_shape import CLAIMS, SCALES, check_arms
 from normexp.experiments import Experiment, load, names, scales
 from normexp.records import write_atomically
+from normexp.sources import entries, summary
 from normexp.sweep import Say, take_jobs
 
 REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "dataset.archive", "dataset.file")
@@ -95,7 +96,9 @@ def write_ledger(words: Sequence[str]) -> str:
     reports = [path for name in chosen or names() for path in sorted((results / name).glob(where))]
     if not reports:
         raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
-    lines = ["# Claims", "", *(line for path in reports for line in _ledger_lines(json.loads(path.read_text())))]
+    judged = (line for path in reports for line in _ledger_lines(json.loads(path.read_text())))
+    printed = [] if chosen or "scale" in given else summary(entries(results))
+    lines = ["# Claims", "", *judged, *printed]
     text = "\n".join(lines).rstrip() + "\n"
     write_atomically(results / LEDGER, text)
     return text

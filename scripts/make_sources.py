@@ -1,0 +1,14 @@
+#!/usr/bin/env python
+"""Write docs/sources.md from the printed numbers that the records under results/ checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from normexp.records import write_atomically
+from normexp.sources import entries, page
+
+ROOT = Path(__file__).resolve().parent.parent
+
+if __name__ == "__main__":
+    write_atomically(ROOT / "docs" / "sources.md", page(entries(ROOT / "results")))

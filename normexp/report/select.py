@@ -125,9 +125,13 @@ def _all(groups: Mapping[Any, list[Run]]) -> Iterable[Run]:
 
 
 def _load(directories: Sequence[RunDirectory]) -> list[Run]:
+    """Read the runs that trained. Raises UserError where there are only studies."""
     root = os.path.commonpath([run.path for run in directories])
     runs = [_run(directory, os.path.relpath(directory.path, root)) for directory in directories]
-    return sorted(runs, key=lambda run: run.name)
+    trained = [run for run in runs if run.options.get("study", "none") == "none"]
+    if not trained:
+        raise UserError(f"{directories[0].path}: a study, it trained nothing; its numbers are in metrics.csv there")
+    return sorted(trained, key=lambda run: run.name)
 
 
 def _run(directory: RunDirectory, name: str) -> Run:

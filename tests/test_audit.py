@@ -1,0 +1,84 @@
+"""The verdict on a printed number: by its digits."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
+from normexp.sources import Entry, counted, entries, page, summary
+
+CASES = [
+    ("0.209", 0.20869, CORRECT),
+    ("-0.717", -0.71648, ROUNDED),  # the lecture's own slip
+    ("0.08", 0.0875, ROUNDED),  # cut off
+    ("0.09", 0.0875, CORRECT),
+    (".02", 0.002969, WRONG),
+    ("140", 140.0, CORRECT),
+    ("141", 140.0, WRONG),
+    ("2.5", 2.45, CORRECT),  # a tie may go either way
+    ("2.4", 2.45, CORRECT),
+    ("0.3", 0.1 + 0.2, CORRECT),  # floating point is nobody's slip
+    ("23560", 23560.000000000004, CORRECT),
+    ("-0.15", 0.15, WRONG),
+]
+
+
+@pytest.mark.parametrize(("printed", "computed", "verdict"), CASES)
+def test_audit_judges_by_the_printed_digits(printed, computed, verdict):
+    assert judged(printed, repr(computed)) == verdict
+
+
+@pytest.mark.parametrize(("agrees", "verdict"), [("True", CORRECT), ("False", WRONG)])
+def test_audit_of_a_sentence_is_decided_by_what_was_measured(agrees, verdict):
+    assert judged("starts at 0", "starts at 1", agrees) == verdict
+
+
+def row(**facts: str) -> dict[str, str]:
+    usual = {"document": "S003", "place": "equation 8", "quantity": "x", "printed": "-0.717", "computed": "-0.71648",
+             "agrees": "", "reading": "", "remark": ""}  # fmt: skip
+    return {**usual, **facts}
+
+
+def test_audit_shows_two_digits_more_than_are_printed():
+    assert audited(row(computed="-0.716484321")).shown == "-0.71648"
+    assert audited(row(printed="23560", computed="23560.0")).shown == "23560"
+    assert audited(row(printed="0.05", computed="-1e-20")).shown == "0"
+    assert audited(row(printed="yes", computed="no", agrees="False")).shown == "no"
+
+
+def test_number_that_is_right_under_one_reading_is_right():
+    wrong, right = audited(row(computed="3.0", reading="W X")), audited(row(computed="-0.717", reading="W^T X"))
+    entry = Entry("normexp reproduce x", (wrong, right))
+    assert entry.verdict == CORRECT
+    assert entry.computed == "3 (W X); -0.717 (W^T X)"
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = tmp_path / "lecture" / "paper"
+    folder.mkdir(parents=True)
+    lines = [
+        "document,place,quantity,printed,computed,verdict,reading,remark",
+        "S003,equation 8,x,-0.717,-0.71648,rounded wrongly,,should be -0.716",
+        "S003,equation 5,y,1.09,1.0897,correct,,",
+    ]
+    (folder / "numbers.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_sources_page_names_the_command_and_folds_away_what_is_right(results):
+    text = page(entries(results))
+    assert DOCUMENTS["S003"] in text
+    assert "`normexp reproduce lecture scale=paper`" in text
+    wrong, right = text.split("<details>")
+    assert "| equation 8 | x | -0.717 | -0.71648 | rounded wrongly | should be -0.716 |" in wrong
+    assert "| equation 5 | y |" not in wrong
+    assert "| equation 5 | y | 1.09 | 1.0897 | correct |  |" in right
+
+
+def test_ledger_has_the_section_of_printed_numbers(results):
+    text = "\n".join(summary(entries(results)))
+    assert "1 correct, 1 rounded wrongly" in text
+    assert "rounded wrongly: equation 8, x: printed -0.717, computed -0.71648. should be -0.716" in text
+    assert counted(entries(results)) == "1 correct, 1 rounded wrongly"
+    assert list(summary([])) == []

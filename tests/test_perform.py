@@ -1,0 +1,108 @@
+"""Studies: recorded like any run, refused in one line, left out of the tables of trained runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from normexp.config import compose, option, options
+from normexp.errors import UserError
+from normexp.perform import csv_text, perform
+from normexp.records import RunDirectory, read_rows
+from normexp.studies.base import Number, Outcome, Setup, Study
+
+STUDY = "study=batch_layer_example"
+
+
+def outcome_of(monkeypatch, outcome) -> None:
+    def measure(self, setup):
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr("normexp.studies.batch_layer_example.BatchLayerExample.measure", measure)
+
+
+ROW = {"step": 3, "numbers": 1, "correct": 1, "rounded_wrongly": 0, "wrong": 0.1 + 0.2}
+
+
+def test_study_is_recorded_and_skipped_the_second_time(cli, tmp_path):
+    status, stdout, _ = cli("run", STUDY, f"results_dir={tmp_path}")
+    assert status == 0
+    (place,) = (tmp_path / "runs").iterdir()
+    assert place.name.startswith("batch_layer_example-")
+    assert "printed numbers checked" in stdout
+    assert {path.name for path in place.iterdir()} == {
+        ".lock", "config.yaml", "environment.json", "matrices.csv", "metrics.csv", "numbers.csv", "status.json",
+    }  # fmt: skip
+    before = (place / "status.json").stat().st_mtime_ns
+    status, _, stderr = cli("run", STUDY, f"results_dir={tmp_path}")
+    assert (status, "done already" in stderr) == (0, True)
+    assert (place / "status.json").stat().st_mtime_ns == before
+    assert cli("run", STUDY, f"results_dir={tmp_path}", "--force")[0] == 0
+    assert json.loads((place / "status.json").read_text())["attempts"] == 2
+
+
+def test_study_with_equal_settings_gives_equal_bytes(tmp_path):
+    written = []
+    for name in ("a", "b"):
+        perform(compose([STUDY, "study.reading=wtx"]), RunDirectory(tmp_path / name), force=False)
+        written.append([(tmp_path / name / file).read_bytes() for file in ("metrics.csv", "numbers.csv")])
+    assert written[0] == written[1]
+
+
+def test_study_loads_no_data_it_does_not_ask_for(tmp_path):
+    perform(compose([STUDY, "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
+    assert "data" not in json.loads((tmp_path / "x" / "environment.json").read_text())
+
+
+def test_study_numbers_read_back_exactly(tmp_path, monkeypatch):
+    outcome_of(monkeypatch, Outcome([ROW], {"line": [{"x": 1, "y": 1e-17}]}, [Number("S001", "p", "q", "0.3", 0.3)]))
+    perform(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
+    (row,) = read_rows(tmp_path / "x" / "metrics.csv")
+    assert (row["step"], float(row["wrong"])) == ("3", 0.1 + 0.2)
+    assert read_rows(tmp_path / "x" / "line.csv") == [{"x": "1", "y": "1e-17"}]
+    assert read_rows(tmp_path / "x" / "numbers.csv")[0]["agrees"] == ""
+
+
+def test_study_that_refuses_leaves_no_trace(tmp_path, monkeypatch, cli):
+    outcome_of(monkeypatch, UserError("dataset=digits: is no house"))
+    status, _, stderr = cli("run", STUDY, f"results_dir={tmp_path}")
+    assert (status, stderr) == (2, "normexp: dataset=digits: is no house\n")
+    assert not list(tmp_path.rglob("*.*"))
+
+
+@pytest.mark.parametrize("rows", [[], [{"step": 0}], [{**ROW, "more": 1}]], ids=["none", "too few", "too many"])
+def test_study_keeps_what_its_option_promises(tmp_path, monkeypatch, rows):
+    outcome_of(monkeypatch, Outcome(rows))
+    with pytest.raises(AssertionError):
+        perform(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
+    assert RunDirectory(tmp_path / "x").status["status"] == "new"
+
+
+def test_study_is_no_row_of_a_table_of_trained_runs(cli, tmp_path):
+    cli("run", STUDY, f"results_dir={tmp_path}")
+    status, _, stderr = cli("table", str(tmp_path))
+    assert (status, "a study, it trained nothing" in stderr) == (2, True)
+    cli("run", "model=linear", "steps=1", f"results_dir={tmp_path}", "--quiet")
+    status, stdout, _ = cli("table", str(tmp_path))
+    assert (status, stdout.count("\n| none |")) == (0, 1)
+
+
+def test_study_does_not_change_the_identity_of_a_run_that_trains():
+    assert compose(["norm=batch"]).identity == "c9d8a1fd"  # as README shows it, and as it was before there were studies
+    assert compose(["norm=batch", STUDY]).identity != "c9d8a1fd"
+
+
+def test_the_base_study_measures_nothing():
+    assert Study().measure(Setup(compose([]))) == Outcome([])
+
+
+@pytest.mark.parametrize("name", [name for name in options("study") if name != "none"])
+def test_study_says_what_it_measures(name):
+    assert all(text and text[0] != " " for text in option("study", name)["_metrics_"].values())
+
+
+def test_csv_text_writes_what_reads_back():
+    assert csv_text(["a", "b"], [{"a": None, "b": "x,y"}]) == 'a,b\n,"x,y"\n'

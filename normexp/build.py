@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
 from normexp.batches import Examples, TrainingBatches
 from normexp.config import Config
-from normexp.data.base import Data
+from normexp.data.base import Array, Data
 from normexp.errors import UserError
 from normexp.hardware import choose_device, choose_threads, keep_large_blocks
 from normexp.init.base import Init
@@ -131,13 +132,18 @@ def initialize_from_data(parts: Parts, seed: int) -> None:
 
 
 def build_examples(config: Config, data: Data, device: torch.device) -> dict[str, Examples]:
-    """Fit the input normalization on the training split and put every split on the device."""
+    """Fit the input normalization, usually on the training split, and put every split on the device."""
     inputs: InputNorm = instantiate(config["inputs"])
-    transform = inputs.fit(data.train.x)
+    transform = inputs.fit(_fitting_inputs(data, getattr(inputs, "fit_on", "train")))
     crop, flip = config["dataset"].get("crop", 0), config["dataset"].get("flip", False)
     splits = {"validation": data.validation, "test": data.test}
     examples = {name: Examples(split.x, split.y, transform, device) for name, split in splits.items() if len(split)}
     return {"train": Examples(data.train.x, data.train.y, transform, device, crop, flip), **examples}
+
+
+def _fitting_inputs(data: Data, fit_on: str) -> Array:
+    splits = {"train": (data.train,), "all": (data.train, data.validation, data.test)}[fit_on]
+    return np.concatenate([split.x for split in splits]) if len(splits) > 1 else data.train.x
 
 
 def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> Optimizer:

@@ -227,7 +227,8 @@ def _columns(config: Config) -> Iterator[str]:
     if config.choices["study"] != "none":
         yield from option("study", config.choices["study"])["_metrics_"]
         return
-    score = "rmse" if option("dataset", config.choices["dataset"])["_task_"] == "regression" else "accuracy"
+    task = config["dataset"].get("task", option("dataset", config.choices["dataset"])["_task_"])
+    score = "rmse" if task == "regression" else "accuracy"
     for split in ("train", "validation", "test"):
         if split != "validation" or config["dataset"].get("validation", 1):
             yield from (f"{split}/loss", f"{split}/{score}")

@@ -1,5 +1,7 @@
 """Input normalization: fitted on the training split alone, applied to every split (the lecture's "important").
 
+`fit_on=all` fits on all splits together instead: a mistake, offered so that its effect can be measured.
+
 Pixels count as value / 255. A fit returns a `Transform`, either one multiply-add (`Affine`, cheap enough to
 run on every batch) or a full matrix (`Whiten`, applied once to the whole split).
 """
@@ -58,7 +60,19 @@ class InputNorm(Protocol):
     """An option of the group `inputs`."""
 
     def fit(self, x: Array) -> Transform:
-        """Fit on the training split's x: uint8 (N, H, W, C) or float (N, D)."""
+        """Fit on x, uint8 (N, H, W, C) or float (N, D): the training split's, but for `fit_on=all`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """An option that takes statistics of the data.
+
+    Args:
+        fit_on: `train`, the training split; `all`, training, validation and test split together, which lets the
+            test split leak into training (Ferreira 2024, lecture L12, section 2, "important").
+    """
+
+    fit_on: str = "train"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +84,7 @@ class Identity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Center:
+class Center(Fitted):
     """x - mean, per channel or per feature.
 
     Source: LeCun, Bottou, Orr & Mueller 1998, "Efficient BackProp", section 4.3.
@@ -84,7 +98,7 @@ class Center:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standardize:
+class Standardize(Fitted):
     """(x - mean) / (std + eps) with the biased standard deviation; a constant feature is only centered.
 
     Source: Ferreira 2024, lecture L12, section 2 (its code adds eps to the standard deviation, as here).
@@ -103,8 +117,8 @@ class Standardize:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinMax:
-    """Map [min, max] of the training split to [low, high]; a constant feature goes to low."""
+class MinMax(Fitted):
+    """Map [min, max] to [low, high]; a constant feature goes to low."""
 
     per: str = "channel"
     low: float = 0.0
@@ -136,7 +150,7 @@ class Binarize:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZCA:
+class ZCA(Fitted):
     """U diag(1/sqrt(S + eps)) U^T (x - mean), with covariance U S U^T over n: the whitening nearest to x.
 
     Args:

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from normexp.config import Config, compose, groups, options
+from normexp.config import Config, compose, groups, option, options
 from normexp.config.compose import flat
 from normexp.config.options import is_description
 from normexp.errors import UserError
@@ -113,7 +113,7 @@ def test_compose_description_keys_never_reach_values(group):
 
 
 def _fitting(group: str, name: str) -> list[str]:
-    return ["model=mlp"] if group == "dataset" and name in ("house_prices", "covariate_shift") else []
+    return ["model=mlp"] if group == "dataset" and option(group, name)["_kind_"] == "table" else []
 
 
 def test_compose_own_scheme_brings_its_own_parameters():

@@ -98,10 +98,42 @@ def test_inputs_are_fitted_on_the_training_split_only(name):
     np.testing.assert_allclose(shown.x.numpy(), fitted.apply(test), rtol=1e-6)
 
 
-def fake(train: np.ndarray, test: np.ndarray):
+FITTED = [name for name in options("inputs") if "fit_on" in compose([f"inputs={name}"])["inputs"]]
+
+
+def test_inputs_that_take_statistics_can_be_fitted_on_all():
+    assert set(options("inputs")) - set(FITTED) == {"none", "binarize"}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_inputs_fitted_on_all_see_every_split(name):
+    from normexp.build import build_examples
+
+    config = compose([f"inputs={name}", "inputs.fit_on=all"])
+    train, validation, test = PIXELS[:20] // 2, PIXELS[20:30] // 3, PIXELS[30:]
+    shown = build_examples(config, fake(train, test, validation), "cpu")
+    fitted = instantiate(config["inputs"]).fit(np.concatenate([train, validation, test]))
+    for split, x in {"train": train, "validation": validation, "test": test}.items():
+        ours = shown[split].x.permute(0, 2, 3, 1) if shown[split].x.shape[1:] != x.shape[1:] else shown[split].x
+        np.testing.assert_allclose(ours.numpy(), fitted.apply(x), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_inputs_fitted_on_the_training_split_are_the_same_runs_as_ever(name):
+    assert compose([f"inputs={name}", "inputs.fit_on=train"]).name == compose([f"inputs={name}"]).name
+    assert compose([f"inputs={name}", "inputs.fit_on=all"]).name != compose([f"inputs={name}"]).name
+
+
+def test_inputs_identity_is_that_of_runs_before_fit_on():
+    assert compose(["inputs=zca", "inputs.eps=0.1"]).name == "digits-cnn-none-seed0-085865c2"
+
+
+def fake(train: np.ndarray, test: np.ndarray, validation: np.ndarray | None = None):
     from normexp.data.base import Data, Split
 
-    splits = [Split(x, np.zeros(len(x), np.int64)) for x in (train, test[:0], test)]
+    splits = [
+        Split(x, np.zeros(len(x), np.int64)) for x in (train, test[:0] if validation is None else validation, test)
+    ]
     return Data(*splits, task="classification", classes=("a",))
 
 

@@ -4,7 +4,7 @@ Grammar of a specification (the type may be left out where the key's default has
 
     [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
     list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items)
-    word | word | ...               fp32 | bf16
+    [list of] word | word | ...     fp32 | bf16
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def parse(spec: str | None, default: Any) -> Allowed:
     if spec is None:
         return Allowed(kind=kind, is_list=is_list, nullable=default is None)
     if "|" in spec:
-        words = tuple(word.strip() for word in spec.split("|"))
-        return Allowed(kind="str", choices=words)
+        words = tuple(word.strip() for word in spec.removeprefix("list of ").split("|"))
+        return Allowed(kind="str", is_list=spec.startswith("list of "), choices=words)
     match = _SPEC.match(spec)
     assert match, f"not a specification: {spec!r}"
     interval = f"{match['open']}{match['low']}, {match['high']}{match['close']}" if match["open"] else ""

@@ -1,4 +1,4 @@
-"""House prices: the lecture's four rows, or as many as you like of the same kind."""
+"""House prices: the lecture's four rows, as many as you like of the same kind, or prices that were paid."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from zlib import crc32
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, empty_like
+from normexp.data.house_tables import california, sindian
+from normexp.data.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
 
 FEATURES = ("size (m2)", "bedrooms", "nearest station (m)")
@@ -22,21 +24,26 @@ LECTURE = (
 
 @dataclass(frozen=True, kw_only=True)
 class HousePrices(Dataset):
-    """Three features on very different scales -> price in 1000s of USD.
+    """Features on very different scales -> a price.
 
-    Shapes: x float32 (N, 3) as in FEATURES, y float32 (N, 1).
+    Shapes: x float32 (N, 3) as in FEATURES, y float32 (N, 1) in 1000s of USD; of a file, x (N, its columns).
 
     Args:
         source: `lecture` is the four printed rows, which serve as training, validation and test split alike;
-            `synthetic` draws examples from `law`.
+            `synthetic` draws examples from `law`; `california` and `sindian` are files (see `house_tables`).
+        file: the CSV file of `california` or `sindian`; None looks for its usual name in the folder of
+            NORMEXP_DATA, and downloads `california` where it is not there.
+        missing: for the gaps of a file: `drop` their rows, fill them with the training split's `mean`, or `error`.
         examples: number of synthetic examples, test included.
-        test: number of synthetic examples in the test split.
+        test: number of examples in the test split; of a file, chosen by `split_seed`.
         noise: standard deviation of the synthetic prices around the law, in 1000s of USD.
 
     Source: Ferreira 2024, "INF721 Deep Learning, L12: Normalization", Table 1; the synthetic law is ours.
     """
 
     source: str = "synthetic"
+    file: str | None = None
+    missing: str = "drop"
     examples: int = 1000
     test: int = 200
     noise: float = 100.0
@@ -46,7 +53,14 @@ class HousePrices(Dataset):
     def read(self, seed: int) -> Data:
         if self.source not in _SOURCES:
             raise unknown("dataset.source", self.source, _SOURCES)
+        if self.file is not None and self.source not in _FILES:
+            raise UserError(
+                f"dataset.file={self.file}: dataset.source={self.source} has no file; use california or sindian"
+            )
         return _SOURCES[self.source](self, seed)
+
+    def load(self, seed: int) -> Data:
+        return fill_gaps(super().load(seed))
 
 
 def law(x: Array) -> Array:
@@ -86,4 +100,10 @@ def _features(rng: np.random.Generator, count: int) -> Array:
     return np.stack([size, bedrooms, station], axis=1)
 
 
-_SOURCES = {"lecture": _lecture, "synthetic": _synthetic}
+def _from_file(options: HousePrices, seed: int) -> Data:
+    data = _FILES[options.source](options.file, options.missing)
+    return set_test_apart(data, options.test, options.split_seed)
+
+
+_FILES = {"california": california, "sindian": sindian}
+_SOURCES = {"lecture": _lecture, "synthetic": _synthetic, **dict.fromkeys(_FILES, _from_file)}

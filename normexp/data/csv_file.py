@@ -1,0 +1,56 @@
+"""A table of your own: any CSV file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from normexp.data.base import Data, Dataset, standardize_target
+from normexp.data.csv_table import given_file, read_table
+from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
+from normexp.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvFile(Dataset):
+    """One example per line of a CSV file with a header.
+
+    Shapes: x float32 (N, D), a column of words counting as one per word; y float32 (N, 1), or int64 (N,) for classes.
+
+    Args:
+        file: the CSV file.
+        target: the column to predict.
+        features: the columns to predict it from; None takes all others.
+        task: `regression`, or `classification`, whose target may be words or numbers. It is never guessed: whole
+            numbers can be either.
+        missing: `error`, `drop` the rows with gaps, or fill them with the training split's `mean`; a row without
+            target is dropped in both.
+        test: number of rows in the test split, chosen by `split_seed`; None is a fifth of them.
+        standardize_target: of a regression; classes stay as they are.
+
+    Source, licence: yours.
+    """
+
+    file: str | None = None
+    target: str | None = None
+    features: tuple[str, ...] | None = None
+    task: Task = "regression"
+    missing: str = "error"
+    test: int | None = None
+    standardize_target: bool = True
+
+    def read(self, seed: int) -> Data:
+        if self.file is None:
+            raise UserError("dataset.file is not set: give a CSV file, and its column to predict as dataset.target")
+        table = read_table(given_file(self.file))
+        if self.target is None:
+            raise UserError(
+                f"dataset.target is not set: name the column to predict; there are {', '.join(table.columns)}"
+            )
+        data = to_data(table, self.target, self.features, self.missing, self.task)
+        test = max(1, len(data.train) // 5) if self.test is None else self.test
+        return set_test_apart(data, test, self.split_seed)
+
+    def load(self, seed: int) -> Data:
+        as_read = replace(self, standardize_target=False)
+        data = fill_gaps(super(CsvFile, as_read).load(seed))
+        return standardize_target(data) if self.standardize_target and data.task == "regression" else data

@@ -1,0 +1,143 @@
+"""A CSV file -> named columns, each of numbers or of words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from normexp.data.base import Array
+from normexp.errors import UserError, nearest
+
+DELIMITERS = ",;\t|"
+MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
+LARGEST = float(np.finfo(np.float32).max)  # examples are float32
+
+Row = tuple[int, list[str]]  # its line in the file, its cells
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a CSV file, as text.
+
+    Args:
+        columns: name -> cells, in the file's order.
+        lines: where in the file each row stands (the header is line 1).
+        decimal: the sign before the decimals of a number.
+    """
+
+    path: Path
+    columns: Mapping[str, tuple[str, ...]]
+    lines: tuple[int, ...]
+    decimal: str = "."
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def column(self, name: str) -> Array:
+        """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, as str (N,), missing "".
+
+        Raises UserError where only some cells are numbers: one of them is likely a slip.
+        """
+        cells = ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
+        numbers = [_number(cell, self.decimal) for cell in cells]
+        odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
+        if odd and len(odd) == sum(map(bool, cells)):
+            return np.array(cells)
+        if odd:
+            where = f"line {self.lines[odd[0]]}, column {name!r}"
+            raise UserError(
+                f"{self.path}: {where}: {cells[odd[0]]!r} is not a number, though others there are; "
+                "correct it, or choose other columns with dataset.features"
+            )
+        return np.array([np.nan if number is None else number for number in numbers])
+
+
+def given_file(file: str) -> Path:
+    """Return the path of `dataset.file`. Raises UserError where there is no such file."""
+    path = Path(os.path.expanduser(file))
+    if path.is_file():
+        return path
+    if path.exists():
+        raise UserError(f"dataset.file={file}: is a folder, and a CSV file is needed")
+    beside = [other.name for other in path.parent.glob("*.csv")] if path.parent.is_dir() else []
+    raise UserError(f"dataset.file={file}: no such file{nearest(path.name, beside)}")
+
+
+def read_table(path: Path) -> Table:
+    """Read a CSV file with a header, separated by comma, semicolon, tab or bar (whichever the header has most of).
+
+    In a file of semicolons a comma is the sign before decimals. Blank lines are skipped. Raises UserError, naming
+    the line, for what is no such file.
+    """
+    text = _text(path)
+    delimiter = _delimiter(path, text)
+    (_, header), *rows = _rows(path, text, delimiter)
+    names = [name.strip() for name in header]
+    _check_header(path, names)
+    _check_rows(path, rows, len(names))
+    columns = zip(*(cells for _, cells in rows), strict=True)
+    stripped = {name: tuple(map(str.strip, cells)) for name, cells in zip(names, columns, strict=True)}
+    return Table(path, stripped, tuple(line for line, _ in rows), "," if delimiter == ";" else ".")
+
+
+def _text(path: Path) -> str:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # spreadsheets begin with a byte order mark
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise UserError(f"{path}: not UTF-8 text (byte {byte:#x} at {error.start}); save it as CSV in UTF-8") from None
+    if not text.strip():
+        raise UserError(f"{path}: empty file; the first line must name the columns")
+    return text
+
+
+def _delimiter(path: Path, text: str) -> str:
+    header = text.lstrip().splitlines()[0]
+    fields = {delimiter: len(next(csv.reader([header], delimiter=delimiter))) for delimiter in DELIMITERS}
+    best = max(fields, key=lambda delimiter: fields[delimiter])
+    if fields[best] == 1:
+        raise UserError(f"{path}: line 1 has one column; columns are separated by a comma, semicolon, tab or |")
+    return best
+
+
+def _rows(path: Path, text: str, delimiter: str) -> list[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader if len(cells) > 1 or "".join(cells).strip()]
+    except csv.Error as error:
+        raise UserError(f"{path}: line {reader.line_num}: {error}") from None
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    if "" in names:
+        raise UserError(f"{path}: column {names.index('') + 1} has no name; every column needs one in line 1")
+    if all(_number(name, ".") is not None for name in names):
+        raise UserError(f"{path}: line 1 holds numbers; it must name the columns")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{path}: two columns are called {twice!r}; names must differ")
+
+
+def _check_rows(path: Path, rows: Sequence[Row], width: int) -> None:
+    if not rows:
+        raise UserError(f"{path}: no rows below the names of the columns")
+    for line, cells in rows:
+        if len(cells) != width:
+            raise UserError(f"{path}: line {line} has {len(cells)} cells, line 1 names {width} columns")
+
+
+def _number(cell: str, decimal: str) -> float | None:
+    """Return the finite number that a cell says, or None. Python's 1_000 is no number to anybody else."""
+    try:
+        number = float(cell.replace(decimal, "."))
+    except ValueError:
+        return None
+    return number if abs(number) <= LARGEST and "_" not in cell else None

@@ -1,0 +1,154 @@
+"""The columns of a table -> examples: words as indicator columns, gaps dropped, filled or refused, a test split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+from zlib import crc32
+
+import numpy as np
+
+from normexp.data.base import Array, Data, Split, empty_like
+from normexp.data.csv_table import Table
+from normexp.errors import UserError, unknown
+
+MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from
+WAYS = ("drop", "mean", "error")
+
+Task = Literal["classification", "regression"]
+
+
+def to_data(table: Table, target: str, features: Sequence[str] | None, missing: str, task: Task) -> Data:
+    """Return all rows as the training split.
+
+    A column of words becomes one column of zeros and ones per word, in alphabetical order. Where `missing` is
+    `mean`, x holds NaN, for `fill_gaps` to fill once the training split is known.
+
+    Args:
+        target: the column to predict; rows without it are dropped unless `missing` is `error`.
+        features: the columns to predict it from; None takes all others.
+        missing: `drop` the rows with gaps, fill them with the training split's `mean`, or `error`.
+
+    Raises UserError for columns that do not exist or cannot be used.
+    """
+    if missing not in WAYS:
+        raise unknown("dataset.missing", missing, WAYS)
+    _check_columns(table, target, features)
+    names = [name for name in table.columns if name != target] if features is None else list(features)
+    inputs = [_numbers(table, name) for name in names]
+    gaps = {name: np.asarray(np.isnan(columns).any(axis=1)) for name, columns in zip(names, inputs, strict=True)}
+    y, classes, unknown_target = _TARGETS[task](table, target)
+    dropped, note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
+    whole = Split(np.concatenate(inputs, axis=1, dtype=np.float32)[~dropped], y[~dropped])
+    if not len(whole):
+        raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
+    _check_varies(table, target, whole.y)
+    return Data(whole, empty_like(whole), empty_like(whole), task, classes, note)
+
+
+def set_test_apart(data: Data, count: int, seed: int) -> Data:
+    """Move `count` examples, chosen by `seed` alone, from the training to the test split."""
+    total = len(data.train)
+    if count >= total:
+        raise UserError(f"dataset.test={count}: the table has only {total} usable rows")
+    order = np.random.default_rng([seed, crc32(b"test split")]).permutation(total)
+    test, rest = np.sort(order[:count]), np.sort(order[count:])
+    return replace(data, train=data.train.take(rest), test=data.train.take(test))
+
+
+def fill_gaps(data: Data) -> Data:
+    """Put the mean of the training split's values into the gaps (NaN) of every split."""
+    splits = (data.train, data.validation, data.test)
+    if not any(np.isnan(split.x).any() for split in splits):
+        return data
+    known = ~np.isnan(data.train.x)
+    if not known.any(axis=0).all():
+        column = int(np.argmin(known.any(axis=0)))
+        raise UserError(f"dataset.missing=mean: input {column + 1} has no value in the training split; use drop")
+    mean = np.mean(data.train.x, axis=0, dtype=np.float64, where=known)
+    filled = [replace(split, x=np.where(np.isnan(split.x), mean, split.x).astype(np.float32)) for split in splits]
+    return replace(data, train=filled[0], validation=filled[1], test=filled[2])
+
+
+def _check_columns(table: Table, target: str, features: Sequence[str] | None) -> None:
+    if target not in table.columns:
+        raise unknown("dataset.target", target, table.columns)
+    for name in features or ():
+        if name not in table.columns:
+            raise unknown("dataset.features", name, table.columns)
+        if name == target:
+            raise UserError(f"dataset.features: {name!r} is the target, and cannot be an input too")
+    if features is not None and len(set(features)) < max(len(features), 1):
+        raise UserError(f"dataset.features={list(features)}: give one column or more, each once")
+
+
+def _numbers(table: Table, name: str) -> Array:
+    """Return one input column as float64 (N, 1), or (N, words) where it holds words; a gap is NaN throughout."""
+    column = table.column(name)
+    if column.dtype.kind != "U":
+        return column[:, None]
+    words = _words(table, column, f"column {name!r}", "leave it out with dataset.features")
+    return np.where(column[:, None] == "", np.nan, column[:, None] == words)
+
+
+def _words(table: Table, column: Array, what: str, way_out: str) -> Array:
+    """Return the different values of a column without the gaps, sorted. Raises UserError where there are too many."""
+    words = np.unique(column[column != ""] if column.dtype.kind == "U" else column[~np.isnan(column)])
+    if len(words) > MOST_WORDS:
+        raise UserError(f"{table.path}: {what} has {len(words)} different values, at most {MOST_WORDS}; {way_out}")
+    return words
+
+
+def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
+    """Return targets (N, 1), no classes, and which of them are missing (N,)."""
+    column = table.column(target)
+    if column.dtype.kind == "U":
+        raise UserError(
+            f"{table.path}: dataset.target={target} holds words ({str(column[column != ''][0])!r}, ...); "
+            "set dataset.task=classification"
+        )
+    return column[:, None].astype(np.float32), (), np.isnan(column)
+
+
+def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
+    """Return labels (N,), the classes in alphabetical (or numerical) order, and which labels are missing (N,)."""
+    column = table.column(target)
+    text = column.dtype.kind == "U"
+    classes = _words(table, column, f"dataset.target={target}", "set dataset.task=regression")
+    labels = np.searchsorted(classes, column).astype(np.int64)
+    names = tuple(map(str, classes)) if text else tuple(f"{value:g}" for value in classes)
+    return labels, names, column == "" if text else np.isnan(column)
+
+
+_TARGETS = {"regression": _real_target, "classification": _class_target}
+
+
+def _handle_gaps(
+    table: Table, gaps: dict[str, Array], target_gaps: dict[str, Array], missing: str
+) -> tuple[Array, str]:
+    """Return which rows to drop (N,), and what every table must say about the gaps."""
+    gappy = {name: gap for name, gap in (gaps | target_gaps).items() if gap.any()}
+    if not gappy:
+        return np.zeros(len(table), dtype=bool), ""
+    if missing == "error":
+        name, gap = next(iter(gappy.items()))
+        where = f"line {table.lines[int(gap.argmax())]}, column {name!r}"
+        raise UserError(f"{table.path}: {where}: no value ({gap.sum()} in all); set dataset.missing=drop or mean")
+    filled = {name: gap for name, gap in gappy.items() if missing == "mean" and name in gaps}
+    dropped = np.zeros(len(table), dtype=bool)
+    for gap in (gap for name, gap in gappy.items() if name not in filled):
+        dropped |= gap
+    return dropped, _note(len(table), dropped, [name for name in gappy if name not in filled], filled)
+
+
+def _note(total: int, dropped: Array, lacking: Sequence[str], filled: dict[str, Array]) -> str:
+    said = [f"{gap.sum():,} missing {name} = mean of the training split" for name, gap in filled.items()]
+    if lacking:
+        said = [f"{dropped.sum():,} of {total:,} rows without {' or '.join(lacking)} dropped", *said]
+    return "; ".join(said)
+
+
+def _check_varies(table: Table, target: str, y: Array) -> None:
+    if (y == y[0]).all():
+        raise UserError(f"{table.path}: dataset.target={target} is the same in every row: nothing to learn")

@@ -1,0 +1,182 @@
+"""dataset=csv: columns to examples, gaps, splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from normexp.data.base import Data
+from normexp.data.csv_file import CsvFile
+from normexp.errors import UserError
+
+ROWS = "size,town,rooms,price\n" + "".join(f"{n},{'XYZ'[n % 3]},{n % 4},{10 * n}\n" for n in range(30))
+GAPS = "a,town,y\n1,X,1\n,X,2\n3,,3\n5,Y,4\n7,Y,\n9,Z,6\n"
+PLAIN = {"validation": 0, "test": 1, "standardize_target": False}
+
+
+@pytest.fixture
+def csv(tmp_path: Path):
+    """Return the data set of a text."""
+
+    def make(content: str, **options) -> CsvFile:
+        path = tmp_path / "own.csv"
+        path.write_text(content)
+        return CsvFile(file=str(path), **options)
+
+    return make
+
+
+def rows(data: Data) -> np.ndarray:
+    """Return all examples, x and y side by side."""
+    splits = (data.train, data.validation, data.test)
+    return np.concatenate([np.column_stack([split.x, split.y]) for split in splits])
+
+
+def test_csv_words_become_indicators_in_alphabetical_order(csv) -> None:
+    data = csv("town,price,size\nY,1,7\nX,2,8\nZ,3,9\nX,4,7\n", target="price", **PLAIN).load(0)
+    found = rows(data)
+    np.testing.assert_array_equal(
+        found[np.argsort(found[:, -1])],
+        [[0, 1, 0, 7, 1], [1, 0, 0, 8, 2], [0, 0, 1, 9, 3], [1, 0, 0, 7, 4]],
+    )
+    assert (data.train.x.dtype, data.train.y.dtype, data.train.y.shape) == (np.float32, np.float32, (3, 1))
+
+
+def test_csv_features_choose_the_columns_and_their_order(csv) -> None:
+    data = csv(ROWS, target="price", features=("rooms", "size"), **PLAIN).load(0)
+    found = rows(data)
+    np.testing.assert_array_equal(found[:, 0], found[:, 1] % 4)
+    np.testing.assert_array_equal(found[:, 2], 10 * found[:, 1])
+
+
+def test_csv_splits_are_disjoint_complete_and_of_the_sizes_asked_for(csv) -> None:
+    data = csv(ROWS, target="price", test=7, validation=5, standardize_target=False).load(0)
+    assert [len(split) for split in (data.train, data.validation, data.test)] == [18, 5, 7]
+    assert sorted(rows(data)[:, -1]) == [10 * n for n in range(30)]
+
+
+def test_csv_test_split_is_a_fifth_unless_said_otherwise(csv) -> None:
+    assert len(csv(ROWS, target="price").load(0).test) == 6
+
+
+def test_csv_splits_follow_the_split_seed_and_not_the_run_seed(csv) -> None:
+    def test_split(seed: int, **options) -> list[float]:
+        return csv(ROWS, target="price", standardize_target=False, **options).load(seed).test.y[:, 0].tolist()
+
+    assert test_split(0) == test_split(1) != test_split(0, split_seed=1)
+    assert test_split(0) == test_split(0, subset=5, validation=3)
+
+
+def test_csv_regression_is_standardized_and_classes_are_not(csv) -> None:
+    real = csv(ROWS, target="price").load(0)
+    assert (real.train.y.mean(), real.train.y.std()) == pytest.approx((0, 1), abs=1e-6)
+    classes = csv(ROWS, target="town", task="classification").load(0)
+    assert (classes.classes, classes.train.y.dtype) == (("X", "Y", "Z"), np.int64)
+
+
+def test_csv_classes_are_those_of_their_rows(csv) -> None:
+    data = csv(ROWS, target="town", features=("size",), task="classification", test=4).load(0)
+    found = rows(data)
+    np.testing.assert_array_equal(found[:, 1], found[:, 0] % 3)
+
+
+def test_csv_numbers_are_classes_in_numerical_order(csv) -> None:
+    data = csv("a,grade\n1,10\n2,9\n3,10\n4,2\n", target="grade", task="classification", test=1).load(0)
+    found = rows(data)
+    assert data.classes == ("2", "9", "10")
+    assert found[np.argsort(found[:, 0]), 1].tolist() == [2, 1, 2, 0]
+
+
+def test_csv_drops_rows_with_gaps_and_says_so(csv) -> None:
+    data = csv(GAPS, target="y", missing="drop", **PLAIN).load(0)
+    assert sorted(rows(data)[:, -1]) == [1, 4, 6]
+    assert data.note == "3 of 6 rows without a or town or y dropped"
+
+
+def test_csv_drop_counts_only_the_columns_in_use(csv) -> None:
+    data = csv(GAPS, target="y", features=("a",), missing="drop", **PLAIN).load(0)
+    assert sorted(rows(data)[:, -1]) == [1, 3, 4, 6]
+
+
+@pytest.mark.parametrize("split_seed", range(4))
+def test_csv_fills_gaps_with_the_mean_of_the_training_split_alone(csv, split_seed: int) -> None:
+    options = {"target": "y", "missing": "mean", "split_seed": split_seed, "test": 1, "validation": 1}
+    data = csv(GAPS, standardize_target=False, **options).load(0)
+    found = rows(data)
+    a = dict(zip(found[:, -1], found[:, 0], strict=True))
+    trained = [a[y] for y in data.train.y[:, 0] if y != 2]
+    assert a[2] == pytest.approx(np.mean(trained))
+    assert {y: a[y] for y in (1, 3, 4, 6)} == {1: 1, 3: 3, 4: 5, 6: 9}
+    assert data.note == (
+        "1 of 6 rows without y dropped; 1 missing a = mean of the training split; "
+        "1 missing town = mean of the training split"
+    )
+
+
+def test_csv_missing_word_is_filled_with_the_shares_of_the_words(csv) -> None:
+    data = csv("town,y\nX,1\nX,2\nY,3\nX,4\n,5\n", target="y", missing="mean", subset=None, **PLAIN).load(0)
+    found = rows(data)
+    shares = data.train.x[data.train.y[:, 0] != 5].mean(axis=0)
+    np.testing.assert_allclose(found[found[:, -1] == 5][0, :2], shares, rtol=1e-6)
+
+
+MISTAKES = {
+    "no file": ({"file": None}, r"dataset\.file is not set"),
+    "no target": ({}, r"dataset\.target is not set: .* there are size, town, rooms, price"),
+    "target misspelt": ({"target": "prise"}, r"dataset\.target 'prise' does not exist; .*did you mean price\?"),
+    "feature misspelt": ({"target": "price", "features": ("sise",)}, r"dataset\.features 'sise' .*did you mean size\?"),
+    "feature twice": ({"target": "price", "features": ("size", "size")}, "one column or more, each once"),
+    "no feature": ({"target": "price", "features": ()}, "one column or more, each once"),
+    "target as feature": ({"target": "price", "features": ("price",)}, "'price' is the target"),
+    "words as numbers": ({"target": "town"}, r"holds words \('X', \.\.\.\); set dataset\.task=classification"),
+    "test too large": ({"target": "price", "test": 30}, r"dataset\.test=30: the table has only 30 usable rows"),
+    "validation too large": ({"target": "price", "validation": 24}, r"dataset\.validation=24: .* only 24 examples"),
+    "unknown way": ({"target": "price", "missing": "dropp"}, r"dataset\.missing 'dropp' .*did you mean drop\?"),
+}
+
+
+@pytest.mark.parametrize(("options", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_csv_mistakes_are_one_line(csv, options, said: str) -> None:
+    from dataclasses import replace
+
+    with pytest.raises(UserError, match=said) as caught:
+        replace(csv(ROWS), **options).load(0)
+    assert "\n" not in str(caught.value)
+
+
+CONTENTS = {
+    "a gap": (GAPS, {}, r"line 3, column 'a': no value \(1 in all\); set dataset\.missing=drop or mean"),
+    "gaps everywhere": ("a,y\n,1\n,2\n", {"missing": "drop"}, "leaves no row"),
+    "a constant target": ("a,y\n1,5\n2,5\n3,5\n", {}, r"dataset\.target=y is the same in every row"),
+    "one class": ("a,y\n1,u\n2,u\n", {"task": "classification"}, "is the same in every row"),
+    "names as words": (
+        "name,y\n" + "".join(f"n{n},{n}\n" for n in range(101)),
+        {},
+        "column 'name' has 101 different values, at most 100; leave it out",
+    ),
+    "too many classes": (
+        "a,y\n" + "".join(f"1,{n / 7}\n" for n in range(101)),
+        {"task": "classification"},
+        r"dataset\.target=y has 101 different values, at most 100; set dataset\.task=regression",
+    ),
+    "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "input 1 has no value in the training"),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "said"), CONTENTS.values(), ids=CONTENTS)
+def test_csv_files_that_cannot_be_learned_from_are_refused(csv, content: str, options, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        csv(content, target="y", **options).load(0)
+
+
+def test_csv_record_tells_the_name_of_the_file_and_not_its_folder(tmp_path: Path) -> None:
+    from normexp.config import compose
+
+    def config(folder: str):
+        return compose(["dataset=csv", "model=mlp", f"dataset.file={folder}/own.csv", "dataset.target=price"])
+
+    assert config("/private/folder").name == config("elsewhere").name
+    assert "own.csv" in config("/private/folder").to_yaml()
+    assert "/private" not in config("/private/folder").to_yaml()

@@ -1,0 +1,94 @@
+"""CSV files as people have them, and everything that can be wrong with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from normexp.data.csv_table import given_file, read_table
+from normexp.errors import UserError
+
+
+@pytest.fixture
+def table(tmp_path: Path):
+    """Write a text or bytes as a file and read it as a table."""
+
+    def read(content: str | bytes):
+        path = tmp_path / "houses.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return read_table(path)
+
+    return read
+
+
+DELIMITED = {
+    "comma": "size,price,town\n1.5,2,X\n3,4,Y\n",
+    "semicolon, decimal comma": "size;price;town\n1,5;2;X\n3;4;Y\n",
+    "tab": "size\tprice\ttown\n1.5\t2\tX\n3\t4\tY\n",
+    "bar": "size|price|town\n1.5|2|X\n3|4|Y\n",
+    "byte order mark": "\ufeffsize,price,town\n1.5,2,X\n3,4,Y\n",
+    "Windows line ends": "size,price,town\r\n1.5,2,X\r\n3,4,Y\r\n",
+    "no last line end": "size,price,town\n1.5,2,X\n3,4,Y",
+    "blank lines": "\nsize,price,town\n\n1.5,2,X\n  \n3,4,Y\n\n",
+    "spaces": "size , price, town\n 1.5, 2 ,X\n3,4, Y\n",
+    "quotes": '"size","price","town"\n"1.5","2","X"\n3,4,"Y"\n',
+}
+
+
+@pytest.mark.parametrize("content", DELIMITED.values(), ids=DELIMITED)
+def test_table_of_every_kind_is_read_alike(table, content: str) -> None:
+    read = table(content)
+    assert list(read.columns) == ["size", "price", "town"]
+    assert [read.column(name).tolist() for name in read.columns] == [[1.5, 3], [2, 4], ["X", "Y"]]
+
+
+def test_table_name_with_a_delimiter_in_quotes_is_one_column(table) -> None:
+    assert list(table('"a;b;c;d","e"\n1,2\n').columns) == ["a;b;c;d", "e"]
+
+
+@pytest.mark.parametrize("word", ["", "NA", "n/a", "NaN", "null", "None", "?", "  "])
+def test_table_missing_number_is_nan(table, word: str) -> None:
+    np.testing.assert_array_equal(table(f"a,b\n1,2\n{word},3\n").column("a"), [1, np.nan])
+
+
+def test_table_missing_word_is_empty(table) -> None:
+    assert table("a,b\nx,2\nNA,3\n").column("a").tolist() == ["x", ""]
+
+
+MISTAKES = {
+    "empty": ("", "empty file; the first line must name the columns"),
+    "only blanks": (" \n\n", "empty file"),
+    "not UTF-8": ("a,b\nS\xe3o,1\n".encode("latin-1"), r"not UTF-8 text \(byte 0xe3 at 5\)"),
+    "one column": ("a\n1\n", "line 1 has one column"),
+    "header only": ("a,b\n", "no rows below the names of the columns"),
+    "no header": ("1,2\n3,4\n", "line 1 holds numbers; it must name the columns"),
+    "name twice": ("a,b,a\n1,2,3\n", "two columns are called 'a'"),
+    "no name": ("a,,c\n1,2,3\n", "column 2 has no name"),
+    "short row": ("a,b\n1,2\n\n3\n", "line 4 has 1 cells, line 1 names 2 columns"),
+    "long row": ("a,b\n1,2,3\n", "line 2 has 3 cells"),
+    "broken quotes": ('a,b\n"1"x,2\n', "line 2: "),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_table_mistakes_are_one_line(table, content: str | bytes, said: str) -> None:
+    with pytest.raises(UserError, match=rf"houses\.csv: {said}") as caught:
+        table(content)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("slip", ["12x", "1_000", "inf", "1e39", "1,5", "3 m"])
+def test_table_slip_among_numbers_is_told_with_its_place(table, slip: str) -> None:
+    read = table(f'a,b\n1,2\n\n"{slip}",3\n')
+    with pytest.raises(UserError, match=f"line 4, column 'a': '{slip}' is not a number"):
+        read.column("a")
+
+
+def test_file_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "houses.csv").touch()
+    with pytest.raises(UserError, match=r"dataset\.file=.*house\.csv: no such file; did you mean houses\.csv\?"):
+        given_file(str(tmp_path / "house.csv"))
+    with pytest.raises(UserError, match="is a folder, and a CSV file is needed"):
+        given_file(str(tmp_path))

@@ -1,0 +1,96 @@
+"""The race: every side in a process of its own, taking turns, so that a machine whose speed drifts slows all alike."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from normexp.errors import UserError
+
+WARM_UP = 20  # steps that are not timed; their losses are compared
+
+
+@dataclass
+class Side:
+    """One competitor: its losses over the first steps, and its speed in every turn.
+
+    Args:
+        losses: of the first WARM_UP steps.
+        speeds: steps per second, one per turn.
+    """
+
+    name: str
+    losses: list[float] = field(default_factory=list)
+    speeds: list[float] = field(default_factory=list)
+
+
+class Process:
+    """A side that waits for its turn; allocator settings and threads belong to a process."""
+
+    def __init__(self, name: str, overrides: Sequence[str]) -> None:
+        self.name = name
+        command = [sys.executable, "-m", "normexp.bench.race", name, *overrides]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def turn(self, steps: int) -> tuple[float, list[float]]:
+        """Let it train some steps; return seconds and losses."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise UserError(f"bench: side {self.name} failed; its message is above")
+        found = json.loads(answer)
+        return found["seconds"], found["losses"]
+
+
+def race(names: Sequence[str], overrides: Sequence[str], rounds: int, seconds: float) -> list[Side]:
+    """Let the sides take turns of equal numbers of steps.
+
+    Args:
+        seconds: about how long a turn of the slowest side takes.
+
+    Raises: UserError where a side fails.
+    """
+    sides = [Side(name) for name in names]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(Process(name, overrides)) for name in names]
+        slowest = 0.0
+        for side, process in zip(sides, processes, strict=True):
+            _, side.losses = process.turn(WARM_UP)
+            slowest = max(slowest, process.turn(WARM_UP)[0])
+        steps = max(5, int(WARM_UP * seconds / slowest))
+        for _ in range(rounds):
+            for side, process in zip(sides, processes, strict=True):
+                side.speeds.append(steps / process.turn(steps)[0])
+    return sides
+
+
+def serve(name: str, overrides: Sequence[str]) -> None:
+    """Answer each line `steps` on standard input with seconds and losses, one JSON line each."""
+    from normexp.bench.sides import side
+    from normexp.bench.work import Work
+
+    train = side(name)(Work(overrides))
+    for line in sys.stdin:
+        began = time.perf_counter()
+        losses = train(int(line))
+        print(json.dumps({"seconds": time.perf_counter() - began, "losses": losses}), flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], sys.argv[2:])

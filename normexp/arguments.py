@@ -9,6 +9,7 @@ from normexp import __version__
 from normexp.config.options import groups, options
 from normexp.errors import UserError
 
+SUITES = ("steps", "layers", "start", "sweep", "memory", "growth")
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
 LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe", "studies": "study"}
 
@@ -41,6 +42,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         _add_table,
         _add_list,
         _add_check,
+        _add_bench,
     ):
         add(verbs)
     return parser, dict(verbs.choices)
@@ -169,3 +171,17 @@ def _add_check(verbs: Verbs[Parser]) -> None:
     command.add_argument("overrides", nargs="*", metavar="norm=OPTION|norm.KEY=VALUE")
     command.add_argument("--full", action="store_true", help="times on (128, 96, 32, 32), a minute")
     command.add_argument("--inductor", action="store_true", help="compile to machine code, not to a graph only")
+
+
+def _add_bench(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "bench",
+        help="measure how fast the program is",
+        description="Measure, in ratios of one run, how fast the program is beside what people would write instead. "
+        "Nothing else should run on the machine meanwhile. Exit status 1 if loss curves differ, never for a time.",
+        allow_abbrev=False,
+    )
+    command.add_argument("words", nargs="*", metavar="SUITE|KEY=VALUE", help=f"{', '.join(SUITES)} (default steps)")
+    command.add_argument("--quick", action="store_true", help="small works and few turns: shows that it works")
+    command.add_argument("--rounds", type=int, default=7, metavar="N", help="turns of each side (default 7)")
+    command.add_argument("--out", metavar="DIR", help="write every table there, as Markdown and JSON")

@@ -209,6 +209,12 @@ def _check(arguments: argparse.Namespace) -> int:
     return 0 if holds else 1
 
 
+def _bench(arguments: argparse.Namespace) -> int:
+    from normexp.bench.command import bench
+
+    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out, _say)
+
+
 def _say(line: str) -> None:
     print(f"normexp: {line}", file=sys.stderr)
 
@@ -224,4 +230,5 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "table": _table,
     "list": _list,
     "check": _check,
+    "bench": _bench,
 }

@@ -7,6 +7,7 @@ import time
 from normexp.batches import in_order
 from normexp.build import Parts, build, initialize_from_data
 from normexp.config import Config
+from normexp.errors import UserError
 from normexp.execute import EVALUATION_BATCH
 from normexp.instantiate import instantiate
 from normexp.train import evaluate, make_step
@@ -15,7 +16,12 @@ WARM_UP, STEPS, SECONDS = 2, 10, 1.0  # steps not timed, steps timed at most, se
 
 
 def seconds_of(config: Config) -> float:
-    """Return the estimated seconds of a whole run on this machine as it is now. Raises as `build` does."""
+    """Return the estimated seconds of a whole run on this machine as it is now.
+
+    Raises: UserError for a study, whose steps are its own, and as `build` does.
+    """
+    if config.choices["study"] != "none":
+        raise UserError("a study cannot be timed by a few steps; it takes seconds")
     parts = build(config, instantiate(config["dataset"]).load(config["seed"]))
     initialize_from_data(parts, config["seed"])
     evaluations = 1 + -(-parts.steps // parts.eval_every)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from normexp.batches import in_order
+from normexp.batches import Batch, in_order
 from normexp.build import Parts, build, initialize_from_data
 from normexp.checkpoint import read_checkpoint, write_checkpoint
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.errors import Interrupted, UserError
 from normexp.hardware import describe, peak_memory
-from normexp.probes.base import Reading
+from normexp.probes.base import Row, Situation
 from normexp.progress import Display, Silence
 from normexp.recorder import Recorder
 from normexp.records import CHECKPOINT, FINISHED, METRICS, RunDirectory, read_rows
 from normexp.seeding import stream
+from normexp.stopping import stop_signals
 from normexp.train import Window, evaluate, make_step, train
 
 LOOK_EVERY = 0.2  # seconds between looks at the clock's other duties: bar, divergence, checkpoint
@@ -47,34 +46,13 @@ def execute(config: Config, data: Data, directory: RunDirectory, force: bool, di
         directory.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
-    with directory.lock(), stop_signals() as stopped:
+    stopped = threading.Event()
+    with directory.lock(), stop_signals(stopped.set):
         status = str(directory.status["status"])  # read again: another process may have finished it meanwhile
         if status in FINISHED and not force:
             return status
         restart = force or status == "new"
         return Execution(config, data, parts, directory, stopped, restart).run(display)
-
-
-@contextmanager
-def stop_signals() -> Iterator[threading.Event]:
-    """Turn the first SIGINT or SIGTERM into an event; a second one acts as usual."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-
-    def stop(number: int, frame: object) -> None:
-        stopped.set()
-        signal.signal(number, previous[signal.Signals(number)])
-
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in previous:
-        signal.signal(number, stop)
-    try:
-        yield stopped
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 class Execution:
@@ -215,21 +193,26 @@ class Execution:
     def _record(self, measured: dict[str, float]) -> None:
         epoch = self.step / self.parts.batches.steps_per_epoch
         self.recorder.curves(self.step, epoch, self.parts.rate(self.step), measured)
-        self.recorder.probe(self.step, self.config.choices["probe"], self._probe())
+        self.recorder.probe(self.step, self._probe())
         self.progress.evaluated(self.step, measured)
 
-    def _probe(self) -> list[Reading]:
-        """Measure on the first test examples; the compiled form of a network would not run the hooks."""
-        probe, test = self.parts.probe, self.parts.evaluated["test"]
-        if not probe.examples:
-            return []
-        index = torch.arange(min(probe.examples, len(test)), device=self.parts.device)
-        return probe.measure(self.parts.model, test.take(index)[0])
+    def _probe(self) -> list[Row]:
+        """Let the probe look at the network itself: its compiled form would not run the hooks."""
+        parts, test = self.parts, self.parts.evaluated["test"]
+        situation = Situation(
+            model=parts.model,
+            test=lambda count: test.take(torch.arange(min(count, len(test)), device=parts.device)),
+            training=parts.batches.first,
+            loss=parts.task.loss,
+            rate=parts.rate(self.step),
+        )
+        return parts.probe.rows(self.config.choices["probe"], situation)
 
     def _evaluate(self) -> dict[str, float]:
         parts, row = self.parts, {}
         for split, examples in parts.evaluated.items():
-            measured = evaluate(parts.forward, parts.task, in_order(examples, EVALUATION_BATCH), parts.autocast)
+            batches = self._until_stopped(in_order(examples, EVALUATION_BATCH))
+            measured = evaluate(parts.forward, parts.task, batches, parts.autocast)
             row.update({f"{split}/{name}": value for name, value in measured.items()})
         return row
 
@@ -245,8 +228,20 @@ class Execution:
         self.recorder.status("diverged", self.step, cause=cause, last_finite_loss=last)
         return True
 
+    def _until_stopped(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Pass the batches of an evaluation on: a long one must not keep the user, or the batch system, waiting."""
+        for batch in batches:
+            if self.stopped.is_set():
+                self._stop()
+            yield batch
+
     def _stop(self) -> None:
-        self._save("interrupted", cause="stopped by a signal")
+        """Save and end. Before the first step there is nothing to save, and no row of step 0 to continue from."""
+        if self.step:
+            self._clock = time.monotonic()
+            self._save("interrupted", cause="stopped by a signal")
+        else:
+            self.recorder.status("interrupted", 0, cause="stopped by a signal")
         raise Interrupted(f"stopped at step {self.step}; the same command continues {self.checkpoint.parent}")
 
     def _save(self, status: str, **facts: Any) -> None:

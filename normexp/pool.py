@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from normexp.errors import UserError
+from normexp.errors import Interrupted, UserError
 from normexp.records import TRACEBACK, RunDirectory, write_atomically
 
 # A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
 PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from normexp.worker import main; main()"
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
+STOPPED = "stopped, and what was running is saved; the same command continues"
 
 
 class Job(Protocol):
@@ -42,29 +43,29 @@ class Worker:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.process: subprocess.Popen[str] | None = None
+        self.stopping = False
 
     def ask(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
-        """Send one message and return the answer; a process that died answers `failed` with its cause."""
+        """Send one message and return the answer; a process that died answers `failed` with its cause.
+
+        Raises: Interrupted where `stop` came first.
+        """
+        if self.stopping:
+            raise Interrupted(STOPPED)
         process = self.process = self.process or self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(message) + "\n")
-            process.stdin.flush()
-            for line in process.stdout:
-                if not line.endswith("\n"):
-                    break  # killed in the middle of a word
-                event = json.loads(line)
-                if event["event"] == "end":
-                    return event
-                on_step(event["step"], event["steps"])
-        except BrokenPipeError:
-            pass
-        self.close()
-        return {"status": "failed", "cause": _cause_of_death(process.returncode)}
+        if self.stopping:  # since it was looked at: `stop` found no process, or this one
+            process.terminate()
+        answer = _answer(process, message, on_step)
+        if answer is None:
+            self.close()
+            answer = {"status": "failed", "cause": _cause_of_death(process.returncode)}
+        if self.stopping and answer.get("status") in ("failed", "interrupted"):
+            raise Interrupted(STOPPED)
+        return answer
 
     def stop(self) -> None:
-        """Ask the process to save its run and end."""
+        """Have the process save its run and end, and start no other."""
+        self.stopping = True
         if (process := self.process) is not None:
             process.terminate()
 
@@ -86,8 +87,27 @@ class Worker:
             stderr=subprocess.DEVNULL,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": str(self.threads)},
-            start_new_session=True,  # Ctrl-C reaches the sweep alone, which then stops its workers in order
+            start_new_session=True,  # Ctrl-C reaches the sweep alone, which then stops its workers
         )
+
+
+def _answer(
+    process: subprocess.Popen[str], message: dict[str, Any], on_step: Callable[[int, int], None]
+) -> dict[str, Any] | None:
+    """Return the answer to one message, or None if the process dies before it has given one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            if not line.endswith("\n"):
+                break  # killed in the middle of a word
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == "end":
+                return event
+            on_step(event["step"], event["steps"])
+    return None
 
 
 def _cause_of_death(status: int) -> str:
@@ -114,41 +134,31 @@ class Pool:
         on_end: Callable[[Any, dict[str, Any]], None],
     ) -> None:
         self.workers, self.on_step, self.on_end = workers, on_step, on_end
-        self.stopped = threading.Event()
 
     def run(self, cells: Iterable[Job], force: bool) -> None:
-        """Train all cells. Ctrl-C stops the workers after they have saved, and raises KeyboardInterrupt."""
+        """Train all cells. Raises Interrupted, once every run is saved, where the workers were told to stop."""
         waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for cell in cells:
             waiting.put(cell)
         threads = [threading.Thread(target=self._work, args=(worker, waiting, force)) for worker in self.workers]
         for thread in threads:
             thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        except KeyboardInterrupt:
-            self.stopped.set()
-            for worker in self.workers:
-                worker.stop()
-            for thread in threads:
-                thread.join()
-            raise
-        finally:
-            for worker in self.workers:
-                worker.close()
+        for thread in threads:
+            thread.join()
+        if any(worker.stopping for worker in self.workers):
+            raise Interrupted(STOPPED)
 
     def _work(self, worker: Worker, waiting: queue.SimpleQueue[Job], force: bool) -> None:
-        while not self.stopped.is_set():
+        while not worker.stopping:
             try:
                 cell = waiting.get_nowait()
-            except queue.Empty:
+                answer = {"status": "busy"} if cell.directory.is_locked() else self._train(worker, cell, force)
+            except (queue.Empty, Interrupted):
                 return
-            answer = {"status": "busy"} if cell.directory.is_locked() else self._train(worker, cell, force)
             if answer["status"] == "busy":  # another sweep is at it: look again later
                 waiting.put(cell)
                 time.sleep(BUSY_PAUSE)
-            elif not self.stopped.is_set():
+            else:
                 self._record_failure(cell, answer)
                 self.on_end(cell, answer)
 
@@ -169,5 +179,6 @@ class Pool:
             directory.path.mkdir(parents=True, exist_ok=True)
             known = {key: value for key, value in recorded.items() if key not in ("status", "cause")}
             directory.write_status("failed", **known, cause=answer["cause"])
+            (directory.path / TRACEBACK).unlink(missing_ok=True)  # of an earlier attempt
             if "traceback" in answer:
                 write_atomically(directory.path / TRACEBACK, answer["traceback"])

@@ -41,15 +41,16 @@ class Recorder:
         self.metrics.start(keep_until)
         self.timing.start(keep_until)
         self.probes.start(keep_until)
+        (self.directory.path / TRACEBACK).unlink(missing_ok=True)  # of an attempt that this one makes good
         write_atomically(self.directory.path / CONFIG, config)
         self.directory.write_environment(environment)
 
     def curves(self, step: int, epoch: float, lr: float, measured: Mapping[str, float]) -> None:
         self.metrics.append({"step": step, "epoch": epoch, "lr": lr, **measured})
 
-    def probe(self, step: int, probe: str, readings: Iterable[tuple[str, str, float]]) -> None:
-        """Append one row per reading to probes.csv, in long format."""
-        for layer, statistic, value in readings:
+    def probe(self, step: int, rows: Iterable[tuple[str, str, str, float]]) -> None:
+        """Append rows (probe, layer, statistic, value) to probes.csv."""
+        for probe, layer, statistic, value in rows:
             row = {"step": step, "probe": probe, "layer": layer, "statistic": statistic, "value": value}
             self.probes.append(row)
 

@@ -17,6 +17,7 @@ import csv
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,14 +34,23 @@ PROBES = "probes.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 LOCK = ".lock"
+LOOKING = 0.25  # seconds after which it is no onlooker who holds a lock: those need microseconds
 FINISHED = ("done", "diverged")
 ASIDE = ".damaged-"  # a run directory NAME that cannot be read is set aside as NAME.damaged-1, -2, ...
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write under a temporary name, flush to the disk, rename: a killed process leaves the old file or the new."""
+    """Write under a temporary name, flush to the disk, rename: a killed process leaves the old file or the new.
+
+    A folder that cannot be written is a UserError, unless the file is there already with this content.
+    """
     data = content.encode() if isinstance(content, str) else content
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        if path.is_file() and path.read_bytes() == data:
+            return
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -124,23 +134,22 @@ class RunDirectory:
         return loaded
 
     def is_locked(self) -> bool:
-        """Tell whether a living process is running this."""
-        if not (self.path / LOCK).exists():
-            return False
+        """Tell whether a living process is running this. Writes nothing: the folder may be read-only."""
         try:
-            with self.lock():
-                return False
-        except Busy:
-            return True
+            with (self.path / LOCK).open() as file:
+                return not _lock(file.fileno(), exclusive=False)
+        except OSError:  # no lock, or one that is not ours to look at
+            return False
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the directory for this process. The system frees the lock of a dead process by itself."""
         with (self.path / LOCK).open("w") as file:
-            try:
-                _lock(file.fileno())
-            except OSError:
-                raise Busy(f"{self.path}: another normexp process is running this right now") from None
+            until = time.monotonic() + LOOKING
+            while not _lock(file.fileno(), exclusive=True):
+                if time.monotonic() > until:
+                    raise Busy(f"{self.path}: another normexp process is running this right now")
+                time.sleep(LOOKING / 50)
             yield
 
 
@@ -176,9 +185,14 @@ def _read_json(path: Path) -> dict[str, Any] | None:
     return loaded
 
 
-def _lock(descriptor: int) -> None:
+def _lock(descriptor: int, exclusive: bool) -> bool:
+    """Take the lock until the file is closed; tell whether it was free. Many may share one, to look at it."""
     try:
         import fcntl
     except ImportError:  # Windows: one process per run directory is then the user's own care
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

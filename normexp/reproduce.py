@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ def reproduce(
     Args:
         arm: run this arm only (a row of the table).
 
-    Raises: UserError for an unknown arm, or runs that were made under other settings.
+    Raises: UserError for an unknown arm, or runs that were made under other settings; Interrupted after Ctrl-C.
     """
     if arm is not None:
         check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
@@ -39,11 +39,13 @@ def reproduce(
     if experiment.select is not None:
         say(f"{experiment.name}, scale {experiment.scale}: choosing {', '.join(experiment.select.over)}")
         status = carry_out(selection_plan(experiment, results, arms, force), jobs, say, dry_run, force)
-        if status or dry_run:
+        if status:
             return status
-        write_choice(experiment, results, arms)
+        if not dry_run:
+            write_choice(experiment, results, arms)
     say(f"{experiment.name}, scale {experiment.scale}: {experiment.title}")
-    return carry_out(run_plan(experiment, results, arms, force), jobs, say, dry_run, force)
+    plan = expected_plan if dry_run else run_plan
+    return carry_out(plan(experiment, results, arms, force), jobs, say, dry_run, force)
 
 
 def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
@@ -64,13 +66,26 @@ def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], f
 def run_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
     """Return the runs of the experiment proper, with the chosen hyperparameters."""
     chosen = read_choice(experiment, results)
-    cells = [
-        Cell(experiment.config(arm, point, chosen.get(arm)), run_place(results, experiment, arm, point))
-        for arm in arms
-        for point in experiment.points()
-    ]
+    cells = [cell for arm in arms for cell in arm_cells(experiment, results, arm, chosen.get(arm, {}))]
     check_cells(cells, force)
     return Plan(cells)
+
+
+def expected_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
+    """Return the same before the choice: an arm without one counts with the first combination, which takes as long."""
+    if experiment.select is None:
+        return run_plan(experiment, results, arms, force)
+    chosen = read_choice(experiment, results) if choice_path(experiment, results).exists() else {}
+    decided = run_plan(experiment, results, [arm for arm in arms if arm in chosen], force) if chosen else Plan([])
+    first = {key: values[0] for key, values in experiment.select.over.items()}
+    open_arms = [arm for arm in arms if arm not in chosen]
+    return Plan(decided.cells + [cell for arm in open_arms for cell in arm_cells(experiment, results, arm, first)])
+
+
+def arm_cells(experiment: Experiment, results: Path, arm: str, values: Mapping[str, Any]) -> list[Cell]:
+    """Return one arm's runs with the given hyperparameters."""
+    points = experiment.points()
+    return [Cell(experiment.config(arm, p, values), run_place(results, experiment, arm, p)) for p in points]
 
 
 def choice_path(experiment: Experiment, results: Path) -> Path:

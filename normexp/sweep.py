@@ -19,8 +19,9 @@ from normexp.config.grid import expand
 from normexp.cores import physical_cores
 from normexp.errors import Impossible, UserError
 from normexp.pool import Pool, Worker
-from normexp.records import FINISHED, RunDirectory
+from normexp.records import FINISHED, TRACEBACK, RunDirectory
 from normexp.run import check_stale, check_writable, read_status, usual_place
+from normexp.stopping import stop_signals
 
 Say = Callable[[str], None]
 DAMAGED = "damaged"
@@ -43,12 +44,21 @@ class Cell:
         return RunDirectory(self.place)
 
     @cached_property
-    def state(self) -> str:
-        """The status when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
+    def record(self) -> dict[str, Any]:
+        """The record when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
         try:
-            return str(read_status(self.directory)["status"])
+            return read_status(self.directory)
         except UserError:
-            return DAMAGED
+            return {"status": DAMAGED}
+
+    @property
+    def state(self) -> str:
+        return str(self.record["status"])
+
+    @property
+    def left(self) -> float:
+        """The fraction of its steps that are still to do."""
+        return 1 - self.record.get("step", 0) / self.record.get("steps", 1)
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -113,13 +123,16 @@ def check_cells(cells: Iterable[Cell], force: bool) -> None:
 
 
 def sweep(overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False) -> int:
-    """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed."""
+    """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed.
+
+    Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
+    """
     jobs, overrides = take_jobs(overrides, jobs)
     return carry_out(make_plan(overrides, force), jobs, say, dry_run, force)
 
 
 def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool) -> int:
-    """Say the plan, estimate it, train it; return the exit status."""
+    """Say the plan, estimate it, train it; return the exit status. Raises Interrupted after Ctrl-C or SIGTERM."""
     to_train = plan.cells if force else plan.open
     say(plan.describe())
     for reason in plan.impossible:
@@ -129,13 +142,26 @@ def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool
     if not to_train:
         return 0
     jobs = min(jobs or default_jobs(), len(to_train))
+    with workforce(jobs) as workers:
+        say(time_needed(workers, to_train, force))
+        return 0 if dry_run else train_all(workers, to_train, say, force)
+
+
+@contextmanager
+def workforce(jobs: int) -> Iterator[list[Worker]]:
+    """Workers with the cores divided between them; they save and end at Ctrl-C and SIGTERM."""
     workers = [Worker(max(1, physical_cores() // jobs)) for _ in range(jobs)]
-    seconds = estimate(workers[0], to_train)
-    say(f"about {spoken(seconds / jobs)} with jobs={jobs}" if seconds else "how long it takes cannot be told")
-    if dry_run:
-        workers[0].close()
-        return 0
-    return train_all(workers, to_train, say, force)
+
+    def stop() -> None:
+        for worker in workers:
+            worker.stop()
+
+    try:
+        with stop_signals(stop):
+            yield workers
+    finally:
+        for worker in workers:
+            worker.close()
 
 
 def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
@@ -157,17 +183,21 @@ def default_jobs() -> int:
     return 1 if Path("/dev/nvidia0").exists() else min(4, physical_cores())
 
 
-def estimate(worker: Worker, cells: Sequence[Cell]) -> float:
-    """Return the estimated seconds of all cells one after the other, from probes of the different kinds; 0 unknown."""
+def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -> str:
+    """Say how long the cells take side by side, from probes of the different kinds; or why that is not known."""
     first = {cell.kind: cell for cell in reversed(cells)}
     probed = list(first.items())[:MOST_PROBES]
-    answers = {
-        kind: worker.ask({"verb": "probe", "overrides": cell.overrides}, lambda step, steps: None).get("seconds")
-        for kind, cell in probed
-    }
-    known = [seconds for seconds in answers.values() if seconds is not None]
-    mean = sum(known) / len(known) if known else 0.0
-    return sum(answers.get(cell.kind) or mean for cell in cells)
+    answers = {kind: _probe(workers[0], cell) for kind, cell in probed}
+    seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
+    if not seconds:
+        return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
+    mean = sum(seconds.values()) / len(seconds)
+    total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
+    return f"about {spoken(total / len(workers))} with jobs={len(workers)}"
+
+
+def _probe(worker: Worker, cell: Cell) -> dict[str, Any]:
+    return worker.ask({"verb": "probe", "overrides": cell.overrides}, lambda step, steps: None)
 
 
 def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: bool) -> int:
@@ -186,6 +216,8 @@ def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: boo
     failures += [(cell, "its worker gave no answer") for cell in cells if cell.place not in ended]
     for cell, cause in failures:
         say(f"failed: {cell.place}: {cause}")
+        if (traceback := cell.place / TRACEBACK).exists():
+            say(f"        traceback: {traceback}")
     if failures:
         say(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
     return 1 if failures else 0

@@ -27,10 +27,9 @@ def main() -> None:
     for line in jobs:
         job = json.loads(line)
         try:
-            answer = VERBS[job.pop("verb")](events, **job)
+            send(events, event="end", **VERBS[job.pop("verb")](events, **job))
         except Interrupted:
             return
-        send(events, event="end", **answer)
 
 
 def send(events: IO[str], **event: Any) -> None:
@@ -42,17 +41,19 @@ def send(events: IO[str], **event: Any) -> None:
 
 
 def probe(events: IO[str], overrides: list[str]) -> dict[str, Any]:
-    """Return the estimated seconds of a whole run, from a few steps of it; None where it cannot be built."""
+    """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause."""
     from normexp.estimate import seconds_of
 
     try:
         return {"seconds": seconds_of(compose(overrides))}
-    except Exception:  # whatever it is, the real run will say it in its own record
-        return {"seconds": None}
+    except UserError as error:
+        return {"cause": str(error)}
+    except Exception as error:  # whatever it is, the real run will say it in its own record
+        return {"cause": _one_line(error)}
 
 
 def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dict[str, Any]:
-    """Run one cell; return its status and, where it failed, the cause in one line."""
+    """Run one cell; return its status and, where it did not end, the cause in one line."""
 
     class Events(Silence):
         def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
@@ -68,15 +69,17 @@ def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dic
         directory = run(compose(overrides), lambda line: None, force, Events, Path(place))
     except Busy:
         return {"status": "busy"}
-    except Interrupted:
-        raise
+    except Interrupted as stopped:
+        return {"status": "interrupted", "cause": str(stopped)}
     except UserError as error:
         return {"status": "failed", "cause": str(error)}
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
-        reason = (str(error).strip() or "no message").splitlines()[0]
-        cause = f"{type(error).__name__}: {reason}"
-        return {"status": "failed", "cause": cause, "traceback": traceback.format_exc()}
+        return {"status": "failed", "cause": _one_line(error), "traceback": traceback.format_exc()}
     return {"status": RunDirectory(directory.path).status["status"]}
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
 
 
 VERBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "probe": probe}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,17 @@ def test_write_atomically_keeps_the_old_file_when_writing_fails(tmp_path, monkey
     monkeypatch.setattr(os, broken, fail)
     with pytest.raises(OSError, match="disk full"):
         write_atomically(tmp_path / "file", "new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
+
+
+def test_write_atomically_to_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    """What is there already with the same content is as good as written: `report` on a read-only folder."""
+    write_atomically(tmp_path / "file", "old")
+    monkeypatch.setattr("tempfile.mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    write_atomically(tmp_path / "file", "old")
+    for name in ("file", "other"):
+        with pytest.raises(UserError, match=rf"/{name}: cannot be written \(Permission denied\)$"):
+            write_atomically(tmp_path / name, "new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
 
 
@@ -152,6 +165,35 @@ def test_lock_held_by_another_process_refuses_until_it_dies(run):
         holder.kill()
     with run.lock():
         pass
+
+
+def test_lock_is_seen_by_others_and_free_again(run):
+    assert not run.is_locked()
+    with run.lock():
+        assert run.is_locked()
+    assert not run.is_locked()
+
+
+def test_lock_is_looked_at_without_writing(run):
+    """The folder of somebody else's results may be read-only."""
+    lock = run.path / ".lock"
+    lock.write_text("as it was")
+    assert not run.is_locked()
+    assert lock.read_text() == "as it was"
+    lock.unlink()
+    assert not run.is_locked()
+    assert not lock.exists()
+
+
+def test_lock_waits_for_those_who_only_look(run):
+    with (run.path / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert not run.is_locked()  # two may look at a time
+        leaves = threading.Timer(0.05, fcntl.flock, (file, fcntl.LOCK_UN))
+        leaves.start()
+        with run.lock():
+            assert run.is_locked()
+        leaves.join()
 
 
 def test_lock_leaves_nothing_that_is_read_as_a_run(run):

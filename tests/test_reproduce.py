@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -119,7 +120,35 @@ def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):
 def test_reproduce_dry_run_writes_nothing(cli, results):
     status, _, stderr = cli(*SMOKE, f"results_dir={results}", "--dry-run")
     assert status == 0
-    assert "4 cells, 0 done, 4 to run" in stderr
+    assert not results.exists()
+    assert stderr.count("4 cells, 0 done, 4 to run, 0 to continue") == 2  # the selection, and what follows it
+    assert stderr.count("with jobs=1") == 2
+
+
+def test_reproduce_dry_run_counts_what_is_there(cli, reproduced, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(reproduced, results)
+    folder = results / NAME / "smoke"
+    shutil.rmtree(folder / "runs" / "With-BN" / "seed=1")
+    dry_run = (*SMOKE, f"results_dir={results}", "--dry-run")
+    _, _, stderr = cli(*dry_run)
+    assert "4 cells, 4 done, 0 to run" in stderr
+    assert "4 cells, 3 done, 1 to run" in stderr
+    (folder / "chosen.json").unlink()  # then any combination will do, whatever the runs were made with
+    status, _, stderr = cli(*dry_run)
+    assert status == 0
+    assert "4 cells, 3 done, 1 to run" in stderr
+
+
+def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypatch):
+    def ask(worker: InProcess, *_: object) -> dict[str, object]:
+        worker.stop()
+        return {"status": "done", "seconds": 1.0}
+
+    monkeypatch.setattr(InProcess, "ask", ask)
+    status, stdout, stderr = cli(*SMOKE, f"results_dir={results}")
+    assert (status, stdout) == (130, "")
+    assert "the same command continues" in stderr
     assert not results.exists()
 
 

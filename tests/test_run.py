@@ -18,7 +18,7 @@ import torch
 from normexp import checkpoint, execute
 from normexp.config import compose
 from normexp.data.base import Data, Split
-from normexp.errors import UserError
+from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory
 from normexp.run import check_writable
 
@@ -277,6 +277,31 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
     monkeypatch.undo()
     assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
     assert "in fail" in (tmp_path / "traceback.txt").read_text()
+    train_until(tmp_path, set(), None)
+    assert outcome(tmp_path) == uninterrupted
+    assert not (tmp_path / "traceback.txt").exists()
+
+
+@pytest.mark.parametrize("step", [0, 5, 12])
+def test_run_stopped_in_an_evaluation_continues_to_the_same_bytes(tmp_path, uninterrupted, monkeypatch, step):
+    """A long evaluation is not waited for: its first batch is its last."""
+    batches: list[int] = []
+
+    class Stopped(execute.Execution):
+        def _evaluate(self) -> dict[str, float]:
+            if self.step == step:
+                self.stopped.set()
+                monkeypatch.setattr(execute, "in_order", lambda *_: batches)
+                batches.append(1)
+            return super()._evaluate()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(execute, "Execution", Stopped)
+        with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues"):
+            execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=False)
+    monkeypatch.undo()
+    facts = RunDirectory(tmp_path).status
+    assert (facts["status"], facts["step"]) == ("interrupted", step)
     train_until(tmp_path, set(), None)
     assert outcome(tmp_path) == uninterrupted
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
-from normexp.pool import Pool
+from normexp.errors import Interrupted
+from normexp.pool import STOPPED, Pool, Worker
 from normexp.records import RunDirectory, find_runs
 from normexp.sweep import Cell, make_plan
 
@@ -103,6 +104,21 @@ def test_sweep_dry_run_writes_nothing(sweep, results):
     assert "2 cells, 0 done, 2 to run, 0 to continue" in stderr
     assert "with jobs=1" in stderr
     assert not results.exists()
+
+
+def test_sweep_says_why_the_time_is_not_known(sweep, results, tmp_path):
+    status, stderr = sweep("dataset=mnist", f"dataset.archive={tmp_path}/nowhere", "seed=0,1", "--dry-run")
+    assert status == 0
+    assert f"how long it takes is not known: dataset.archive={tmp_path}/nowhere: no such folder" in stderr
+
+
+def test_sweep_counts_only_the_steps_that_are_left(sweep, results, monkeypatch):
+    sweep("seed=0,1")
+    status = find_runs([results])[0].path / "status.json"
+    status.write_text(status.read_text().replace('"done"', '"interrupted"').replace('"step": 6', '"step": 4'))
+    monkeypatch.setattr("normexp.estimate.seconds_of", lambda config: 30.0)
+    assert "about 40 s with jobs=1" in sweep("seed=0,1,2", "--dry-run")[1]  # a third of one run, and a new one
+    assert "about 90 s with jobs=1" in sweep("seed=0,1,2", "--dry-run", "--force")[1]
 
 
 # --- What is trained. ---
@@ -202,6 +218,20 @@ def test_sweep_failing_cell_is_recorded_and_the_rest_goes_on(sweep, results, bom
     assert statuses(results) == ["done", "done", "failed", "failed"]
     failed = next(run.path for run in find_runs([results]) if run.status["status"] == "failed")
     assert "in forward" in (failed / "traceback.txt").read_text()
+    assert f"{failed}: RuntimeError: the bomb went off\nnormexp:         traceback: {failed}/traceback.txt\n" in stderr
+
+
+def test_sweep_killed_cell_keeps_no_traceback_of_an_earlier_failure(sweep, results, monkeypatch):
+    sweep("seed=0")
+    (run,) = find_runs([results])
+    (run.path / "traceback.txt").write_text("of another time")
+    run.write_status("failed", cause="another")
+    monkeypatch.setattr(InProcess, "ask", lambda *_: {"status": "failed", "cause": "killed"})
+    monkeypatch.setattr("normexp.sweep.time_needed", lambda *_: "")
+    status, stderr = sweep("seed=0")
+    assert (status, run.status["cause"]) == (1, "killed")
+    assert "traceback" not in stderr
+    assert not (run.path / "traceback.txt").exists()
 
 
 def test_sweep_cell_that_cannot_be_built_is_recorded(sweep, results, monkeypatch):
@@ -235,6 +265,57 @@ def test_sweep_cell_that_was_lost_is_no_success(sweep, monkeypatch):
     assert "2 of 2 cells failed" in stderr
 
 
+# --- Stopped. ---
+
+
+def test_sweep_stopped_says_that_the_same_command_continues(sweep, results, monkeypatch):
+    def ask(worker: InProcess, *_: object) -> dict[str, object]:
+        worker.stop()
+        raise Interrupted(STOPPED)
+
+    monkeypatch.setattr(InProcess, "ask", ask)
+    for argument in ("seed=0,1", "seed=range(3)"):
+        status, stderr = sweep(argument)
+        assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
+    assert "the same command continues" in STOPPED
+
+
+def test_sweep_stopped_goes_to_no_other_cell(sweep, monkeypatch):
+    asked = []
+
+    def ask(worker: InProcess, message: dict[str, object], _: object) -> dict[str, object]:
+        asked.append(message["verb"])
+        if message["verb"] == "train":
+            worker.stop()
+        return {"status": "done", "seconds": 1.0}
+
+    monkeypatch.setattr(InProcess, "ask", ask)
+    status, stderr = sweep("seed=range(5)")
+    assert (status, asked) == (130, ["probe", "train"])
+    assert "[1/5] done" in stderr  # it was at its end: that counts
+
+
+def test_worker_told_to_stop_starts_nothing(monkeypatch):
+    worker = Worker(1)
+    worker.stop()
+    monkeypatch.setattr(worker, "_start", lambda: pytest.fail("started"))
+    with pytest.raises(Interrupted):
+        worker.ask({}, lambda *_: None)
+
+
+def test_worker_told_to_stop_while_it_starts_does_stop():
+    class Slow(Worker):
+        def _start(self) -> subprocess.Popen[str]:
+            self.stop()  # finds no process yet
+            command = [sys.executable, "-c", "import time; time.sleep(60)"]
+            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        Slow(1).ask({}, lambda *_: None)
+    assert time.monotonic() - began < 30
+
+
 # --- Real processes, real signals. ---
 
 LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=300", "batch_size=64", "device=cpu", "threads=1")
@@ -262,6 +343,11 @@ def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
 def running(results: Path, done: int = 0) -> Callable[[], bool]:
     """Tell whether a cell is being trained, after so many that are done."""
     return lambda: results.exists() and sorted(map(state, results.glob("runs/*"))) == ["done"] * done + ["running"]
+
+
+def training(results: Path, cells: int) -> Callable[[], bool]:
+    """Tell whether so many cells have their row of step 0, after which there are weights to save."""
+    return lambda: sum(path.read_text().count("\n") > 1 for path in results.glob("runs/*/metrics.csv")) == cells
 
 
 def state(path: Path) -> str:
@@ -332,17 +418,42 @@ def test_sweep_killed_continues_and_takes_its_workers_along(cli, results, undist
 
 
 @pytest.mark.slow
-def test_sweep_stopped_by_the_user_saves_its_runs(cli, results, undisturbed):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_sweep_stopped_by_the_user_saves_its_runs(cli, results, undisturbed, sent):
     with started(results, *LONG, "seed=0,1", "jobs=1") as process:
-        until(running(results))
+        until(training(results, cells=1))
         (worker,) = workers(process.pid)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         _, stderr = process.communicate(timeout=300)
     assert process.returncode == 130, stderr
+    assert stderr.splitlines()[-1] == f"normexp: {STOPPED}"
     assert not alive(worker)
     assert statuses(results) == ["interrupted"]
     assert (find_runs([results])[0].path / "checkpoint.safetensors").exists()
     check_continues(cli, results, undisturbed)
+
+
+@pytest.mark.slow
+def test_sweep_stopped_by_a_batch_system_saves_every_run(results):
+    """It signals all processes of a job at once, the workers before the sweep or after it."""
+    with started(results, *LONG, "steps=100000", "seed=0,1,2", "jobs=2") as process:
+        until(training(results, cells=2))
+        for member in (*workers(process.pid), process.pid):
+            os.kill(member, signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert statuses(results) == ["interrupted"] * 2
+    assert all((run.path / "checkpoint.safetensors").exists() for run in find_runs([results]))
+
+
+@pytest.mark.slow
+def test_sweep_failing_cells_beside_others_cost_themselves(results, bomb):
+    grid = (*TINY, *PLUGIN, "norm.at=3,1000", "seed=range(3)", "jobs=2")
+    with started(results, *grid) as process:
+        _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "3 of 6 cells failed" in stderr
+    assert statuses(results) == ["done"] * 3 + ["failed"] * 3
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def cost(norm: Norm, shape: Shape = SMALL, repeats: int = REPEATS) -> Cost:
     all alike; ratios are taken within one round.
     """
     with reproducible():
-        parts, minus, convolution, batch_norm = tasks(norm, shape)
+        parts, minus, convolution, batch_norm = tasks(norm, Maps(shape))
     rounds = [[seconds(task) for task in (*parts, *minus, convolution, batch_norm)] for _ in range(repeats + 2)]
     spent = [sum(r[: len(parts)]) - sum(r[len(parts) : -2]) for r in rounds[2:]]  # two rounds to warm up
     return Cost(
@@ -63,30 +63,44 @@ def cost(norm: Norm, shape: Shape = SMALL, repeats: int = REPEATS) -> Cost:
 Task = Callable[[], None]
 
 
-def tasks(norm: Norm, shape: Shape) -> tuple[list[Task], list[Task], Task, Task]:
+@dataclass(frozen=True)
+class Maps:
+    """Feature maps (N, C, H, W), their precision, and the order in which they lie in memory."""
+
+    shape: Shape
+    dtype: torch.dtype = torch.float32
+    memory: torch.memory_format = torch.channels_last
+
+    def random(self) -> torch.Tensor:
+        return torch.randn(self.shape, dtype=self.dtype).contiguous(memory_format=self.memory)
+
+
+def tasks(norm: Norm, maps: Maps) -> tuple[list[Task], list[Task], Task, Task]:
     """Return what the scheme adds, what it replaces, the convolution, and batch normalization."""
-    channels = shape[1]
+    channels = maps.shape[1]
     relu = nn.ReLU()
     activation, nonlinearity = norm.activation(channels), norm.nonlinearity(relu)
     layer = norm.weight(nn.Conv2d(channels, channels, 3, padding=1))
-    parts = [] if isinstance(activation, nn.Identity) else [on_maps(activation, shape)]
+    parts = [] if isinstance(activation, nn.Identity) else [on_maps(activation, maps)]
     parts += [of_weight(layer)] if hasattr(layer, "parametrizations") else []
     replaced = nonlinearity is not relu
-    parts += [on_maps(nonlinearity, shape)] if replaced else []
-    minus = [on_maps(relu, shape)] if replaced else []
+    parts += [on_maps(nonlinearity, maps)] if replaced else []
+    minus = [on_maps(relu, maps)] if replaced else []
     convolution = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
-    return parts, minus, on_maps(convolution, shape), on_maps(nn.BatchNorm2d(channels), shape)
+    return parts, minus, on_maps(convolution, maps), on_maps(nn.BatchNorm2d(channels), maps)
 
 
-def on_maps(module: nn.Module, shape: Shape) -> Task:
-    """Return one forward and backward of the module."""
-    module = module.to(memory_format=torch.channels_last)
-    x = torch.randn(shape).contiguous(memory_format=torch.channels_last).requires_grad_()
-    cotangent = torch.randn(shape).contiguous(memory_format=torch.channels_last)
+def on_maps(module: nn.Module, maps: Maps) -> Task:
+    """Return one forward and backward of the module, in training mode; parameters stay in float32, as in a run."""
+    module = module.to(memory_format=maps.memory)
+    x, cotangent = maps.random().requires_grad_(), maps.random()
     wanted = [x, *module.parameters()]
+    half = maps.dtype == torch.bfloat16
 
     def run() -> None:
-        torch.autograd.grad(module(x), wanted, cotangent)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            y = module(x)
+        torch.autograd.grad(y, wanted, cotangent.to(y.dtype))
 
     return run
 

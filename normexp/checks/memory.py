@@ -28,8 +28,12 @@ def kept_bytes(norm: Norm) -> int:
     channels = SHAPE[1]
     with reproducible():
         block = norm.block(nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU())
-        x = torch.randn(SHAPE, requires_grad=True)
-    alive = {storage(tensor) for tensor in (x, *block.parameters(), *block.buffers())}
+        return kept_by(block, torch.randn(SHAPE, requires_grad=True))
+
+
+def kept_by(model: nn.Module, x: Tensor) -> int:
+    """Return the bytes that the model keeps for backward of x beyond x, its parameters and its buffers."""
+    alive = {storage(tensor) for tensor in (x, *model.parameters(), *model.buffers())}
     kept: list[Tensor] = []  # held until all are counted, so that no address is used twice
 
     def pack(tensor: Tensor) -> Tensor:
@@ -37,7 +41,7 @@ def kept_bytes(norm: Norm) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = block(x)
+        result = model(x)
     sizes = {storage(tensor): tensor.untyped_storage().nbytes() for tensor in kept}
     del result
     return sum(size for place, size in sizes.items() if place not in alive)

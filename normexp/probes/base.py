@@ -10,25 +10,44 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from normexp.norms.trial import left_as_found
+from normexp.seeding import stream
+
+Batch = tuple[Tensor, Tensor]
 Reading = tuple[str, str, float]  # (layer, statistic, value)
+Row = tuple[str, str, str, float]  # (probe, layer, statistic, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """What a probe may look at: the network at one evaluation, and examples that are the same at every one.
+
+    Args:
+        model: the network; a probe leaves it as it found it.
+        test: count -> (x, y), the first test examples (all, if there are fewer).
+        training: count -> (x, y), the first training examples of the first epoch's order, unaugmented.
+        loss: (outputs, y) -> the task's mean loss, without penalty and weight decay.
+        rate: the learning rate of the next step.
+    """
+
+    model: nn.Module
+    test: Callable[[int], Batch]
+    training: Callable[[int], Batch]
+    loss: Callable[[Tensor, Tensor], Tensor]
+    rate: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
     """Measures nothing."""
 
-    def measure(self, model: nn.Module, x: Tensor) -> list[Reading]:
-        """Return readings on the network as it is now.
-
-        Args:
-            x: fixed examples, (N, C, H, W) or (N, D), the same at every evaluation.
-        """
+    def measure(self, situation: Situation) -> list[Reading]:
+        """Return readings on the network as it is now, and change nothing in it."""
         return []
 
-    @property
-    def examples(self) -> int:
-        """How many examples `measure` wants; 0 for none."""
-        return 0
+    def rows(self, name: str, situation: Situation) -> list[Row]:
+        """Return the readings as rows of probes.csv, under the probe's name."""
+        return [(name, *reading) for reading in self.measure(situation)]
 
 
 @contextmanager
@@ -43,13 +62,24 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
+@contextmanager
+def training_mode(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Switch to training mode, with the same noise every time; put buffers, modes and random states back."""
+    with left_as_found(model, device):
+        torch.manual_seed(stream(0, "probe"))
+        model.train()
+        yield
+
+
 def inputs_of(model: nn.Module, modules: Mapping[str, nn.Module], x: Tensor) -> dict[str, Tensor]:
-    """Return what enters each named module when x passes through the network in evaluation mode."""
+    """Return what enters each named module, at its first call, when x passes in evaluation mode."""
     seen: dict[str, Tensor] = {}
 
     def keep(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, arguments: tuple[Any, ...]) -> None:
-            seen.setdefault(name, arguments[0].detach())
+            # A module that works in place would overwrite what it was given.
+            entering = arguments[0].clone() if getattr(module, "inplace", False) else arguments[0]
+            seen.setdefault(name, entering.detach())
 
         return hook
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
 
-from normexp.probes.base import Probe, Reading, inputs_of
-
-NONLINEARITIES = (nn.Sigmoid, nn.Tanh, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU)
+from normexp.probes.base import Probe, Reading, Situation, inputs_of
+from normexp.probes.layers import nonlinearities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +29,10 @@ class Percentiles(Probe):
     at: tuple[float, ...] = (15.0, 50.0, 85.0)
     count: int = 1000
 
-    @property
-    def examples(self) -> int:
-        return self.count
-
-    def measure(self, model: nn.Module, x: Tensor) -> list[Reading]:
-        found = [module for module in model.modules() if isinstance(module, NONLINEARITIES)]
-        named = {f"nonlinearity {place}": module for place, module in enumerate(found, start=1)}
+    def measure(self, situation: Situation) -> list[Reading]:
+        model, (x, _) = situation.model, situation.test(self.count)
         readings = []
-        for name, entering in inputs_of(model, named, x).items():
+        for name, entering in inputs_of(model, nonlinearities(model), x).items():
             values = entering[:, self.unit % entering.shape[1]].float().flatten()
             levels = torch.quantile(values, torch.tensor([p / 100 for p in self.at], device=values.device))
             readings += [(name, f"p{p:g}", float(level)) for p, level in zip(self.at, levels, strict=True)]

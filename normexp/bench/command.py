@@ -1,0 +1,54 @@
+"""`normexp bench`: run suites, print their tables, write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from normexp.bench.suites import ABOUT
+from normexp.config import compose
+from normexp.errors import UserError, unknown
+
+QUICK = ("steps", "start")
+Say = Callable[[str], None]
+
+
+def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None, say: Say) -> int:
+    """Run the suites that are named (default: steps); return 1 if the loss curves of a race are wrong.
+
+    Args:
+        words: names of suites, and overrides of `normexp run` for the suites that take some.
+        quick: one small work per suite, few turns: shows that everything works.
+        out: the folder that receives a Markdown and a JSON file per table.
+    """
+    names, overrides = chosen(words, quick)
+    if rounds < 1:
+        raise UserError(f"bench: --rounds {rounds}: must be an integer in [1, inf)")
+    from normexp.hardware import choose_device, describe
+
+    wrong: list[str] = []
+    for name in names:
+        say(f"suite {name}: {ABOUT[name]}")
+        suite = import_module(f"normexp.bench.suites.{name}")
+        for result in suite.run(quick, 1 if quick else rounds, overrides):
+            print(result.markdown())
+            wrong += result.wrong
+            if out is not None:
+                facts = describe(choose_device("cpu"), 0)
+                for path in result.write(Path(out), facts):
+                    say(str(path))
+    for line in wrong:
+        say(f"wrong: {line}")
+    return 1 if wrong else 0
+
+
+def chosen(words: Sequence[str], quick: bool) -> tuple[list[str], list[str]]:
+    """Return the suites and the overrides. Raises UserError for a suite or an override that does not exist."""
+    names, overrides = [word for word in words if "=" not in word], [word for word in words if "=" in word]
+    for name in names:
+        if name not in ABOUT:
+            raise unknown("bench: suite", name, ABOUT)
+    if overrides:
+        compose(overrides)
+    return names or list(QUICK if quick else ABOUT)[: None if quick else 1], overrides

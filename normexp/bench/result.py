@@ -1,0 +1,61 @@
+"""What a suite found: a table for people, the same numbers for programs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from normexp.records import write_atomically
+from normexp.report.formats import markdown
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median of paired ratios, with the least and the greatest."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+        return cls(tuple(a / b for a, b in zip(ours, theirs, strict=True)))
+
+    def __str__(self) -> str:
+        ends = f" ({min(self.values):.2f} to {max(self.values):.2f})" if len(self.values) > 1 else ""
+        return f"{statistics.median(self.values):.2f}{ends}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One table.
+
+    Args:
+        name: of the files results/bench/NAME.md and .json.
+        cells: first column text, then numbers.
+        data: the measurements behind the cells.
+        wrong: what is not as it should be whatever the clock says; a suite with such a line has failed.
+    """
+
+    name: str
+    caption: str
+    headers: list[str]
+    cells: list[list[str]]
+    notes: tuple[str, ...] = ()
+    data: Any = None
+    wrong: tuple[str, ...] = ()
+    places: tuple[str, ...] = field(default=())
+
+    def markdown(self) -> str:
+        return markdown(self)
+
+    def write(self, folder: Path, environment: dict[str, Any]) -> list[Path]:
+        """Write NAME.md and NAME.json; return their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {"environment": environment, "caption": self.caption, "data": self.data, "wrong": self.wrong}
+        paths = [folder / f"{self.name}.md", folder / f"{self.name}.json"]
+        write_atomically(paths[0], self.markdown())
+        write_atomically(paths[1], json.dumps(content, indent=1) + "\n")
+        return paths

@@ -1,0 +1,10 @@
+"""The suites of `normexp bench`, one per file; each is `run(quick, rounds, overrides) -> Iterator[Result]`."""
+
+ABOUT = {
+    "steps": "training steps beside what people would write instead",
+    "layers": "every scheme's layer beside a convolution and a copy of its input",
+    "start": "from typing a command to its first step or answer",
+    "sweep": "cells side by side against one after the other; what a cell costs beyond its training",
+    "memory": "peak memory of a run beside bare torch",
+    "growth": "how time grows with batch size, width and number of run directories",
+}

@@ -1,0 +1,46 @@
+"""From typing a command to its first step or answer, beside the import of torch that nothing can avoid."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from normexp.bench.commands import normexp, python, seconds
+from normexp.bench.result import Ratio, Result
+from normexp.errors import UserError
+
+DATA = "import torch; from normexp.instantiate import instantiate as i; from normexp.config import compose as c; "
+BASE = python(DATA + "i(c([])['dataset']).load(0)")
+# The step function is replaced by the end of the process: what is timed is everything before the first step.
+FIRST = "import os, normexp.execute as e; e.train = lambda *a: os._exit(0); from normexp.cli import main; main({})"
+
+
+def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
+    """Time fresh processes, one of each kind per round."""
+    if overrides:
+        raise UserError(f"bench start: {overrides[0]!r}: takes no overrides")
+    with tempfile.TemporaryDirectory() as folder:
+        commands = {
+            "python -c 'import torch', and the data": BASE,
+            "normexp run norm=batch model=cnn, to its first step": python(FIRST.format(first(folder))),
+            "normexp --help": normexp("--help"),
+            "normexp list": normexp("list"),
+            "normexp status": normexp("status", folder),
+        }
+        seconds(normexp("run", "model=linear", "steps=1", "--quiet", f"results_dir={folder}"))  # for status to see
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(2 if quick else rounds):
+            for name, command in commands.items():
+                times[name].append(seconds(command))
+    base = next(iter(times.values()))
+    yield Result(
+        name="start",
+        caption="Whole commands in fresh processes, relative to the first. Median (least to greatest) of the rounds.",
+        headers=["command", "relative time", "seconds, here and now"],
+        cells=[[name, str(Ratio.of(own, base)), f"{min(own):.2f}"] for name, own in times.items()],
+        data=times,
+    )
+
+
+def first(folder: str) -> list[str]:
+    return ["run", "norm=batch", "model=cnn", f"results_dir={folder}/first", "--quiet", "--force"]

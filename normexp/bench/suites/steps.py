@@ -1,0 +1,78 @@
+"""Training steps beside what people would write instead; the loss curves are compared, so that nobody does less."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+from collections.abc import Iterator, Sequence
+
+from normexp.bench.race import Side, race
+from normexp.bench.result import Ratio, Result
+from normexp.bench.sides import ABOUT, NEEDS
+
+CNN = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=128", "norm=batch")
+CONVPOOL = (*CNN, "model=convpool", "model.width=0.25")
+MLP = ("dataset=mnist", "model=mlp", "model.widths=[100,100,100]", "batch_size=60", "norm=batch")
+LINEAR = ("dataset=house_prices", "model=linear", "batch_size=32")
+WORKS: dict[str, tuple[str, ...]] = {
+    "cnn": CNN,
+    "cnn-bf16": (*CNN, "precision=bf16"),
+    "convpool": CONVPOOL,
+    "convpool-bf16": (*CONVPOOL, "precision=bf16"),
+    "mlp": MLP,
+    "linear": LINEAR,
+}
+TOLERANCE = 2e-3  # of a loss in float32 over the first steps: other kernels round differently, and steps amplify it
+SEEDS = 3
+
+
+def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
+    """Race the sides on the usual works, or on one configuration of the user's own."""
+    works = {"own": tuple(overrides)} if overrides else WORKS
+    for name, work in list(works.items())[: 1 if quick else None]:
+        images = any(word.startswith("dataset=cifar") for word in work)
+        yield result(name, work, race(sides(images), work, rounds, 0.5 if quick else 3.0))
+
+
+def sides(images: bool) -> list[str]:
+    """Return the sides that can run here: the PIL ones want images, two want the extra `bench`."""
+    there = [name for name in ABOUT if name not in NEEDS or importlib.util.find_spec(NEEDS[name])]
+    return [name for name in there if images or not name.startswith("script")]
+
+
+def result(name: str, work: Sequence[str], raced: list[Side]) -> Result:
+    ours = raced[0]
+    allowed = spread(work) if "precision=bf16" in work else TOLERANCE
+    apart = {side.name: deviation(side, ours) for side in raced}
+    cells = [
+        [ABOUT[side.name], str(Ratio.of(ours.speeds, side.speeds)), f"{apart[side.name]:.1e}"] for side in raced[1:]
+    ]
+    wrong = [f"{name}: the losses of {side} differ by {far:.2g}, at most {allowed:.2g} is allowed"
+             for side, far in apart.items() if not far <= allowed]  # fmt: skip
+    missing = [package for side, package in NEEDS.items() if side not in apart]
+    return Result(
+        name=f"steps-{name}",
+        caption=f"`{' '.join(work)}`: steps per second of normexp, relative to each side. Median of "
+        f"{len(ours.speeds)} turns, taken one side after the other (least to greatest).",
+        headers=["side", "normexp is faster by", "losses differ by"],
+        cells=cells,
+        notes=(
+            f"Losses of the first steps may differ by {allowed:.2g}"
+            + (": the spread of seeds." if "precision=bf16" in work else ": kernels round differently."),
+            *(f"Not there: {package} (pip install 'normexp[bench]')." for package in missing),
+        ),
+        data={side.name: {"steps_per_second": side.speeds, "losses": side.losses} for side in raced},
+        wrong=tuple(wrong),
+    )
+
+
+def deviation(side: Side, ours: Side) -> float:
+    """Return the mean distance of two loss curves."""
+    return statistics.fmean(abs(a - b) for a, b in zip(side.losses, ours.losses, strict=True))
+
+
+def spread(work: Sequence[str]) -> float:
+    """Return the mean distance between the loss curves of different seeds."""
+    curves = [race(["normexp"], [*work, f"seed={seed}"], 0, 0.0)[0] for seed in range(SEEDS)]
+    pairs = [(a, b) for place, a in enumerate(curves) for b in curves[:place]]
+    return statistics.fmean(deviation(a, b) for a, b in pairs)

@@ -1,0 +1,55 @@
+"""The learning rate that a scale-invariant weight really has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from normexp.probes.base import Probe, Reading, Situation, training_mode
+from normexp.probes.layers import free_weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectiveRate(Probe):
+    """rate / ||w||^2 of every weight whose size the network does not notice.
+
+    `output_change` says of every Linear and Conv weight (v under weight normalization) by how much the network's
+    outputs in training mode change when that weight is doubled, ||y' - y|| / ||y||. Where this is below
+    `tolerance` the weight counts as scale-invariant and has two more rows: `squared_norm`, which is ||w||^2,
+    and `effective_rate`. The learning rate is that of the next step.
+
+    Args:
+        count: number of training examples, the same at every evaluation, as one batch.
+        tolerance: largest change that an eps may cause.
+
+    A scheme that uses running estimates in training (batch renormalization beyond its warm-up, online
+    normalization) notices a doubled weight until the estimates have followed, so its weights have no such rows.
+
+    Source: van Laarhoven 2017, arXiv:1706.05350 [from memory, not checked against the paper]: the effective rate
+    of gradient descent is rate / ||w||^2, that of Adam rate / ||w||.
+    """
+
+    count: int = 64
+    tolerance: float = 0.01
+
+    def measure(self, situation: Situation) -> list[Reading]:
+        model, (x, _) = situation.model, situation.training(self.count)
+        usual = outputs(model, x, {})
+        readings = []
+        for name, weight in free_weights(model).items():
+            change = float((outputs(model, x, {name: 2 * weight.value}) - usual).norm() / usual.norm())
+            readings.append((name, "output_change", change))
+            if change < self.tolerance:
+                square = float(weight.units.square().sum())
+                readings += [(name, "squared_norm", square), (name, "effective_rate", situation.rate / square)]
+        return readings
+
+
+@torch.no_grad()
+def outputs(model: nn.Module, x: Tensor, changed: dict[str, Tensor]) -> Tensor:
+    """Return the network's outputs in training mode with some parameters replaced."""
+    with training_mode(model, x.device):
+        return functional_call(model, changed, (x,))

@@ -1,0 +1,86 @@
+"""What probes look at in any network, by the names that readers find: module paths and parameter names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import output_dim, weight_layers
+
+NONLINEARITIES = (nn.Sigmoid, nn.Tanh, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.ReLU6, nn.Hardswish)
+
+
+def nonlinearities(model: nn.Module) -> dict[str, nn.Module]:
+    """Return {`nonlinearity N`: module}, from 1 in the order of the network: the same name under every scheme."""
+    found = [module for module in model.modules() if isinstance(module, NONLINEARITIES)]
+    return {f"nonlinearity {place}": module for place, module in enumerate(found, start=1)}
+
+
+def layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Return {module path: layer} for every Linear and Conv layer."""
+    kept = set(weight_layers(model))
+    return {path: module for path, module in model.named_modules() if module in kept}
+
+
+def blocks(model: nn.Module) -> dict[str, nn.Module]:
+    """Return {module path: block} where a block is one layer and what the network puts behind it.
+
+    That is, an nn.Sequential of which the first part is its only Linear or Conv layer (normalization and
+    nonlinearity follow), or else the layer alone.
+    """
+    found: dict[str, nn.Module] = {}
+    inside: set[nn.Module] = set()
+    for path, module in model.named_modules():
+        own = weight_layers(module)
+        begins = isinstance(module, nn.Sequential) and len(own) == 1 and module[0] is own[0]
+        if path and not inside & set(own) and (begins or own == [module]):
+            found[path] = module
+            inside |= set(own)
+    return found
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One weight and the dimension that runs over its layer's output units."""
+
+    value: Tensor
+    dim: int
+
+    @property
+    def units(self) -> Tensor:
+        """The weight as one float64 row per output unit, on the CPU (Apple's devices have no float64)."""
+        return rows_of(self.value, self.dim)
+
+
+def rows_of(value: Tensor, dim: int) -> Tensor:
+    """Return a weight, or its gradient, as a matrix (units, all that enters one) in float64 on the CPU."""
+    return value.detach().movedim(dim, 0).flatten(1).cpu().double()
+
+
+def weights(model: nn.Module) -> dict[str, Weight]:
+    """Return {`PATH.weight`: weight} as every Linear and Conv layer uses it."""
+    found: dict[str, Any] = layers(model)
+    return {f"{path}.weight": Weight(layer.weight, output_dim(layer)) for path, layer in found.items()}
+
+
+def free_weights(model: nn.Module) -> dict[str, Weight]:
+    """Return {parameter name: weight} as the optimizer moves it: W, or v of a weight-normalized layer."""
+    return {
+        ".".join((path, name)): Weight(parameter, output_dim(layer))
+        for path, layer in layers(model).items()
+        for name, parameter in [free_weight(layer)]
+    }
+
+
+def free_weight(layer: Any) -> tuple[str, Tensor]:
+    """Return name and value of the parameter behind a layer's weight: the weight, or what it is computed from."""
+    if not parametrize.is_parametrized(layer, "weight"):
+        return "weight", layer.weight
+    originals = dict(layer.parametrizations.weight.named_parameters(recurse=False))
+    # By size, not by the weight's shape: reading that would compute it, which may move a state. v comes after g,
+    # and of a layer with one input both have the same size.
+    name = max(reversed(originals), key=lambda name: originals[name].numel())
+    return f"parametrizations.weight.{name}", originals[name]

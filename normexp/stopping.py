@@ -1,0 +1,34 @@
+"""Ctrl-C and SIGTERM as a request to save and end, not as an accident."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def stop_signals(act: Callable[[], None]) -> Iterator[None]:
+    """Call `act` at SIGINT and SIGTERM while the block runs; only the main thread can, elsewhere nothing changes.
+
+    A second SIGINT acts as usual: somebody is impatient. A second SIGTERM does not: a batch system sends one to every
+    process of a job, and a sweep hands its own on to workers that have had theirs.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        if number == signal.SIGINT:
+            signal.signal(number, previous[signal.SIGINT])
+        act()
+
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in previous:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

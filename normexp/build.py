@@ -131,8 +131,19 @@ def initialize_from_data(parts: Parts, seed: int) -> None:
         parts.norm.initialize(parts.model, parts.batches.first(INIT_EXAMPLES)[0])
 
 
+_last: dict[tuple[str, ...], dict[str, Examples]] = {}  # what the last run trained on: a sweep's cells share it
+
+
 def build_examples(config: Config, data: Data, device: torch.device) -> dict[str, Examples]:
     """Fit the input normalization, usually on the training split, and put every split on the device."""
+    key = (data.fingerprint, str(config["inputs"]), str(config["dataset"]), str(device))
+    if key not in _last:
+        _last.clear()  # first, so that two never are in memory
+        _last[key] = _fitted(config, data, device)
+    return dict(_last[key])
+
+
+def _fitted(config: Config, data: Data, device: torch.device) -> dict[str, Examples]:
     inputs: InputNorm = instantiate(config["inputs"])
     transform = inputs.fit(_fitting_inputs(data, getattr(inputs, "fit_on", "train")))
     crop, flip = config["dataset"].get("crop", 0), config["dataset"].get("flip", False)

@@ -266,7 +266,7 @@ class Execution:
 
     @cached_property
     def _fingerprint(self) -> str:
-        return self.data.fingerprint()
+        return self.data.fingerprint
 
     def _environment(self) -> dict[str, Any]:
         sizes = {name: len(examples) for name, examples in self.parts.evaluated.items()}

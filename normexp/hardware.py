@@ -6,6 +6,7 @@ import ctypes
 import platform
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -56,12 +57,11 @@ def keep_large_blocks() -> None:
 
 def describe(device: torch.device, threads: int) -> dict[str, Any]:
     """Return versions, commit and hardware for environment.json."""
-    packages = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "safetensors")
     return {
         "normexp": version("normexp"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in packages},
+        "packages": dict(_packages()),
         "platform": platform.platform(),
         "device": str(device),
         "processor": _processor(device),
@@ -98,6 +98,13 @@ def _processor(device: torch.device) -> str:
     return platform.processor()
 
 
+@cache
+def _packages() -> dict[str, str]:
+    names = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "safetensors")
+    return {name: version(name) for name in names}
+
+
+@cache
 def _commit() -> str | None:
     """Return the commit of the checkout that this code runs from, with `+` where files differ; None in a wheel."""
     root = Path(__file__).resolve().parent.parent

@@ -62,14 +62,14 @@ def test_hardware_description_is_plain_json():
 
 def test_hardware_commit_is_unknown_outside_a_checkout(monkeypatch, tmp_path):
     monkeypatch.setattr(hardware, "__file__", str(tmp_path / "normexp" / "hardware.py"))
-    assert hardware._commit() is None
+    assert hardware._commit.__wrapped__() is None
 
 
 def test_hardware_commit_is_unknown_without_git(monkeypatch, tmp_path):
     (tmp_path / ".git").mkdir()
     monkeypatch.setattr(hardware, "__file__", str(tmp_path / "normexp" / "hardware.py"))
     monkeypatch.setenv("PATH", "")
-    assert hardware._commit() is None
+    assert hardware._commit.__wrapped__() is None
 
 
 def test_hardware_allocator_setting_never_fails(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -60,6 +61,7 @@ class Data:
         shape = self.train.x.shape[1:]
         return (shape[2], shape[0], shape[1]) if len(shape) == 3 else tuple(shape)
 
+    @cached_property
     def fingerprint(self) -> str:
         """Return the sha256 of all splits, in order: what the run record states about its data."""
         digest = hashlib.sha256()

@@ -65,7 +65,7 @@ def test_subset_takes_what_a_small_class_has_and_fills_from_the_others() -> None
 
 def test_subset_and_hold_out_do_not_depend_on_the_run_seed() -> None:
     first, second = (Digits(subset=50).load(seed) for seed in (0, 1))
-    assert first.fingerprint() == second.fingerprint()
+    assert first.fingerprint == second.fingerprint
 
 
 def test_split_seed_chooses_other_examples() -> None:

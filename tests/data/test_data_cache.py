@@ -186,10 +186,10 @@ def test_unwritable_cache_is_told_before_building(tmp_path: Path, monkeypatch: p
 
 
 def test_digits_need_no_writable_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = Digits().load(0).fingerprint()
+    expected = Digits().load(0).fingerprint
     (tmp_path / "file").touch()
     monkeypatch.setenv("NORMEXP_DATA", str(tmp_path / "file"))
-    assert Digits().load(0).fingerprint() == expected
+    assert Digits().load(0).fingerprint == expected
 
 
 def test_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

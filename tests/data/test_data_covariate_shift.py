@@ -20,7 +20,7 @@ PINNED = {  # what earlier versions drew: committed runs name these
 
 @pytest.mark.parametrize(("options", "expected"), PINNED.values(), ids=PINNED)
 def test_covariate_shift_draws_what_it_always_drew(options, expected: str) -> None:
-    assert CovariateShift(**options).load(0).fingerprint() == expected
+    assert CovariateShift(**options).load(0).fingerprint == expected
 
 
 def test_covariate_shift_domains_can_be_exchanged() -> None:
@@ -100,7 +100,7 @@ def test_importance_resampling_keeps_sizes_pairs_and_other_splits() -> None:
 
 def test_importance_resampling_without_shift_changes_nothing() -> None:
     plain, weighted = (CovariateShift(shift=0.0, importance_weights=on).load(0) for on in (False, True))
-    assert plain.fingerprint() == weighted.fingerprint()
+    assert plain.fingerprint == weighted.fingerprint
 
 
 def test_importance_weights_of_disjoint_boxes_are_refused() -> None:

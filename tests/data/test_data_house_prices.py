@@ -57,7 +57,7 @@ def test_california_is_downloaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sklearn.datasets.fetch_california_housing", fetched)
     first, again = (HousePrices(source="california", **SMALL).load(0) for _ in range(2))
-    assert first.fingerprint() == again.fingerprint()
+    assert first.fingerprint == again.fingerprint
     np.testing.assert_allclose(first.train.y[:, 0], first.train.x[:, 0] / 8 * 10, rtol=1e-6)
     assert first.note == "California housing, scikit-learn's 8 columns"
     assert len(calls) == 1

@@ -86,7 +86,7 @@ def test_second_opening_decodes_nothing(write: Write, pictures: Pictures, monkey
     path = str(write(pictures))
     first = ImageFolder(path=path).load(0)
     monkeypatch.setattr(image_folder, "read_tree", lambda *args: pytest.fail("decoded again"))
-    assert ImageFolder(path=path).load(0).fingerprint() == first.fingerprint()
+    assert ImageFolder(path=path).load(0).fingerprint == first.fingerprint
 
 
 def test_added_image_is_noticed(write_tree: Write, pictures: Pictures, encode: Callable[..., bytes]) -> None:

@@ -83,7 +83,7 @@ def test_mnist_opens_the_cache_the_second_time(mnist_folder: Path, monkeypatch: 
         raise AssertionError("built a second time")
 
     monkeypatch.setattr(idx_images, "build", forbidden)
-    assert Mnist(archive=str(mnist_folder), validation=10).load(1).fingerprint() == first.fingerprint()
+    assert Mnist(archive=str(mnist_folder), validation=10).load(1).fingerprint == first.fingerprint
 
 
 def test_mnist_notices_a_replaced_file(mnist_folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_mnist_notices_a_replaced_file(mnist_folder: Path) -> None:
     labels = bytes([0, 0, 8, 1, 0, 0, 0, 10]) + bytes(10)
     (mnist_folder / f"{FILES['test_y']}.gz").write_bytes(gzip.compress(labels))
     second = Mnist(archive=str(mnist_folder), validation=10).load(0)
-    assert first.fingerprint() != second.fingerprint()
+    assert first.fingerprint != second.fingerprint
 
 
 def test_fashion_mnist_does_not_take_the_folder_of_mnist(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ class Audited:
         """The computed value with two digits more than were printed."""
         try:
             value = Decimal(self.computed)
-        except ArithmeticError:
+            return str(round(value, _places(self.printed) + 2).normalize() + 0) if value.is_finite() else self.computed
+        except ArithmeticError:  # a sentence, or a number beside one
             return self.computed
-        return str(round(value, _places(self.printed) + 2).normalize() + 0) if value.is_finite() else self.computed
 
 
 def audited(row: Mapping[str, str]) -> Audited:

@@ -1,0 +1,21 @@
+"""A network trained without records is the one that a recorded run ends with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from normexp.config import compose
+from normexp.records import METRICS, read_rows
+from normexp.run import run
+from normexp.studies.base import Setup
+from normexp.studies.trained import score, trained
+
+OVERRIDES = ["dataset=house_prices", "model=mlp", "model.widths=[8]", "norm=batch", "steps=30", "threads=1"]
+
+
+def test_same_score_as_the_recorded_run(results: Path):
+    config = compose([*OVERRIDES, f"results_dir={results}"])
+    parts = trained(config, Setup(config).data)
+    run(config, say=lambda text: None)
+    (metrics,) = results.glob(f"runs/*/{METRICS}")
+    assert score(parts, parts.evaluated["test"]) == float(read_rows(metrics)[-1]["test/rmse"])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from normexp.errors import UserError, unknown
 
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
+BEST_OF = "best of "  # begins a target that is an arm's best value
+AT = re.compile(r"last|best|mean|step \d+")
 SCALES = ("smoke", "cpu", "paper")
 KINDS: dict[str, tuple[type, ...]] = {
     "a text": (str,), "a mapping": (dict,), "a list": (list,), "a number": (int, float),
+    "a number or a text": (int, float, str), "a name or a list": (str, list), "a list or a mapping": (list, dict),
 }  # fmt: skip
 
 
@@ -33,7 +37,7 @@ class Keys:
             if not isinstance(value, KINDS[kinds[key]]):
                 raise UserError(f"{where}: {key}={value!r} is not {kinds[key]}")
         for key in self.needs:
-            if not data.get(key):
+            if data.get(key) in (None, "", [], {}):
                 raise UserError(f"{where}: {key} is missing")
 
 
@@ -51,11 +55,80 @@ SELECT = Keys({"over": "a mapping", "seed": "a list", "metric": "a text"}, {"com
 SELECT_AT_SCALE = Keys({}, {**SELECT.needs, **SELECT.allows})
 TABLE = Keys({}, {"metric": "a text", "columns": "a list", **_all("a text", "at", "baseline"), "margin": "a number"})
 PUBLISHED = Keys(_all("a text", "arm", "metric", "at", "value", "place"), {})
+
+
+@dataclass(frozen=True)
+class FigureKeys(Keys):
+    """The keys of one kind of figure, beside those that every figure may have.
+
+    Args:
+        choices: key -> the values that it, or every item of its list, may have.
+        one_of: groups of keys, of each of which exactly one must be there.
+    """
+
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    one_of: Sequence[Sequence[str]] = ()
+
+    def check(self, where: str, data: object) -> None:
+        Keys({**_FIGURE, **self.needs}, {**_ANY_FIGURE, **self.allows}).check(where, data)
+        assert isinstance(data, dict)
+        for key, allowed in self.choices.items():
+            for value in data[key] if isinstance(data.get(key), list) else [data[key]] if key in data else []:
+                if value not in allowed:
+                    raise unknown(f"{where}: {key}", str(value), allowed)
+        for group in self.one_of:
+            if sum(key in data for key in group) != 1:
+                raise UserError(f"{where}: give either {' or '.join(group)}")
+        _check_limits(where, data.get("limits", []))
+
+
+def _check_limits(where: str, limits: Any) -> None:
+    """Raise UserError unless the limits are [LOW, HIGH], or such a pair for x, y or both."""
+    for axis, pair in limits.items() if isinstance(limits, dict) else [("y", limits)] if limits else []:
+        if axis not in ("x", "y"):
+            raise unknown(f"{where}: limits: axis", str(axis), ("x", "y"))
+        numbers = isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, int | float) for each in pair)
+        if not numbers or not pair[0] < pair[1]:
+            raise UserError(f"{where}: limits of {axis}: {pair!r} is not [LOW, HIGH]")
+
+
+_FIGURE = _all("a text", "name", "kind")
+_ANY_FIGURE = {
+    "caption": "a text", "arms": "a list", "where": "a mapping", "labels": "a mapping", "log": "a list",
+    "limits": "a list or a mapping",
+}  # fmt: skip
+_XY = {"log": ("x", "y")}
 FIGURES = {
-    "curves": Keys(
-        _all("a text", "name", "kind", "metric"), {"limits": "a list", "published": "a mapping", "caption": "a text"}
+    "curves": FigureKeys(
+        {"metric": "a text"}, {"x": "a text", "published": "a mapping"}, {"x": ("step", "epoch"), **_XY}
     ),
-    "percentiles": Keys(_all("a text", "name", "kind", "layer"), {"limits": "a list", "caption": "a text"}),
+    "percentiles": FigureKeys({"layer": "a text"}, {"seed": "a number"}, {"log": ("y",)}),
+    "steps_to_target": FigureKeys(
+        {"metric": "a text", "target": "a number or a text"},
+        {"better": "a text"},
+        {"better": ("higher", "lower"), "log": ("x",)},
+    ),
+    "against": FigureKeys(_all("a text", "metric", "axis"), {"at": "a text"}, _XY),
+    "bars": FigureKeys({"metric": "a text"}, _all("a text", "at", "axis"), {"log": ("x",)}),
+    "contour": FigureKeys(
+        _all("a text", "table", "x", "y", "z"), {"path": "a text", "seed": "a number"}, {"log": ("x", "y", "z")}
+    ),
+    "lines": FigureKeys(
+        {"table": "a text", "x": "a text", "y": "a name or a list"},
+        {**_all("a text", "by", "panels", "boxes", "points"), "dotted": "a list", "seed": "a number"},
+        {"panels": ("arm", "none"), **_XY},
+    ),
+    "multiples": FigureKeys(
+        {"statistic": "a name or a list"},
+        {"layers": "a name or a list", "panels": "a text"},
+        {"panels": ("layer", "arm"), **_XY},
+    ),
+    "heat": FigureKeys(
+        {},
+        {**_all("a text", "metric", "axis", "at"), "metrics": "a list"},
+        {"log": ("z",)},
+        (("metric", "metrics"), ("axis", "metrics")),
+    ),
 }
 
 
@@ -105,6 +178,36 @@ def _check_figure(where: str, entry: Any) -> None:
     if kind is not None and kind not in FIGURES:
         raise unknown(f"{where} kind", str(kind), FIGURES)
     FIGURES[kind or "curves"].check(where, entry)
+
+
+def check_figure_names(
+    where: str,
+    entry: Mapping[str, Any],
+    arms: Sequence[str],
+    axes: Mapping[str, Sequence[Any]],
+    metrics: Sequence[str],
+) -> None:
+    """Raise UserError for an arm, an axis of the grid, a value of it, a metric or a place that does not exist.
+
+    Args:
+        axes: of the grid, without the seed, and their values.
+    """
+    target = entry.get("target")
+    rival = [target.removeprefix(BEST_OF)] if isinstance(target, str) and target.startswith(BEST_OF) else []
+    if isinstance(target, str) and not rival:
+        raise UserError(f"{where}: target={target!r} is neither a number nor `{BEST_OF}ARM`")
+    check_arms(where, [*entry.get("arms", []), *entry.get("published", {}), *rival], dict.fromkeys(arms))
+    for metric in (*filter(None, [entry.get("metric")]), *entry.get("metrics", [])):
+        if metric not in metrics:
+            raise unknown(f"{where}: metric", str(metric), metrics)
+    for axis in (*filter(None, [entry.get("axis")]), *entry.get("where", {})):
+        if axis not in axes:
+            raise unknown(f"{where}: axis", str(axis), axes)
+    for axis, value in entry.get("where", {}).items():
+        if value not in axes[axis]:
+            raise unknown(f"{where}: value of {axis}", str(value), map(str, axes[axis]))
+    if not AT.fullmatch(entry.get("at", "last")):
+        raise UserError(f"{where}: at={entry['at']!r} is none of last, best, mean, step N")
 
 
 def check_arms(where: str, named: Sequence[str], arms: Mapping[str, object]) -> None:

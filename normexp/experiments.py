@@ -32,7 +32,7 @@ from normexp.config import Config, compose, config_dir
 from normexp.config.compose import override_text
 from normexp.config.options import load_yaml, option
 from normexp.errors import UserError, unknown
-from normexp.experiment_shape import SCALES, check_arms, check_shape
+from normexp.experiment_shape import SCALES, check_arms, check_figure_names, check_shape
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
@@ -196,13 +196,13 @@ def _check(experiment: Experiment) -> None:
         _check_metric(f"{where}: select: metric", select.metric, _metrics(tried))
     check_arms(f"{where}: table: baseline", [experiment.table.get("baseline", next(iter(arms)))], arms)
     check_arms(f"{where}: published", [entry["arm"] for entry in experiment.published], arms)
-    for figure in experiment.figures:
-        check_arms(f"{where}: figure {figure['name']}", list(figure.get("published", {})), arms)
-    for entry in (experiment.table, *experiment.published, *experiment.figures):
-        for metric in (*filter(None, [entry.get("metric")]), *entry.get("columns", []), *entry.get("metrics", [])):
+    for entry in (experiment.table, *experiment.published):
+        for metric in (*filter(None, [entry.get("metric")]), *entry.get("columns", [])):
             _check_metric(f"{where}: metric", metric, known)
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     known = [*known, *_probed(experiment, configs)]
+    for figure in experiment.figures:
+        check_figure_names(f"{where}: figure {figure['name']}", figure, list(arms), axes, known)
     for claim in experiment.claims:
         try:
             check_claim(claim, list(arms), known, axes)
@@ -217,10 +217,11 @@ def _metrics(configs: Sequence[Config]) -> list[str]:
 
 
 def _probed(experiment: Experiment, configs: Sequence[Config]) -> list[str]:
-    """Return the `probe/LAYER/STATISTIC` that the claims name: which ones there are shows when a network is built."""
+    """Return the `probe/LAYER/STATISTIC` that claims and figures name; a network is built only when it trains."""
     if all(config.choices["probe"] == "none" for config in configs):
         return []
-    return [metric for claim in experiment.claims if (metric := str(claim.get("metric"))).startswith(PROBE)]
+    named = (str(entry.get("metric")) for entry in (*experiment.claims, *experiment.figures))
+    return [metric for metric in named if metric.startswith(PROBE)]
 
 
 def _columns(config: Config) -> Iterator[str]:

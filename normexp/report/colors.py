@@ -7,8 +7,9 @@ without their yellow, too light for a line on white; wine is Paul Tol's ("muted"
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from normexp.report.select import Arm
 
@@ -32,8 +33,13 @@ class Look:
     """Colour, dash pattern (lengths in line widths, on and off; empty is solid) and marker of one line."""
 
     color: str
-    dashes: tuple[float, ...]
-    marker: str
+    dashes: tuple[float, ...] = ()
+    marker: str = ""
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """What matplotlib's Line2D takes."""
+        return {"color": self.color, "dashes": self.dashes, "marker": self.marker}
 
 
 def color(norm: str) -> str:
@@ -44,12 +50,15 @@ def color(norm: str) -> str:
 
 def looks(arms: Iterable[Arm]) -> dict[str, Look]:
     """Return the look of every label without data set and model, the same in all panels."""
+    return distinct({arm.short: color(arm.norm) for arm in arms})
+
+
+def distinct(shades: Mapping[str, str]) -> dict[str, Look]:
+    """Return label -> look for label -> colour; labels of one colour differ in their dashes, then in their markers."""
     chosen: dict[str, Look] = {}
     used: dict[str, int] = {}
-    for arm in arms:
-        if arm.short not in chosen:
-            shade = color(arm.norm)
-            place = used[shade] = used.get(shade, -1) + 1
-            marker = MARKERS[place // len(DASHES) % len(MARKERS)]
-            chosen[arm.short] = Look(shade, DASHES[place % len(DASHES)], marker)
+    for label, shade in shades.items():
+        place = used[shade] = used.get(shade, -1) + 1
+        marker = MARKERS[place // len(DASHES) % len(MARKERS)]
+        chosen[label] = Look(shade, DASHES[place % len(DASHES)], marker)
     return chosen

@@ -12,11 +12,21 @@ from normexp.stats import mean, standard_deviation
 
 @dataclass(frozen=True)
 class Point:
-    """The seeds of one arm at one step; `spread` is NaN where fewer than two seeds are left."""
+    """The seeds of one arm at one step; `spread` is NaN where fewer than two seeds are left.
+
+    Args:
+        reach: the lowest and the highest seed.
+    """
 
     step: int
     mean: float
     spread: float
+    reach: tuple[float, float]
+
+    @property
+    def deviation(self) -> tuple[float, float]:
+        """Mean - sd and mean + sd."""
+        return self.mean - self.spread, self.mean + self.spread
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ def _points(runs: list[dict[int, float]]) -> tuple[Point, ...]:
         alive = [run for run in runs if max(run) >= step]
         if all(step in run for run in alive):
             values = [run[step] for run in alive]
-            points.append(Point(step, mean(values), standard_deviation(values)))
+            points.append(Point(step, mean(values), standard_deviation(values), (min(values), max(values))))
     return tuple(points)
 
 

@@ -11,21 +11,22 @@ from typing import Any
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from normexp.errors import UserError, unknown
 from normexp.records import RunDirectory
 from normexp.report.colors import Look, looks
 from normexp.report.curves import Curve, curve
-from normexp.report.layout import FONT, SMALL, Layout
+from normexp.report.layout import FAMILY, FONT, SMALL, Layout
+from normexp.report.legend import write_legend
+from normexp.report.limits import limits
 from normexp.report.measurements import metric_names
 from normexp.report.notes import notes, unfinished_summary
-from normexp.report.panel import draw
+from normexp.report.panel import draw, labels_fit
 from normexp.report.select import Arm, Selection, select
 
 RESULTS = ("test/accuracy", "test/rmse", "test/loss")  # the first there is stands beside the training loss
 STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+    "font.family": FAMILY,
     "font.size": FONT,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -140,51 +141,36 @@ def _captions(selection: Selection, rows: Sequence[Row]) -> list[str]:
     text = "Lines: one seed each, so no band."
     if counts:
         seeds = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-        text = f"Lines: mean over seeds; bands: ± 1 standard deviation over {seeds} seeds."
+        text = f"Lines: mean over seeds; bands: ± 1 standard deviation over {seeds} seeds"
+        log = any(limits(panel.metric, panel.curves).log for row in rows for panel in row.panels)
+        text += ", on a logarithmic axis from the lowest to the highest seed." if log else "."
     if any(curve.marks for curve in curves):
         text += " Crosses: last evaluation of a run that diverged (on the panel's edge if beyond it);"
         text += " the mean goes on over the other seeds."
-    return [text, *notes(selection)]
+    return [text + _cut(rows), *notes(selection)]
+
+
+def _cut(rows: Sequence[Row]) -> str:
+    """Name the lines that leave a panel at its top."""
+    panels = [(panel, limits(panel.metric, panel.curves).high) for row in rows for panel in row.panels]
+    cut = [each.text for panel, high in panels for each in panel.curves if each.arm.converged and each.top > high]
+    return f" Beyond the panel's top: {', '.join(dict.fromkeys(cut))}." if cut else ""
 
 
 def _figure(rows: Sequence[Row], look: dict[str, Look], captions: Sequence[str]) -> Figure:
     texts = [[[curve.text for curve in panel.curves] for panel in row.panels] for row in rows]
-    layout = Layout.of(texts, captions)
+    labelled = all(labels_fit(panel.metric, panel.curves, look) for row in rows for panel in row.panels)
+    layout = Layout.of(texts, captions, labelled)
     figure = canvas(layout.width, layout.height)
     for i, row in enumerate(rows):
         figure.text(*layout.name(i), row.name, weight="bold", va="top", parse_math=False)
         for j, panel in enumerate(row.panels):
             axes = figure.add_axes(layout.panel(i, j))
-            draw(axes, panel.metric, panel.curves, look, labelled=layout.labels is not None)
-    if layout.labels is None:
-        _legend(figure, rows, look, layout)
+            draw(axes, panel.metric, panel.curves, look, labelled=labelled)
+    if not labelled:
+        found = {c.text: look[c.arm.short] for row in rows for panel in row.panels for c in panel.curves}
+        write_legend(figure, found, layout.legend[1], layout.legend_corner)
     lines = "\n".join(layout.captions)
     style: dict[str, Any] = {"size": SMALL, "color": "#444444", "va": "top", "linespacing": 1.3}
     figure.text(*layout.caption_corner, lines, parse_math=False, **style)
     return figure
-
-
-def _legend(figure: Figure, rows: Sequence[Row], look: dict[str, Look], layout: Layout) -> None:
-    """Write one entry per text, in the order of the arms; the panels of a row share their texts."""
-    found = {c.text: look[c.arm.short] for row in rows for panel in row.panels for c in panel.curves}
-    legend = figure.legend(
-        handles=[_sample(text, each) for text, each in found.items()],
-        ncols=layout.legend[1],
-        loc="upper left",
-        bbox_to_anchor=layout.legend_corner,
-        frameon=False,
-        borderpad=0,
-        borderaxespad=0,
-        handlelength=3.2,
-        labelspacing=0.3,
-        columnspacing=1.2,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _sample(text: str, look: Look) -> Line2D:
-    sample = Line2D([], [], color=look.color, marker=look.marker, label=text)
-    if look.dashes:
-        sample.set_dashes(look.dashes)
-    return sample

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from matplotlib.textpath import TextPath
+import numpy as np
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
+FAMILY = "DejaVu Sans"  # comes with matplotlib, so it is the same everywhere
 FONT, SMALL = 8.0, 6.5  # points
 PANEL_WIDTH, PANEL_HEIGHT = 2.6, 1.95
 LEFT, RIGHT, TOP, BOTTOM = 0.62, 0.22, 0.3, 0.45  # around a panel: its scale, air, its row's name, its steps
 MARGIN = 0.1
 LEGEND_LINE, CAPTION_LINE = 0.145, 0.122  # heights
-LEGEND_HANDLE = 0.55  # width of the sample line and the air around an entry
-MOST_LABELS, WIDEST_LABEL = 8, 1.9  # beyond these a legend takes the place of labels at the lines
+LEGEND_HANDLE = 0.6  # width of the sample line and the air around an entry
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,15 @@ class Layout:
     captions: tuple[str, ...]
 
     @classmethod
-    def of(cls, panels: Sequence[Sequence[Sequence[str]]], captions: Sequence[str]) -> Layout:
-        """Lay out rows of panels, each given by the texts of its lines."""
-        texts = {text for row in panels for panel in row for text in panel}
-        widest, most = max(map(text_width, texts)), max(len(panel) for row in panels for panel in row)
-        labels = widest if most <= MOST_LABELS and widest <= WIDEST_LABEL else None
-        columns = max(map(len, panels))
+    def of(cls, rows: Sequence[Sequence[Sequence[str]]], captions: Sequence[str], labelled: bool) -> Layout:
+        """Lay out rows of panels, each given by the texts of its lines; `labelled` lines carry them."""
+        texts = list(dict.fromkeys(text for row in rows for panel in row for text in panel))
+        labels = max(map(text_width, texts)) if labelled else None
+        columns = max(map(len, rows))
         width = columns * _cell(labels) - 2 * MARGIN
-        legend_columns = max(1, int(width / (widest + LEGEND_HANDLE)))
-        legend = (0, 1) if labels is not None else (-(-len(texts) // legend_columns), legend_columns)
+        legend = (0, 1) if labelled else arranged(texts, width)
         lines = tuple(line for text in captions for line in broken(text, width))
-        return cls(len(panels), columns, labels, legend, lines)
+        return cls(len(rows), columns, labels, legend, lines)
 
     @property
     def width(self) -> float:
@@ -84,10 +85,22 @@ def _cell(labels: float | None) -> float:
     return LEFT + PANEL_WIDTH + RIGHT + (labels or 0.0)
 
 
+def arranged(texts: Sequence[str], width: float) -> tuple[int, int]:
+    """Return the number of (lines, columns) of a legend in a width in inches; columns are filled one by one."""
+    entries = [text_width(text) + LEGEND_HANDLE for text in texts]
+    for columns in range(len(entries), 1, -1):
+        if sum(max(column) for column in np.array_split(entries, columns)) <= width:
+            lines = -(-len(entries) // columns)
+            return lines, -(-len(entries) // lines)
+    return len(entries), 1
+
+
+@cache
 def text_width(text: str, size: float = FONT) -> float:
     """Measure a text in the figure's font, in inches."""
-    plain = text.replace("$", r"\$")  # a pair of $ would be read as mathematics
-    return float(TextPath((0, 0), plain, size=size, usetex=False).get_extents().width) / 72
+    font = FontProperties(family=FAMILY, size=size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width) / 72
 
 
 def broken(text: str, width: float) -> list[str]:

@@ -44,7 +44,7 @@ def is_share(metric: str) -> bool:
 
 def title(metric: str) -> str:
     """Name a metric for people: test/accuracy -> test accuracy (%)."""
-    return metric.replace("/", " ") + (" (%)" if is_share(metric) else "")
+    return metric.replace("/", " ").replace("_", " ") + (" (%)" if is_share(metric) else "")
 
 
 def _columns(text: str) -> Columns:

@@ -9,12 +9,10 @@ from matplotlib.axes import Axes
 
 from normexp.report.colors import Look
 from normexp.report.curves import Curve
-from normexp.report.limits import limits
+from normexp.report.ends import End, fit, write_ends
+from normexp.report.layout import PANEL_HEIGHT
+from normexp.report.limits import Limits, limits
 from normexp.report.measurements import is_share, title
-from normexp.report.spread import spread
-
-LABEL_GAP = 0.075  # of the panel's height, between the centres of two labels
-LABEL_X, LEADER_X = 1.05, 1.04  # of the panel's width: where a label starts, where its leader ends
 
 
 def draw(axes: Axes, metric: str, curves: Sequence[Curve], looks: Mapping[str, Look], labelled: bool) -> None:
@@ -29,24 +27,39 @@ def draw(axes: Axes, metric: str, curves: Sequence[Curve], looks: Mapping[str, L
     for curve in curves:
         _marks(axes, curve, looks[curve.arm.short], lost_at_top=not is_share(metric))
     if labelled:
-        _labels(axes, curves, looks)
+        write_ends(axes, _ends(metric, curves, looks), PANEL_HEIGHT)
+
+
+def labels_fit(metric: str, curves: Sequence[Curve], looks: Mapping[str, Look]) -> bool:
+    """Tell whether every line can carry its name; otherwise a legend has to."""
+    return fit(_ends(metric, curves, looks), PANEL_HEIGHT)
 
 
 def _set_limits(axes: Axes, metric: str, curves: Sequence[Curve]) -> None:
     y = limits(metric, curves)
     axes.set_yscale("log" if y.log else "linear")
     axes.set_ylim(y.low, y.high)
+    axes.set_xlim(0, _last_step(curves))
+
+
+def _last_step(curves: Sequence[Curve]) -> int:
     steps = [point.step for curve in curves for point in curve.points]
-    axes.set_xlim(0, max([1, *steps, *(mark.step for curve in curves for mark in curve.marks)]))
+    return max([1, *steps, *(mark.step for curve in curves for mark in curve.marks)])
 
 
 def _band(axes: Axes, curve: Curve, look: Look) -> None:
-    """Shade mean +- one standard deviation where two seeds or more are left and the mean is in view."""
+    """Shade the spread over seeds where two seeds or more are left and the mean is in view.
+
+    Below a mean of little more than its standard deviation, mean - sd is near 0: at the foot of a logarithmic
+    axis, where no seed ever was. There the band goes from the lowest to the highest seed.
+    """
     bottom, top = axes.get_ylim()
+    log = axes.get_yscale() == "log"
+    bands = [point.reach if log else point.deviation for point in curve.points]
     axes.fill_between(
         [point.step for point in curve.points],
-        [max(point.mean - point.spread, bottom) for point in curve.points],
-        [max(point.mean + point.spread, bottom) for point in curve.points],
+        [max(low, bottom) for low, _ in bands],
+        [max(high, bottom) for _, high in bands],
         where=[math.isfinite(point.spread) and point.mean <= top for point in curve.points],
         color=look.color,
         alpha=0.15,
@@ -77,21 +90,14 @@ def _marks(axes: Axes, curve: Curve, look: Look, lost_at_top: bool) -> None:
     axes.plot(steps, values, "x", color=look.color, **style)  # type: ignore[arg-type]
 
 
-def _labels(axes: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> None:
-    """Write each line's name right of the panel, joined to the line's end by a thin leader."""
-    ends = [_end(axes, curve) for curve in curves]
-    places = spread([y for _, y in ends], LABEL_GAP, 0.0, 1.0)
-    style = {"linewidth": 0.5, "alpha": 0.7, "clip_on": False, "transform": axes.transAxes}
-    for curve, (x, y), place in zip(curves, ends, places, strict=True):
-        color = looks[curve.arm.short].color
-        dots = "-" if x == 1.0 else (0, (1, 4))  # a solid leader inside the panel would look like data
-        axes.plot([x, LEADER_X], [y, place], color=color, linestyle=dots, **style)  # type: ignore[arg-type]
-        axes.text(LABEL_X, place, curve.text, color=color, va="center", transform=axes.transAxes, parse_math=False)
+def _ends(metric: str, curves: Sequence[Curve], looks: Mapping[str, Look]) -> list[End]:
+    y, last = limits(metric, curves), _last_step(curves)
+    return [_end(curve, looks[curve.arm.short].color, y, last) for curve in curves]
 
 
-def _end(axes: Axes, curve: Curve) -> tuple[float, float]:
+def _end(curve: Curve, color: str, y: Limits, last: int) -> End:
     """Return the end of the line (or its last cross) in fractions of the panel, inside it."""
     finite = [(point.step, point.mean) for point in curve.points if math.isfinite(point.mean)]
-    finite = finite or [(mark.step, axes.get_ylim()[1]) for mark in curve.marks] or [(0, axes.get_ylim()[1])]
-    x, y = axes.transAxes.inverted().transform(axes.transData.transform(finite[-1]))
-    return float(min(max(x.round(6), 0.0), 1.0)), float(min(max(y, 0.0), 1.0))
+    finite = finite or [(mark.step, y.high) for mark in curve.marks] or [(0, y.high)]
+    step, value = finite[-1]
+    return End(curve.text, color, round(step / last, 6), min(max(y.fraction(value), 0.0), 1.0))

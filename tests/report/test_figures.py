@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,9 +18,11 @@ from normexp.records import RunDirectory
 from normexp.report import plot_command
 from normexp.report.colors import BY_NORM, color, looks
 from normexp.report.curves import Mark, curve
-from normexp.report.figures import _captions, _figure, _paper_style, _rows
-from normexp.report.layout import MOST_LABELS, SMALL, broken, text_width
+from normexp.report.ends import End, fit
+from normexp.report.figures import _captions, _figure, _paper_style, _rows, canvas
+from normexp.report.layout import PANEL_HEIGHT, SMALL, arranged, broken, text_width
 from normexp.report.limits import limits
+from normexp.report.panel import draw
 from normexp.report.select import select
 from normexp.report.spread import spread
 
@@ -109,6 +112,51 @@ def test_log_axis_only_for_losses_that_span_enough(fabricate: Fabric) -> None:
     assert not axis(2.0, 0.0)
 
 
+def test_band_on_a_logarithmic_axis_is_from_the_lowest_to_the_highest_seed(fabricate: Fabric) -> None:
+    """Mean - sd of 3, 0.04, 0.04 is below 0, and would be drawn down to the axis' foot."""
+    runs = [fabricate(seed=i, table=losses(10.0, value)) for i, value in enumerate((3.0, 0.04, 0.04))]
+    drawn = curve(select(runs).arms[0], "train/loss", "")
+    assert drawn is not None
+    assert drawn.points[-1].reach == (0.04, 3.0)
+    axes = canvas(3, 2).add_subplot()
+    lower = replace(drawn, points=(drawn.points[0], replace(drawn.points[1], mean=0.1)))
+    draw(axes, "train/loss", [lower], looks(select(runs).arms), labelled=False)
+    assert axes.get_yscale() == "log"
+    (band,) = axes.collections
+    ends = {round(float(y), 6) for x, y in band.get_paths()[0].vertices if x == 20}
+    assert ends == {0.04, 3.0}
+
+
+def test_captions_say_what_the_band_is_and_what_is_beyond_the_panel(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch", seed=i, table=losses(2.0, 0.001)) for i in range(2)]
+    runs += [fabricate(norm="layer", seed=i, table=losses(2.0, 0.001)) for i in range(2)]
+    runs += [fabricate(norm="none", seed=i, table=losses(1e28, 0.001)) for i in range(2)]
+    made = _rows(select(runs), None)
+    captions = " ".join(_captions(select(runs), made))
+    assert "on a logarithmic axis from the lowest to the highest seed" in captions
+    assert "Beyond the panel's top: none." in captions
+    panel = made[0].panels[0]
+    assert limits(panel.metric, panel.curves).high < 1e5
+
+
+def test_names_stand_at_the_lines_only_near_their_ends() -> None:
+    """A bundle of lines that end together gets a legend: leaders fanning out of one point cannot be followed."""
+    apart = [End(f"arm {i}", "black", 1.0, i / 8) for i in range(8)]
+    together = [End(f"arm {i}", "black", 1.0, 0.99) for i in range(3)]
+    assert fit(apart, PANEL_HEIGHT)
+    assert fit(together[:2], PANEL_HEIGHT)
+    assert not fit(together, PANEL_HEIGHT)
+    assert not fit([End("ends early", "black", 0.1, 0.5)], PANEL_HEIGHT)
+    assert not fit([End("a" * 60, "black", 1.0, 0.5)], PANEL_HEIGHT)
+
+
+def test_legend_fills_the_width_evenly() -> None:
+    assert arranged(["none", "batch", "layer"], 8.0) == (1, 3)
+    lines, columns = arranged([f"scheme {i}" for i in range(7)], 6.0)
+    assert (lines, columns) == (2, 4)
+    assert arranged(["a" * 90, "b" * 90], 3.0) == (2, 1)
+
+
 def test_an_exploding_run_does_not_set_the_scale(fabricate: Fabric) -> None:
     runs = [fabricate(norm="batch", table=losses(2, 1)), fabricate(table=losses(3, 1e30), status="diverged")]
     drawn = [curve(arm, "train/loss", "") for arm in select(runs).arms]
@@ -147,7 +195,7 @@ def test_captions_are_broken_to_the_width() -> None:
 
 @pytest.mark.parametrize("count", [1, 8, 12])
 def test_no_text_is_cut_or_overlaps(fabricate: Fabric, count: int) -> None:
-    runs = [fabricate(0.9, norm="mean_only", epochs=i + 1, note="a note") for i in range(count)]
+    runs = [fabricate(0.1 + i / 15, norm="mean_only", epochs=i + 1, note="a note") for i in range(count)]
     selection = select([*runs, fabricate(norm="x", status="failed", note="a note")])
     made = _rows(selection, None)
     with _paper_style():
@@ -155,7 +203,8 @@ def test_no_text_is_cut_or_overlaps(fabricate: Fabric, count: int) -> None:
         figure.canvas.draw()
         texts = [t for t in figure.findobj(Text) if str(t.get_text()).startswith("mean_only")]
         boxes = [text.get_window_extent() for text in {*texts, *figure.texts}]
-    assert len(boxes) == 2 + (count if count > MOST_LABELS else 2 * count)
+    # every loss ends at the same value: the names are in a legend, but for a single one
+    assert len(boxes) == 2 + (count if count > 1 else 2)
     page = figure.bbox
     assert all(page.x0 <= b.x0 and b.x1 <= page.x1 and page.y0 <= b.y0 and b.y1 <= page.y1 for b in boxes)
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from normexp.audit import NUMBERS, Audited, audited
+from normexp.audit import DOCUMENTS, NUMBERS, Audited, audited
 from normexp.experiments import Experiment, run_place
 from normexp.records import read_rows
 from normexp.report.formats import markdown
@@ -48,7 +48,8 @@ def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:
     entries = printed_numbers(experiment, results)
     if not entries:
         return {}
-    caption = f"{experiment.title}. Printed numbers of {experiment.paper}: {counted(entries)}."
+    documents = ", ".join(dict.fromkeys(DOCUMENTS[entry.document] for entry in entries))
+    caption = f"{experiment.title}. Printed numbers of {documents}: {counted(entries)}."
     table = PrintedNumbers(entries, caption, (f"Made by `{command(experiment)}`.",))
     return {"numbers.md": markdown(table), NUMBERS: _csv(entries)}
 

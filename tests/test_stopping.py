@@ -1,0 +1,57 @@
+"""Ctrl-C and SIGTERM while something runs that can save itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from normexp.stopping import stop_signals
+
+BOTH = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("number", BOTH)
+def test_stop_signal_calls_and_nothing_else(number):
+    calls: list[int] = []
+    with stop_signals(lambda: calls.append(1)):
+        signal.raise_signal(number)
+    assert calls == [1]
+
+
+def test_second_interrupt_acts_as_usual():
+    with stop_signals(lambda: None):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_second_sigterm_ends_nothing():
+    """A batch system sends one to the worker, and the sweep, which had one too, another."""
+    calls: list[int] = []
+    with stop_signals(lambda: calls.append(1)):
+        for _ in range(3):
+            signal.raise_signal(signal.SIGTERM)
+    assert calls == [1, 1, 1]
+
+
+def test_handlers_are_put_back():
+    before = [signal.getsignal(number) for number in BOTH]
+    with stop_signals(lambda: None):
+        signal.raise_signal(signal.SIGTERM)
+        assert [signal.getsignal(number) for number in BOTH] != before
+    assert [signal.getsignal(number) for number in BOTH] == before
+
+
+def test_other_threads_leave_the_handlers_alone():
+    seen: list[object] = []
+
+    def work() -> None:
+        with stop_signals(lambda: None):
+            seen.extend(signal.getsignal(number) for number in BOTH)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(number) for number in BOTH]

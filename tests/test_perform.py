@@ -24,7 +24,7 @@ def outcome_of(monkeypatch, outcome) -> None:
     monkeypatch.setattr("normexp.studies.batch_layer_example.BatchLayerExample.measure", measure)
 
 
-ROW = {"step": 3, "numbers": 1, "correct": 1, "rounded_wrongly": 0, "wrong": 0.1 + 0.2}
+ROW = {"step": 3, **dict.fromkeys(option("study", "batch_layer_example")["_metrics_"], 1), "wrong": 0.1 + 0.2}
 
 
 def test_study_is_recorded_and_skipped_the_second_time(cli, tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -21,7 +23,8 @@ def train(work: Work) -> Train:
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
-    folder = tempfile.TemporaryDirectory()
+    folder = tempfile.mkdtemp(prefix="normexp-bench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
     class Module(lightning.LightningModule):
         def __init__(self) -> None:
@@ -46,7 +49,7 @@ def train(work: Work) -> Train:
             accelerator="cpu",
             precision="bf16-mixed" if work.bf16 else "32-true",
             max_steps=count,
-            logger=CSVLogger(folder.name),
+            logger=CSVLogger(folder),
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,

@@ -1,0 +1,85 @@
+"""What a signal and its gradient become on the way through many linear layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from normexp.build import build_norm
+from normexp.config import Config
+from normexp.norms.base import set_weight
+from normexp.seeding import generator
+from normexp.studies.base import Number, Outcome, Setup, Study
+
+ROUNDING = 1e-9  # relative, after a hundred float64 products
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepChain(Study):
+    """Linear layers of one gain, each followed by the configuration's norm; float64, training mode, no training.
+
+    Args:
+        gain: of every layer: its weight is the gain times an orthogonal matrix, or a Gaussian matrix that keeps
+            the mean square.
+        weights: `orthogonal`, which multiplies every length by exactly the gain, or `gaussian`.
+        depth, width: number of layers, and of their units.
+        examples: standard normal, in the batch.
+
+    Step k of the curves: the signal behind layer k, and the gradient k layers below the top, where it is a
+    standard normal; both as root mean squares over what they began with.
+    """
+
+    gain: float = 0.9
+    weights: str = "orthogonal"
+    depth: int = 100
+    width: int = 64
+    examples: int = 256
+
+    def measure(self, setup: Setup) -> Outcome:
+        layers = list(self._layers(setup.config))
+        source = generator(setup.seed, "chain")
+        signals = [torch.randn(self.examples, self.width, dtype=torch.double, generator=source).requires_grad_()]
+        for layer in layers:
+            signals.append(layer(signals[-1]))
+        top = torch.randn(signals[-1].shape, dtype=torch.double, generator=source)
+        gradients = torch.autograd.grad(signals[-1], signals, top)[::-1]
+        rows = [
+            {
+                "step": k,
+                "power": self.gain**k,
+                "signal": _size(signals[k]) / _size(signals[0]),
+                "gradient": _size(gradients[k]) / _size(gradients[0]),
+            }
+            for k in range(self.depth + 1)
+        ]
+        plain = setup.config.choices["norm"] == "none" and self.weights == "orthogonal"
+        return Outcome(rows, numbers=list(self._numbers(rows)) if plain else [])
+
+    def _layers(self, config: Config) -> Iterator[nn.Module]:
+        norm = build_norm(config)
+        for k in range(self.depth):
+            layer = nn.Linear(self.width, self.width, bias=False).double()
+            set_weight(layer, self.gain * self._matrix(generator(config["seed"], "layer", k)))
+            yield norm.block(layer).double().train()
+
+    def _matrix(self, source: torch.Generator) -> Tensor:
+        matrix = torch.randn(self.width, self.width, dtype=torch.double, generator=source)
+        return torch.linalg.qr(matrix).Q if self.weights == "orthogonal" else matrix / self.width**0.5
+
+    def _numbers(self, rows: Sequence[Mapping[str, float]]) -> Iterator[Number]:
+        last = rows[-1]
+        yield Number(
+            "S001",
+            "Batch Normalization",
+            f"gradient behind k layers of gain {self.gain:g}",
+            f"{self.gain:g}^k",
+            f"{self.gain:g}^{self.depth} = {last['power']:.4g}; measured {last['gradient']:.4g}",
+            agrees=abs(last["gradient"] / last["power"] - 1) < ROUNDING,
+        )
+
+
+def _size(x: Tensor) -> float:
+    return float(x.detach().square().mean().sqrt())

@@ -1,0 +1,199 @@
+"""Estimates of mean and deviation for test time, beside the population's, while a network trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from normexp.batches import Batch, TrainingBatches, in_order
+from normexp.build import Parts, initialize_from_data
+from normexp.errors import UserError
+from normexp.seeding import stream
+from normexp.studies.base import Number, Outcome, Row, Setup, Study
+from normexp.studies.estimates import Statistics, average, exponential, observed
+from normexp.train import evaluate, make_step, set_rate
+
+EVALUATION_BATCH = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningStatistics(Study):
+    """Train with batch normalization; on the way, put one estimate in place of its running statistics and test it.
+
+    All estimates see the same training: in training mode none of them is used. The reference is the training
+    split as one batch under the same weights, each layer behind layers normalized by that batch.
+
+    Args:
+        estimate: `whole`, the reference itself; `population`, averages over further training batches with the
+            weights fixed; `training_average`, over all batches of the training so far; `exponential`.
+        unbiased: multiply the averages of variances by m / (m - 1), m values per channel in a batch.
+        momentum, of, start: of `exponential`: the new batch's weight, `variance` or `deviation`, and what that
+            average starts at.
+        passes: over the training split, for `population`.
+        examples: of the training split in the reference, at most.
+
+    Steps of the curves count updates: 1, 2, 5, 10, 20, 50, ... and the last.
+    """
+
+    estimate: str = "exponential"
+    unbiased: bool = True
+    momentum: float = 0.1
+    of: str = "variance"
+    start: float = 1.0
+    passes: int = 2
+    examples: int = 10_000
+
+    def measure(self, setup: Setup) -> Outcome:
+        parts = setup.parts
+        if parts.task.score != "accuracy":
+            raise UserError(f"study=running_statistics: dataset={setup.config.choices['dataset']} has no classes")
+        layers = normalizations(parts.model)
+        rows, history = [], []
+        for done, update in enumerate(updates(setup), start=1):
+            history.append(observed(layers, update))
+            if done in looks(parts.steps):
+                rows.append({"step": done, **self._errors(setup, layers, history)})
+        return Outcome(rows, numbers=list(conventions()))
+
+    def _errors(self, setup: Setup, layers: Sequence[_BatchNorm], history: Sequence[Statistics]) -> Row:
+        parts = setup.parts
+        whole = whole_split(parts, layers, self.examples)
+        found = self._estimated(setup, layers, history, whole)
+        put(layers, found)
+        batches = in_order(parts.evaluated["test"], EVALUATION_BATCH)
+        tested = evaluate(parts.forward, parts.task, batches, parts.autocast)
+        ratio = found.std / whole.std
+        return {
+            "mean_error": rms((found.mean - whole.mean) / whole.std),
+            "deviation_error": rms(ratio - 1),
+            "deviation_bias": float(ratio.mean() - 1),
+            "test_loss": tested["loss"],
+            "test_accuracy": tested["accuracy"],
+        }
+
+    def _estimated(
+        self, setup: Setup, layers: Sequence[nn.Module], history: Sequence[Statistics], whole: Statistics
+    ) -> Statistics:
+        match self.estimate:
+            case "whole":
+                return whole
+            case "population":
+                return average(fixed_weights(setup, layers, self.passes), self.unbiased)
+            case "training_average":
+                return average(history, self.unbiased)
+        return exponential(history, self.momentum, self.of, self.start)
+
+
+def normalizations(model: nn.Module) -> list[_BatchNorm]:
+    """Return the batch normalizations in order. Raises UserError where there is none, or none that torch averages."""
+    layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    if not layers:
+        raise UserError("study=running_statistics: the network has no batch normalization; give norm=batch")
+    return layers
+
+
+def updates(setup: Setup) -> Iterator[Callable[[], object]]:
+    """Yield every update of the training, each to be called before the next one is asked for."""
+    parts = setup.parts
+    initialize_from_data(parts, setup.seed)
+    torch.manual_seed(stream(setup.seed, "noise"))
+    step = make_step(
+        parts.forward,
+        parts.task,
+        parts.optimizer,
+        parts.autocast,
+        penalty=lambda: parts.norm.penalty(parts.model),
+        after=parts.norm.after_step(parts.model),
+    )
+    for done, batch in enumerate(islice(parts.batches.from_step(0), parts.steps)):
+        set_rate(parts.optimizer, parts.rate(done))
+        yield lambda: step(*batch)  # noqa: B023  called before the next one is made
+
+
+def looks(steps: int) -> set[int]:
+    """Return 1, 2, 5, 10, 20, 50, ... up to the last step, and that."""
+    return {n * 10**power for power in range(len(str(steps))) for n in (1, 2, 5) if n * 10**power <= steps} | {steps}
+
+
+def fixed_weights(setup: Setup, layers: Sequence[nn.Module], passes: int) -> list[Statistics]:
+    """Return the statistics of further training batches, in another order, under the weights as they are."""
+    own = setup.parts.batches
+    batches = TrainingBatches(own.examples, own.batch_size, stream(setup.seed, "population"))
+    return list(_forward(setup.parts, layers, islice(batches.from_step(0), passes * batches.steps_per_epoch)))
+
+
+def whole_split(parts: Parts, layers: Sequence[nn.Module], examples: int) -> Statistics:
+    """Return the statistics of the training split (at most so many examples of it) as one batch."""
+    (found,) = _forward(parts, layers, [parts.batches.first(examples)])
+    return found
+
+
+def _forward(parts: Parts, layers: Sequence[nn.Module], batches: Iterable[Batch]) -> Iterator[Statistics]:
+    for x, _ in batches:
+        with torch.no_grad(), parts.autocast():
+            yield observed(layers, lambda: parts.forward(x))  # noqa: B023  called at once
+
+
+def put(layers: Sequence[_BatchNorm], statistics: Statistics) -> None:
+    """Make the statistics those that evaluation uses."""
+    sizes = [layer.num_features for layer in layers]
+    means, variances = statistics.mean.split(sizes), statistics.var.split(sizes)
+    for layer, mean, var in zip(layers, means, variances, strict=True):
+        assert layer.running_mean is not None
+        assert layer.running_var is not None
+        layer.running_mean.copy_(mean)
+        layer.running_var.copy_(var)
+
+
+def rms(x: Tensor) -> float:
+    return float(x.square().mean().sqrt())
+
+
+def conventions() -> Iterator[Number]:
+    """Yield what the notes say of PyTorch, beside what torch's own layer does with the batch {1, 3}."""
+    layer = nn.BatchNorm1d(1)
+    batch = torch.tensor([[1.0], [3.0]])
+    assert layer.running_mean is not None
+    assert layer.running_var is not None
+    start_mean, start_var, alpha = float(layer.running_mean), float(layer.running_var), layer.momentum or 0.0
+    layer(batch)
+    mean, var = float(layer.running_mean), float(layer.running_var)
+    written = alpha * start_mean + (1 - alpha) * float(batch.mean())
+    swapped = (1 - alpha) * start_mean + alpha * float(batch.mean())
+    unbiased = (1 - alpha) * start_var + alpha * float(batch.var(correction=1))
+    place = "Testing Time"
+    yield Number("S004", place, "default value of PyTorch's momentum", "0.1", alpha)
+    yield Number(
+        "S004",
+        place,
+        "alpha, the weight of the old estimate, is what PyTorch calls momentum",
+        "alpha mu + (1 - alpha) mu_i",
+        f"batch {{1, 3}}: {written:.4g} by this formula, {mean:.4g} in torch",
+        agrees=abs(mean - written) < 1e-6,
+        remark=f"momentum is the weight of the new batch (1 - 0.1 of the old one gives {swapped:.4g}); the alpha of "
+        "the formula corresponds to 0.9",
+    )
+    yield Number("S004", place, "start of the running mean, in PyTorch", "0", start_mean)
+    yield Number(
+        "S004",
+        place,
+        "start of the running deviation, in PyTorch",
+        "0",
+        start_var**0.5,
+        remark="the variance starts at 1; from 0, and without eps, the first test would divide by 0",
+    )
+    yield Number(
+        "S004",
+        place,
+        "what PyTorch averages for testing is the deviation",
+        "sigma_i",
+        f"batch {{1, 3}}: running_var {var:.4g}; the average of unbiased variances gives {unbiased:.4g}",
+        agrees=abs(var - unbiased) > 1e-6,
+        remark="torch and the paper average the unbiased variance; the root of that is larger than the average of "
+        "the deviations",
+    )

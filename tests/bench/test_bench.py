@@ -1,0 +1,83 @@
+"""`normexp bench`: nobody wins by doing less, ratios are paired, mistakes are one line. Never a time."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+
+from normexp.arguments import SUITES
+from normexp.bench.race import Side
+from normexp.bench.result import Ratio, Result
+from normexp.bench.sides import ABOUT, NEEDS, side
+from normexp.bench.suites import ABOUT as ABOUT_SUITES
+from normexp.bench.suites.steps import TOLERANCE, deviation, result, sides
+from normexp.bench.work import Work
+
+IMAGES = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=8", "norm=batch", "model.widths=[8,8]")
+TABLE = ("dataset=house_prices", "model=linear", "batch_size=32")
+
+
+def losses(name: str, work: tuple[str, ...]) -> Side:
+    return Side(name, side(name)(Work([*work, "threads=1"]))(5))
+
+
+@pytest.mark.parametrize("name", [name for name in ABOUT if name != "normexp"])
+def test_bench_side_trains_what_normexp_trains(name):
+    if name in NEEDS and not importlib.util.find_spec(NEEDS[name]):
+        pytest.skip(f"needs {NEEDS[name]}")
+    if name == "script_2":
+        pytest.skip("the same as script_0 in other processes")
+    assert deviation(losses(name, IMAGES), losses("normexp", IMAGES)) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["resident", "hand_written"])
+@pytest.mark.parametrize("work", [TABLE, ("dataset=digits", "model=mlp", "norm=layer")], ids=["table", "digits"])
+def test_bench_side_trains_other_works(name, work):
+    assert deviation(losses(name, work), losses("normexp", work)) < TOLERANCE
+
+
+def test_bench_notices_other_losses():
+    raced = [Side("normexp", [1.0, 0.5], [10.0, 12.0]), Side("resident", [1.0, 0.6], [5.0, 4.0])]
+    found = result("own", IMAGES, raced)
+    assert found.wrong == ("own: the losses of resident differ by 0.05, at most 0.002 is allowed",)
+    assert found.cells == [[ABOUT["resident"], "2.50 (2.00 to 3.00)", "5.0e-02"]]
+    raced[1].losses = [1.0, float("nan")]
+    assert result("own", IMAGES, raced).wrong
+    raced[1].losses = [1.0, 0.5001]
+    assert not result("own", IMAGES, raced).wrong
+
+
+def test_bench_offers_pictures_to_those_who_read_pictures():
+    assert "script_0" in sides(images=True)
+    assert "script_0" not in sides(images=False)
+
+
+def test_bench_writes_a_table_and_its_data(tmp_path):
+    table = Result("x", "Caption.", ["side", "ratio"], [["plain", str(Ratio.of([2.0], [1.0]))]], data={"a": [1.0]})
+    written = table.write(tmp_path / "new", {"commit": "c"})
+    assert [path.name for path in written] == ["x.md", "x.json"]
+    assert "| plain |  2.00 |" in written[0].read_text()
+    assert json.loads(written[1].read_text()) == {
+        "environment": {"commit": "c"}, "caption": "Caption.", "data": {"a": [1.0]}, "wrong": [],
+    }  # fmt: skip
+
+
+MISTAKES = {
+    "suite": (["bench", "stps"], "bench: suite 'stps' does not exist", "did you mean steps?"),
+    "override": (["bench", "norm=bacth"], "norm=bacth does not exist"),
+    "rounds": (["bench", "--rounds", "0"], "--rounds 0: must be an integer in [1, inf)"),
+    "no overrides": (["bench", "layers", "norm=batch"], "takes no overrides"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "messages"), [(a, m) for a, *m in MISTAKES.values()], ids=MISTAKES)
+def test_bench_mistakes_are_one_line(cli, arguments, messages):
+    status, stdout, stderr = cli(*arguments)
+    assert (status, stdout) == (2, "")
+    assert all(message in stderr for message in messages), stderr
+
+
+def test_bench_help_names_every_suite():
+    assert tuple(ABOUT_SUITES) == SUITES

@@ -99,9 +99,14 @@ def absorb(layer: Any, scale: Tensor, shift: Tensor) -> None:
     """Make `scale * layer(x) + shift` of the layer, in place."""
     dim = output_dim(layer)
     if parametrize.is_parametrized(layer, "weight"):
+        layer.__class__ = _own_class(type(layer))  # a deep copy shares it, and removal would take it from both
         parametrize.remove_parametrizations(layer, "weight")
     weight = layer.weight
     shape = [-1 if each == dim else 1 for each in range(weight.dim())]
     bias = shift if layer.bias is None else layer.bias.double() * scale + shift
     layer.weight = nn.Parameter((weight.double() * scale.view(shape)).to(weight.dtype))
     layer.bias = nn.Parameter(bias.to(weight.dtype))
+
+
+def _own_class(shared: type) -> type:
+    return type(shared.__name__, shared.__bases__, dict(vars(shared)))

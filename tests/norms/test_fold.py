@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from conftest import CONFIGS, instantiate
@@ -145,3 +147,11 @@ def test_affine_map_tells_which_schemes_can_be_folded(name):
     module = instantiate(CONFIGS[name]).activation(6).double()
     module(torch.randn(8, 6, 4, 4, dtype=torch.double) * 2 + 1)
     assert (affine_map(module, (6, 4, 4)) is not None) == AFFINE[name]
+
+
+def test_fold_of_a_copy_leaves_the_original_alone():
+    model = nn.Sequential(instantiate(CONFIGS["weight_mean_only"]).block(nn.Linear(4, 4), nn.ReLU())).eval()
+    x = torch.randn(3, 4)
+    expected = model(x)
+    assert torch.allclose(fold(copy.deepcopy(model))(x), expected)
+    assert torch.equal(model(x), expected)

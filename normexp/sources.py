@@ -32,13 +32,16 @@ class Entry:
 
     @property
     def computed(self) -> str:
-        """What we computed, once per reading; a reading that does not differ in value is not repeated."""
-        values = list(dict.fromkeys((each.shown, each.reading) for each in self.readings))
-        return "; ".join(shown + (f" ({reading})" if reading else "") for shown, reading in values)
+        """What we computed, once per value, with the readings that give it."""
+        readings: dict[str, list[str]] = {}
+        for each in self.readings:
+            readings.setdefault(each.shown, []).append(each.reading)
+        return "; ".join(f"{shown} ({', '.join(by)})" if any(by) else shown for shown, by in readings.items())
 
     @property
     def remark(self) -> str:
-        return " ".join(dict.fromkeys(each.remark for each in self.readings if each.remark))
+        """The remark under the kindest reading: the others' slips follow from the reading."""
+        return next((each.remark for each in self.readings if each.verdict == self.verdict), "")
 
 
 def entries(results: Path) -> list[Entry]:

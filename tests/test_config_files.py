@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from companions import companions
 from torch import nn
 
 from normexp.build import build_model, build_norm
@@ -45,8 +46,10 @@ def test_config_folders_are_the_groups():
 
 @each_file
 def test_config_composes(group, name):
-    table = group == "dataset" and option(group, name)["_kind_"] == "table"
-    assert compose([f"{group}={name}", *(["model=mlp"] if table else [])]).choices[group] == name
+    beside = companions(group, name)
+    if beside is None:
+        pytest.skip("no model reads such data")
+    assert compose([f"{group}={name}", *beside]).choices[group] == name
 
 
 @each_file
@@ -120,12 +123,13 @@ def test_config_parts_of_a_stack_have_the_parameters_of_their_targets(norm):
             assert set(keys_of(part)) == set(parameters) - {"placement"}
 
 
+IMAGE_MODELS = [name for name in options("model") if option("model", name)["_accepts_"] != "sequence"]
 SHAPES = {"1 channel": (1, 16, 16), "3 channels": (3, 20, 20)}
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("norm", options("norm"))
-@pytest.mark.parametrize("model", options("model"))
+@pytest.mark.parametrize("model", IMAGE_MODELS)
 def test_config_every_model_runs_with_every_norm(model, norm, shape):
     linear_output = [] if norm in WHOLE else ["model.normalize_output=false"]
     try:
@@ -163,6 +167,7 @@ def test_config_every_built_model_computes_finite_numbers(model, norm):
     assert network(batch[:1]).isfinite().all()
 
 
+LSTM = ["model=lstm_classifier", "dataset=sequential_mnist", "inputs=none"]
 SETTINGS = {  # documented settings of the golden file: overrides, input shape, number of classes
     "linear on digits": (["model=linear"], (1, 8, 8), 10),
     "mlp on digits": (["model=mlp"], (1, 8, 8), 10),
@@ -172,6 +177,9 @@ SETTINGS = {  # documented settings of the golden file: overrides, input shape, 
     "convpool on CIFAR-10": (["model=convpool"], (3, 32, 32), 10),
     "convpool, half width, on CIFAR-10": (["model=convpool", "model.width=0.5"], (3, 32, 32), 10),
     "resnet18 on CIFAR-10": (["model=torchvision"], (3, 32, 32), 10),
+    "LSTM of Cooijmans et al. on sequential MNIST": ([*LSTM], (784, 1), 10),
+    "GRU on sequential MNIST": ([*LSTM, "model.cell=gru"], (784, 1), 10),
+    "RNN on sequential MNIST": ([*LSTM, "model.cell=rnn"], (784, 1), 10),
 }
 
 
@@ -206,5 +214,6 @@ def test_config_cnn_is_small():
 @each_file
 def test_config_descriptions_are_known(group, name):
     known = {"_about_", "_source_", "_allowed_", "_kind_", "_task_", "_accepts_", "_gives_", "_needs_"}
-    known |= {"_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_"}
+    known |= {"_inputs_", "_masked_by_"}
+    known |= {"_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_", "_recurrent_"}
     assert {key for key in option(group, name) if is_description(key)} <= known

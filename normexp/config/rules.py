@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from normexp.config.options import option, options
 from normexp.errors import Impossible
 
 Values = Mapping[str, Any]
@@ -15,25 +16,64 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     """Raise Impossible for the first combination that cannot work, with the reason and a way out."""
     _model_fits_data(choices, about)
     _augmentation_fits_data(values, choices, about)
+    _inputs_fit_data(choices, about)
+    _mask_is_used(values, choices, about)
     _batch_is_large_enough(values, choices, about)
+    _norm_fits_recurrence(choices, about)
     _norm_fits_model(choices, about)
+    _one_initialization(values, choices)
 
 
 def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
-    kind = about["dataset"].get("_kind_", "image")
-    if about["model"].get("_accepts_", "any") not in ("any", kind):
+    kind, accepts = about["dataset"].get("_kind_", "image"), about["model"].get("_accepts_", "any")
+    if kind not in _read_by(accepts):
+        needs = " or ".join(f"{word}s" for word in _read_by(accepts))
+        others = " or ".join(f"model={name}" for name in models_reading(kind))
         raise Impossible(
-            f"model={choices['model']} needs images, but dataset={choices['dataset']} is a {kind}; "
-            "use model=linear or model=mlp"
+            f"model={choices['model']} needs {needs}, but dataset={choices['dataset']} holds {kind}s; "
+            f"use {others or 'another data set'}"
         )
+
+
+def models_reading(kind: str) -> list[str]:
+    """Return the models that read data of a `_kind_`; of images, tables: those that read both."""
+    wanted = "any" if kind in _read_by("any") else kind
+    return [name for name in options("model") if option("model", name).get("_accepts_") == wanted]
+
+
+def _read_by(accepts: str) -> tuple[str, ...]:
+    return ("image", "table") if accepts == "any" else (accepts,)
 
 
 def _augmentation_fits_data(values: Values, choices: Mapping[str, str], about: About) -> None:
     augmented = values["dataset"].get("crop") or values["dataset"].get("flip")
-    if augmented and about["dataset"].get("_kind_") != "image":
+    kind = about["dataset"].get("_kind_")
+    if augmented and kind != "image":
         raise Impossible(
-            f"dataset.crop and dataset.flip need images, but dataset={choices['dataset']} is a table; leave them out"
+            f"dataset.crop and dataset.flip need images, but dataset={choices['dataset']} holds {kind}s; leave them out"
         )
+
+
+def _inputs_fit_data(choices: Mapping[str, str], about: About) -> None:
+    fitting = about["dataset"].get("_inputs_", [choices["inputs"]])
+    if choices["inputs"] not in fitting:
+        others = " or ".join(f"inputs={name}" for name in fitting)
+        raise Impossible(
+            f"inputs={choices['inputs']} does not fit dataset={choices['dataset']}: what marks, masks or numbers "
+            f"its steps would change its meaning; use {others}"
+        )
+
+
+def _mask_is_used(values: Values, choices: Mapping[str, str], about: About) -> None:
+    given = [key for key in about["dataset"].get("_masked_by_", []) if values["dataset"][key] not in (None, False)]
+    masked = values["model"].get("masked")
+    if masked is False and given:
+        raise Impossible(
+            f"dataset={choices['dataset']} with dataset.{given[0]} has a mask as its last feature, which "
+            f"model={choices['model']} would take for data; add model.masked=true"
+        )
+    if masked and not given and about["dataset"].get("_kind_") == "sequence":
+        raise Impossible(f"model.masked=true: dataset={choices['dataset']} has no mask as it is; leave it out")
 
 
 def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: About) -> None:
@@ -50,4 +90,22 @@ def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
         raise Impossible(
             f"norm={choices['norm']} needs feature maps, but model={choices['model']} has one value per "
             "feature and example; use norm=batch or norm=layer, or a convolutional model"
+        )
+
+
+def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
+    norm = about["norm"]  # empty for a scheme of the user's own, whose hooks are its business
+    if about["model"].get("_accepts_") == "sequence" and norm and not norm.get("_recurrent_"):
+        fitting = ", ".join(name for name in options("norm") if option("norm", name).get("_recurrent_"))
+        raise Impossible(
+            f"norm={choices['norm']} has no form for recurrent networks, but model={choices['model']} is one; "
+            f"use one of norm={fitting}"
+        )
+
+
+def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:
+    own = values["model"].get("recurrent_init", "uniform")
+    if own != "uniform" and choices["init"] != "default":
+        raise Impossible(
+            f"model.recurrent_init={own} with init={choices['init']}: both draw the recurrent weights; leave one out"
         )

@@ -25,11 +25,28 @@ CHUNK = 2**16
 
 @dataclass(frozen=True)
 class Remote:
-    """A file to download: its name, the addresses that offer it, in order, and its MD5 as published."""
+    """A file to download: its name, the addresses that offer it, in order, and its checksum as published.
+
+    Args:
+        sha256: given where that is what was published; then there is no MD5.
+    """
 
     name: str
     urls: tuple[str, ...]
-    md5: str
+    md5: str = ""
+    sha256: str = ""
+
+    @property
+    def checksum(self) -> str:
+        return self.sha256 or self.md5
+
+    @property
+    def kind(self) -> str:
+        """The checksum's kind, as errors print it."""
+        return "SHA-256" if self.sha256 else "MD5"
+
+    def new_digest(self) -> Any:
+        return hashlib.sha256() if self.sha256 else _md5()
 
 
 class _Failed(Exception):
@@ -42,7 +59,7 @@ def fetch(remote: Remote, folder: Path, timeout: float = TIMEOUT) -> Path:
     Raises UserError, naming every address tried and what went wrong with it.
     """
     target = folder / remote.name
-    if _already_there(target, remote.md5):
+    if _already_there(target, remote):
         return target
     problems = []
     for url in remote.urls:
@@ -68,15 +85,16 @@ def _md5() -> Any:
     return hashlib.md5(usedforsecurity=False)
 
 
-def _already_there(target: Path, md5: str) -> bool:
+def _already_there(target: Path, remote: Remote) -> bool:
     if not target.is_file():
         return False
-    found = md5_of(target)
-    if found == md5:
+    with target.open("rb") as file:
+        found = hashlib.file_digest(file, remote.new_digest).hexdigest()
+    if found == remote.checksum:
         return True
     aside = set_aside(target)
     name = f" (set aside as {aside.name})" if aside else ""
-    warn(f"{target} is damaged{name}: MD5 {found}, expected {md5}; downloading it again")
+    warn(f"{target} is damaged{name}: {remote.kind} {found}, expected {remote.checksum}; downloading it again")
     return False
 
 
@@ -85,9 +103,9 @@ def _download(url: str, remote: Remote, target: Path, timeout: float) -> None:
     part, file = _open_part(target)
     try:
         with file:
-            found = _copy(url, file, remote.name, timeout)
-        if found != remote.md5:
-            raise _Failed(f"MD5 {found}, expected {remote.md5}")
+            found = _copy(url, file, remote, timeout)
+        if found != remote.checksum:
+            raise _Failed(f"{remote.kind} {found}, expected {remote.checksum}")
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -102,12 +120,12 @@ def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
         raise unwritable(target.parent, error) from None
 
 
-def _copy(url: str, file: IO[bytes], name: str, timeout: float) -> str:
-    """Copy the body of `url` to `file`; return its MD5. Every way a network fails becomes _Failed."""
+def _copy(url: str, file: IO[bytes], remote: Remote, timeout: float) -> str:
+    """Copy the body of `url` to `file`; return its checksum. Every way a network fails becomes _Failed."""
     request = urllib.request.Request(url, headers={"User-Agent": "normexp"})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
-            return _copy_body(response, file, name, timeout)
+            return _copy_body(response, file, remote, timeout)
     except urllib.error.HTTPError as error:
         error.close()
         raise _Failed(f"HTTP {error.code} {error.reason}") from None
@@ -117,9 +135,9 @@ def _copy(url: str, file: IO[bytes], name: str, timeout: float) -> str:
         raise _Failed(_reason(error)) from None
 
 
-def _copy_body(response: http.client.HTTPResponse, file: IO[bytes], name: str, timeout: float) -> str:
-    expected, done, digest = response.length, 0, _md5()
-    with byte_bar(expected, name) as bar:
+def _copy_body(response: http.client.HTTPResponse, file: IO[bytes], remote: Remote, timeout: float) -> str:
+    expected, done, digest = response.length, 0, remote.new_digest()
+    with byte_bar(expected, remote.name) as bar:
         for chunk in _chunks(response.read1, timeout):
             file.write(chunk)
             digest.update(chunk)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
+
+# A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.
+# `sum`: all that enters a nonlinearity at once. `memory`: an LSTM's c on its way into tanh. `rnn`, `lstm`, `gru`: what
+# such a cell newly puts into its state h (the whole of it, in a GRU the candidate).
+Site = Literal["term", "sum", "memory", "rnn", "lstm", "gru"]
+STATES = ("rnn", "lstm", "gru")
 
 
 def num_outputs(layer: nn.Module) -> int:
@@ -72,6 +79,7 @@ class Norm:
     """
 
     placement: str = "pre"
+    rowwise: ClassVar[bool] = False  # `activation` treats every row of (N, C) alone: time steps need no order
 
     def __post_init__(self) -> None:
         if self.placement not in ("pre", "post"):
@@ -94,9 +102,18 @@ class Norm:
         """Return the activation function to use in place of `fn`."""
         return fn
 
-    def recurrent(self, num_features: int, max_steps: int) -> nn.Module:
-        """Return a module called as `module(x, t)` on x: (N, C) at time step t, 0 <= t < max_steps."""
-        return TimeStep(self.activation(num_features))
+    def recurrent(self, num_features: int, max_steps: int, site: Site = "sum") -> Step:
+        """Return a module called as `module(x, t)` on x: (N, C) at time step t, 0 <= t < max_steps.
+
+        N may shrink from step to step: sequences that have ended are left out. Longer sequences than max_steps may
+        come in evaluation.
+        """
+        module = nn.Identity() if site in STATES else self.activation(num_features)
+        return TimeStep(module, self.rowwise)
+
+    def recurrent_weight(self, layer: nn.Module) -> nn.Module:
+        """Return a Linear layer, W_x or W_h of a recurrent network, with its weight (re)parametrized."""
+        return self.weight(layer)
 
     def pool(self, module: nn.Module) -> nn.Module:
         """Return the pooling layer to use in place of `module`."""
@@ -127,12 +144,34 @@ class Norm:
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))
 
 
-class TimeStep(nn.Module):
-    """The same module at every time step, for schemes whose statistics do not depend on the step."""
+class Step(nn.Module):
+    """What a scheme does at one place of a recurrent network, called as `step(x, t)`: (N, C) -> (N, C)."""
 
-    def __init__(self, module: nn.Module) -> None:
+    does_nothing = False  # the network may leave it out
+
+    def all_steps(self, x: Tensor, sizes: list[int]) -> Tensor:
+        """Return what the calls for t = 0, 1, ... return, one below the other.
+
+        x: (R, C) holds `sizes[t]` rows of every time step t, in order.
+        """
+        return torch.cat([self(x_t, t) for t, x_t in enumerate(x.split(sizes))])
+
+
+class TimeStep(Step):
+    """The same module at every time step, for schemes whose statistics do not depend on the step.
+
+    Args:
+        rowwise: the module treats every row alone, so that all time steps may pass through it at once.
+    """
+
+    def __init__(self, module: nn.Module, rowwise: bool = False) -> None:
         super().__init__()
         self.module = module
+        self.does_nothing = isinstance(module, nn.Identity)
+        self.rowwise = rowwise or self.does_nothing
 
     def forward(self, x: Tensor, t: int) -> Tensor:
         return self.module(x)
+
+    def all_steps(self, x: Tensor, sizes: list[int]) -> Tensor:
+        return self.module(x) if self.rowwise else super().all_steps(x, sizes)

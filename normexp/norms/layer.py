@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -51,6 +52,7 @@ class LayerNorm(Norm):
 
     eps: float = 1e-5
     affine: bool = True
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, num_outputs, output_dim, weight_layers
+from normexp.norms.base import Norm, Site, Step, TimeStep, num_outputs, output_dim, weight_layers
 from normexp.norms.gaussian import activation_moments, maximum_moments
 
 RELU_GAIN = 1.21  # as printed: the root of pi / (pi - 1) = 1.4669, by which a ReLU layer scales gradients
@@ -57,6 +57,60 @@ class Standardized(nn.Module):
         return f"mean={self.mean:.6f}, std={self.std:.6f}"
 
 
+class Scale(Step):
+    """weight x / std with a constant std and, unless `affine` is False, a learned weight: (C,) that starts at 1."""
+
+    weight: nn.Parameter | None
+
+    def __init__(self, num_features: int, std: float, affine: bool) -> None:
+        super().__init__()
+        self.std = std
+        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+
+    def forward(self, x: Tensor, t: int) -> Tensor:
+        return x * (1 / self.std if self.weight is None else self.weight / self.std)
+
+    def all_steps(self, x: Tensor, sizes: list[int]) -> Tensor:
+        return self(x, 0)
+
+    def extra_repr(self) -> str:
+        return f"std={self.std:.6f}, affine={self.weight is not None}"
+
+
+class OfScaled(nn.Module):
+    """fn(scale x)."""
+
+    def __init__(self, fn: nn.Module, scale: float) -> None:
+        super().__init__()
+        self.fn, self.scale = fn, scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fn(self.scale * x)
+
+
+def second_moment(fn: nn.Module, std: float) -> float:
+    """Return E[fn(std Y)^2], Y ~ N(0, 1)."""
+    mean, spread = activation_moments(OfScaled(fn, std))
+    return mean**2 + spread**2
+
+
+def recurrent_std(site: Site, gain: float) -> float:
+    """Return the standard deviation that the values at `site` settle at, for gates N(0, 2 gain^2).
+
+    Var c = Var[tanh g] E[s(i)^2] / (1 - E[s(f)^2]) and, with c divided by its deviation, Var h = Var[tanh z]
+    E[s(o)^2], z ~ N(0, 1), in an LSTM; Var h = Var[tanh a] in an RNN. In a GRU the update gate mixes h as i and f
+    mix c, but they sum to 1 and have equal second moments; its candidate has variance gain^2 (1 + E[s(r)^2]).
+    """
+    gates = math.sqrt(2) * gain
+    gate = second_moment(nn.Sigmoid(), gates)
+    if site == "lstm":
+        return math.sqrt(second_moment(nn.Tanh(), 1.0) * gate)
+    if site == "rnn":
+        return math.sqrt(second_moment(nn.Tanh(), gates))
+    new = gates if site == "memory" else gain * math.sqrt(1 + gate)
+    return math.sqrt(second_moment(nn.Tanh(), new) * gate / (1 - gate))
+
+
 @dataclass(frozen=True, kw_only=True)
 class NormProp(Norm):
     """Unit-length weights and an activation standardized by constants: N(0, 1) in gives mean 0, variance 1 out.
@@ -79,9 +133,14 @@ class NormProp(Norm):
         project: set every unit's W to length 1 before training and after every optimizer step.
         correct_pooling: standardize average and max pooling too, by the moments of the mean or the largest of
             independent N(0, 1) (the networks ask by `norm.pool`).
+        recurrent_gain: start of gamma for W_x and W_h of a recurrent network.
         placement: no effect, nothing is added to activations.
 
-    Shape: (N, C, *) -> (N, C, *).
+    In a recurrent network W_x and W_h have gammas of their own and no factor; an LSTM's h is divided by a constant,
+    and so is c on its way into tanh, where a third gamma (starts at 1) follows. The constants assume inputs and h
+    of variance 1 and biases of 0, `forget_bias` included. RNN and GRU by the same derivation: not in the paper.
+
+    Shape: (N, C, *) -> (N, C, *); recurrent: (N, C), step t -> (N, C).
 
     Raises:
         ValueError: for a nonlinearity that does not act element by element; for a transposed convolution in
@@ -89,7 +148,9 @@ class NormProp(Norm):
 
     Source: Arpit, Zhou, Kota & Govindaraju 2016, arXiv:1603.01431; the first author's slides (formulae, c1, c2,
     1.21); code of the second author (`jacobian: weight`); projection after every iteration: the authors'
-    rebuttal at ICML. That gamma starts at 1/1.21 is from memory, not checked against the paper.
+    rebuttal at ICML. That gamma starts at 1/1.21 is from memory, not checked against the paper. In recurrent
+    networks: Laurent, Ballas & Vincent, "Recurrent Normalization Propagation", with the variance
+    gamma_x^2 + gamma_h^2 of their equations 22 and 23 (their 9 and 10 use another).
     Differs: the paper takes inputs standardized once, with the training set's mean and deviation per feature:
     inputs=standardize inputs.per=feature. The code corrects no pooling.
     """
@@ -98,16 +159,28 @@ class NormProp(Norm):
     beta: float = 0.0
     project: bool = True
     correct_pooling: bool = True
+    recurrent_gain: float = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.jacobian not in ("gamma", "weight", "none"):
             raise ValueError(f"jacobian must be 'gamma', 'weight' or 'none', not {self.jacobian!r}")
+        if not self.recurrent_gain > 0:
+            raise ValueError(f"recurrent_gain must be above 0, not {self.recurrent_gain}")
 
     def weight(self, layer: nn.Module) -> nn.Module:
         gamma = 1 / RELU_GAIN if self.jacobian == "gamma" else 1.0
         factor = RELU_GAIN if self.jacobian == "weight" else 1.0
         return parametrize.register_parametrization(layer, "weight", UnitLengthWeight(layer, gamma, factor))
+
+    def recurrent(self, num_features: int, max_steps: int, site: Site = "sum") -> Step:
+        if site in ("term", "sum"):
+            return TimeStep(nn.Identity())
+        return Scale(num_features, recurrent_std(site, self.recurrent_gain), affine=site == "memory")
+
+    def recurrent_weight(self, layer: nn.Module) -> nn.Module:
+        step = UnitLengthWeight(layer, self.recurrent_gain, factor=1.0)
+        return parametrize.register_parametrization(layer, "weight", step)
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         return Standardized(fn, *activation_moments(fn))

@@ -8,17 +8,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.base import STATES, Norm, Site, Step, TimeStep, check_eps, check_momentum
 from normexp.norms.batched import AnyRankBatchNorm, check_batch
 
 
-class StepBatchNorm(nn.Module):
+class StepBatchNorm(Step):
     """Batch normalization of x: (N, C) with running estimates for every time step, one weight and bias for all."""
 
     weight: nn.Parameter
     bias: nn.Parameter | None
     running_mean: Tensor
     running_var: Tensor
+    longest: Tensor  # number of time steps that have estimates
 
     def __init__(self, num_features: int, max_steps: int, eps: float, momentum: float, gain: float, bias: bool) -> None:
         super().__init__()
@@ -27,13 +28,24 @@ class StepBatchNorm(nn.Module):
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if bias else None)
         self.register_buffer("running_mean", torch.zeros(max_steps, num_features))
         self.register_buffer("running_var", torch.ones(max_steps, num_features))
+        self.register_buffer("longest", torch.ones((), dtype=torch.long))
 
     def forward(self, x: Tensor, t: int) -> Tensor:
-        if self.training:
+        if self.training and t == 0:
             check_batch(x, "recurrent batch normalization")
+        if not self.training or len(x) == 1:
+            return self._by_estimates(x, t)
         step = min(t, self.max_steps - 1)
+        self.longest.clamp_(min=step + 1)
         state = (self.running_mean[step], self.running_var[step])
-        return F.batch_norm(x, *state, self.weight, self.bias, self.training, self.momentum, self.eps)
+        return F.batch_norm(x, *state, self.weight, self.bias, True, self.momentum, self.eps)
+
+    def _by_estimates(self, x: Tensor, t: int) -> Tensor:
+        known = self.max_steps if x.is_meta else int(self.longest)
+        step = min(t, known - 1)
+        # Clones: in training the estimates move again before backward needs these.
+        state = (self.running_mean[step].clone(), self.running_var[step].clone())
+        return F.batch_norm(x, *state, self.weight, self.bias, False, self.momentum, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, max_steps={self.max_steps}, eps={self.eps}, momentum={self.momentum}"
@@ -45,13 +57,15 @@ class RecurrentBatchNorm(Norm):
 
     y = weight (x - mean_t) / sqrt(var_t + eps) + bias, with weight = gamma and bias = beta shared by all steps.
     Training uses mean and biased variance of the batch at step t, and moves the running estimates of step t
-    towards its mean and unbiased variance; evaluation uses those of step t. Beyond the last step that was
-    planned for, its estimates serve (and, in training, are moved).
+    towards its mean and unbiased variance; evaluation uses those of step t. Beyond the longest sequence of
+    training the estimates of its last step serve. Beyond the last step that was planned for, its estimates serve
+    too, and in training are moved. Where only one sequence of a training batch is so long, there is no variance:
+    that step is normalized as in evaluation.
     Where there are no time steps, in a convolutional network, this is ordinary batch normalization.
 
     Args:
         gain: start of the recurrent `weight`; 0.1 keeps the derivative of tanh near 1. In `activation` it is 1.
-        bias: learn the recurrent `bias` (starts at 0); an LSTM's gates have one of their own and need none here.
+        bias: learn the recurrent `bias` (starts at 0), but never at a `term`, whose sum has a bias of its own.
         eps: added to the variance inside the root.
         momentum: weight of the new batch in the running estimates.
         placement: of `activation`: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
@@ -59,7 +73,7 @@ class RecurrentBatchNorm(Norm):
     Shape: recurrent: (N, C), step t -> (N, C); activation: (N, C, *) -> (N, C, *).
 
     Raises:
-        ValueError: in training, if the batch holds one value per channel; for less than one step.
+        ValueError: in training, if the batch holds one value per channel, at time step 0; for less than one step.
 
     Source: Cooijmans et al. 2017, arXiv:1603.09025, equations 6 to 9, section 4 for the gain.
     Differs: the final estimates are running averages, in the paper averages over the training set after
@@ -85,7 +99,10 @@ class RecurrentBatchNorm(Norm):
     def activation(self, num_features: int) -> nn.Module:
         return AnyRankBatchNorm(num_features, self.eps, self.momentum)
 
-    def recurrent(self, num_features: int, max_steps: int) -> nn.Module:
+    def recurrent(self, num_features: int, max_steps: int, site: Site = "sum") -> Step:
         if max_steps < 1:
             raise ValueError(f"max_steps must be at least 1, not {max_steps}")
-        return StepBatchNorm(num_features, max_steps, self.eps, self.momentum, self.gain, self.bias)
+        if site in STATES:
+            return TimeStep(nn.Identity())
+        bias = self.bias and site != "term"
+        return StepBatchNorm(num_features, max_steps, self.eps, self.momentum, self.gain, bias)

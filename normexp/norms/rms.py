@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +53,7 @@ class RMSNorm(Norm):
 
     eps: float = 1e-5
     affine: bool = True
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

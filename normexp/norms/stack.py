@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, Site, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +56,12 @@ class Stack(Norm):
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         return self.activations.nonlinearity(self.weights.nonlinearity(fn))
 
-    def recurrent(self, num_features: int, max_steps: int) -> nn.Module:
+    def recurrent(self, num_features: int, max_steps: int, site: Site = "sum") -> Step:
         parts = (self.weights, self.activations)
-        return StepInOrder(*(part.recurrent(num_features, max_steps) for part in parts))
+        return StepInOrder(*(part.recurrent(num_features, max_steps, site) for part in parts))
+
+    def recurrent_weight(self, layer: nn.Module) -> nn.Module:
+        return self.activations.recurrent_weight(self.weights.recurrent_weight(layer))
 
     def pool(self, module: nn.Module) -> nn.Module:
         return self.activations.pool(self.weights.pool(module))
@@ -92,12 +95,13 @@ def in_order(*modules: nn.Module) -> nn.Module:
     return steps[0] if steps else nn.Identity()
 
 
-class StepInOrder(nn.Module):
+class StepInOrder(Step):
     """Two modules called as `module(x, t)`, one after the other."""
 
-    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+    def __init__(self, first: Step, second: Step) -> None:
         super().__init__()
         self.first, self.second = first, second
+        self.does_nothing = first.does_nothing and second.does_nothing
 
     def forward(self, x: Tensor, t: int) -> Tensor:
         return self.second(self.first(x, t), t)

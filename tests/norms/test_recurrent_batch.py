@@ -41,6 +41,8 @@ def test_weight_and_bias_are_shared_and_start_at_the_papers_values():
     assert module.weight.tolist() == pytest.approx([0.1] * 4)
     assert module.bias.tolist() == [0.0] * 4
     assert [name for name, _ in RecurrentBatchNorm(bias=False).recurrent(4, 2).named_parameters()] == ["weight"]
+    assert [name for name, _ in RecurrentBatchNorm().recurrent(4, 2, "term").named_parameters()] == ["weight"]
+    assert RecurrentBatchNorm().recurrent(4, 2, "lstm").does_nothing
 
 
 def test_gradient_flows_through_all_steps():

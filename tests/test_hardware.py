@@ -79,3 +79,12 @@ def test_hardware_allocator_setting_never_fails(monkeypatch):
 
 def test_hardware_peak_memory_is_in_bytes():
     assert 10 * 2**20 < peak_memory(CPU) < 2**40
+
+
+def test_hardware_takes_numbers_below_float_range_as_zero():
+    tiny = torch.tensor(1e-39)
+    hardware.flush_denormals()
+    try:
+        assert float(tiny * 1.0) == 0.0
+    finally:
+        torch.set_flush_denormal(False)

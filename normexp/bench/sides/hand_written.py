@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from normexp.bench.work import Train, Work
-from normexp.hardware import keep_large_blocks
+from normexp.hardware import flush_denormals, keep_large_blocks
 
 
 def train(work: Work) -> Train:
     keep_large_blocks()
+    flush_denormals()
     model = work.model().to(memory_format=torch.channels_last)
     optimizer, loss_of, source = work.optimizer(model, fused=True), work.loss, batches(work)
 

@@ -19,7 +19,7 @@ from normexp.batches import Examples, TrainingBatches
 from normexp.config import Config
 from normexp.data.base import Array, Data
 from normexp.errors import UserError
-from normexp.hardware import choose_device, choose_threads, flush_denormals, keep_large_blocks
+from normexp.hardware import choose_device, choose_threads, flush_denormals, keep_large_blocks, leave_compiler_out
 from normexp.init.base import Init
 from normexp.inputs import InputNorm
 from normexp.instantiate import instantiate, locate
@@ -64,6 +64,8 @@ def build(config: Config, data: Data) -> Parts:
     """Build every part of a run. Raises UserError where two parts do not fit; writes nothing."""
     keep_large_blocks()
     flush_denormals()
+    if not config["compile"]:
+        leave_compiler_out()
     device = choose_device(config["device"])
     norm = build_norm(config)
     model = build_model(config, norm, data.input_shape, data.num_outputs)

@@ -55,6 +55,19 @@ def keep_large_blocks() -> None:
         pass  # another C library; only speed is lost
 
 
+def leave_compiler_out() -> None:
+    """Spare a run the import of torch's compiler, which takes as long as all of torch.
+
+    torch.optim's methods exempt themselves from compilation at their first call, and import the compiler to do so.
+    Here nothing but the network is ever compiled: each method is entered as its own exemption. Where a version of
+    torch does this otherwise, nothing happens.
+    """
+    for name in ("add_param_group", "load_state_dict", "state_dict", "zero_grad"):
+        method = getattr(getattr(torch.optim.Optimizer, name, None), "__wrapped__", None)
+        if method is not None and not hasattr(method, "__dynamo_disable"):
+            setattr(method, "__dynamo_disable", method)
+
+
 def flush_denormals() -> None:
     """Let numbers below 1e-38 be 0: a processor takes many times as long over them (vanishing gradients hold many)."""
     torch.set_flush_denormal(True)

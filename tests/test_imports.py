@@ -23,6 +23,15 @@ def test_imports_of_the_command_line_are_light():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_imports_of_a_run_leave_the_compiler_out(tmp_path):
+    code = (
+        "import sys; from normexp.cli import main; main(sys.argv[1:]); "
+        "sys.exit(any(name in sys.modules for name in ('torch._dynamo', 'torchvision', 'pandas', 'matplotlib')))"
+    )
+    words = ["run", "norm=batch", "model=linear", "steps=1", f"results_dir={tmp_path}", "--quiet"]
+    assert subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.DEVNULL).returncode == 0
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "normexp").rglob("*.py")), ids=lambda path: path.stem)
 def test_imports_have_a_module_docstring_and_a_telling_name(path):
     first = path.read_text().partition("\n")[0]

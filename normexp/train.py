@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -106,6 +107,8 @@ def make_step(
     The penalty is not part of the loss that is returned.
     """
 
+    update = update_of(optimizer)
+
     def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         with autocast():
             outputs = model(x)
@@ -113,12 +116,27 @@ def make_step(
             extra = penalty()
         optimizer.zero_grad(set_to_none=True)
         (loss if extra is None else loss + extra).backward()
-        optimizer.step()
+        update()
         if after is not None:
             after()
         return loss, outputs
 
     return step
+
+
+def update_of(optimizer: Optimizer) -> Callable[[], object]:
+    """Return the optimizer's `step` without torch's wrappers around it.
+
+    They run hooks and a profiler's record that nobody has asked for, and import torch's compiler at their first call,
+    which takes as long as the import of all of torch.
+    """
+    bare = inspect.unwrap(type(optimizer).step)
+
+    def update() -> object:
+        with torch.no_grad():
+            return bare(optimizer)
+
+    return update
 
 
 def train(

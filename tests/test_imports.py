@@ -28,7 +28,15 @@ def test_imports_of_a_run_leave_the_compiler_out(tmp_path):
         "import sys; from normexp.cli import main; main(sys.argv[1:]); "
         "sys.exit(any(name in sys.modules for name in ('torch._dynamo', 'torchvision', 'pandas', 'matplotlib')))"
     )
-    words = ["run", "norm=batch", "model=linear", "steps=1", f"results_dir={tmp_path}", "--quiet"]
+    words = [
+        "run",
+        "dataset=covariate_shift",
+        "norm=batch",
+        "model=mlp",
+        "steps=1",
+        f"results_dir={tmp_path}",
+        "--quiet",
+    ]
     assert subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.DEVNULL).returncode == 0
 
 

@@ -52,6 +52,20 @@ class InverseRoot(torch.autograd.Function):
         return -vectors @ (inner / (rows * columns * (rows + columns))) @ vectors.mT
 
 
+class Products(torch.autograd.Function):
+    """`products`, with one product in backward; as both factors of a product, x would have two and their sum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, size: int) -> Tensor:
+        ctx.save_for_backward(x)
+        return products(x, size)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (x,) = ctx.saved_tensors
+        return mix(grads[0] + grads[0].mT, x), None
+
+
 class Whitening(nn.Module):
     """Whiten groups of channels by ZCA with the batch's covariance in training, a running matrix in evaluation."""
 
@@ -88,8 +102,8 @@ class Whitening(nn.Module):
                 f"more than one value, in training (lower norm.group_size), input has shape {tuple(x.shape)}"
             )
         mean = x.flatten(2).sum(2).sum(0) / count if x.dim() > 2 else x.mean(0)
-        centred = x - over_positions(mean, x)
-        covariance = products(centred, self.group_size) / count
+        centred = x + over_positions(-mean, x)  # the gradient of -mean, as large as mean, is what changes its sign
+        covariance = Products.apply(centred, self.group_size) / count
         matrix = InverseRoot.apply(covariance + self.eps * torch.eye(self.group_size, dtype=x.dtype, device=x.device))
         self.observe(mean, matrix)
         return mix(matrix, centred)
@@ -116,6 +130,7 @@ def products(x: Tensor, size: int) -> Tensor:
 
 def mix(matrices: Tensor, x: Tensor) -> Tensor:
     """Multiply each group's channels by its matrix at every position, in the memory format of x."""
+    # In channels_last the product comes out group by group and is put in order again, in the time of one more product.
     groups, size, _ = matrices.shape
     last = x.movedim(1, -1)
     if last.is_contiguous():

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32
-from normexp.norms.moments import scale_shift
+from normexp.norms.base import Norm
+from normexp.norms.moments import channel_sum, multiply_add, over_positions
 from normexp.norms.recompute import recomputed
 
 
@@ -27,17 +27,26 @@ class Tanh(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.weight is None or self.bias is None:
-            return recomputed(squash, x, self.alpha)
-        return recomputed(squash, x, self.alpha, self.weight, self.bias)
+            return recomputed(squash, squash_gradient, x, self.alpha)
+        return recomputed(squash, squash_gradient, x, self.alpha, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, affine={self.weight is not None}"
 
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
-    """Return tanh(alpha x), then scaled and shifted, in x's type."""
-    y = (at_least_float32(x) * alpha).tanh()
-    return (scale_shift(y, *affine) if affine else y).to(x.dtype)
+    """Return tanh(alpha x), then scaled and shifted."""
+    y = (x * alpha).tanh()
+    return multiply_add(y, *affine) if affine else y
+
+
+def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+    y, rest = (x * alpha).tanh_(), []
+    if affine:
+        rest = [channel_sum(grad * y), channel_sum(grad)]
+        grad = grad * over_positions(affine[0], x)
+    inner = torch.ops.aten.tanh_backward(grad, y)
+    return inner * alpha, (inner * x).sum(), *rest
 
 
 @dataclass(frozen=True, kw_only=True)

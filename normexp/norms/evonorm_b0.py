@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32, check_eps, check_momentum
-from normexp.norms.moments import moments, over_positions, pooled, scale_shift
+from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.recompute import recomputed
 
 
@@ -31,7 +31,7 @@ class MaximumOfDeviations(nn.Module):
         mean, var = moments(x)
         batch = self.batch_variance(x, mean, var) if self.training else self.running_var
         deviations = ((batch + self.eps).sqrt(), (var + self.eps).sqrt())
-        return recomputed(divide, x, self.v, *deviations, self.weight, self.bias)
+        return recomputed(divide, divide_gradient, x, self.v, *deviations, self.weight, self.bias)
 
     def batch_variance(self, x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         """Return the biased variance of the batch per channel, and move the running one by it."""
@@ -46,11 +46,27 @@ class MaximumOfDeviations(nn.Module):
 
 
 def divide(x: Tensor, v: Tensor, batch: Tensor, instance: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return weight x / max(batch, v x + instance) + bias in x's type."""
-    wide = at_least_float32(x)
+    """Return weight x / max(batch, v x + instance) + bias."""
     # max(a, b) = a + relu(b - a), whose backward is several times faster.
-    divisor = over_positions(batch, x) + scale_shift(wide, v, instance - batch).relu()
-    return scale_shift(wide / divisor, weight, bias).to(x.dtype)
+    divisor = over_positions(batch, x) + multiply_add(x, v, instance - batch).relu()
+    return multiply_add(x / divisor, weight, bias)
+
+
+def divide_gradient(
+    grad: Tensor, x: Tensor, v: Tensor, batch: Tensor, instance: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, ...]:
+    # As in EvoNorm-S0 the cost is that of operators in the cache; the variances take two more passes over memory.
+    above = multiply_add(x, v, instance - batch)
+    divisor = above.relu().add_(over_positions(batch, x))
+    quotient, grad_x = x / divisor, (grad * over_positions(weight, x)).div_(divisor)
+    grad_weight = channel_sum(grad * quotient)
+    grad_divisor = quotient.mul_(grad_x).neg_()
+    passed = torch.ops.aten.threshold_backward(grad_divisor, above, 0)  # to v x + instance; the rest to batch
+    grad_instance = position_sum(passed)
+    grad_batch = channel_sum(grad_divisor) - grad_instance.sum(0)
+    grad_v = channel_sum(passed * x)
+    grad_x.add_(passed.mul_(over_positions(v, x)))
+    return grad_x, grad_v, grad_batch, grad_instance, grad_weight, channel_sum(grad)
 
 
 @dataclass(frozen=True, kw_only=True)

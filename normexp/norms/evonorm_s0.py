@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32, check_eps
+from normexp.norms.base import Norm, check_eps
 from normexp.norms.grouped import largest_divisor
-from normexp.norms.moments import moments, over_positions, pooled, scale_shift
+from normexp.norms.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.recompute import recomputed
 
 
@@ -29,19 +30,47 @@ class GatedGroup(nn.Module):
                 f"normalization over {self.num_groups} groups needs more than one value per group, "
                 f"input has shape {tuple(x.shape)}"
             )
-        mean, var = (values.unflatten(1, (self.num_groups, -1)) for values in moments(x))
-        _, var = pooled(mean, var, 2)
-        rstd = (var + self.eps).rsqrt().repeat_interleave(x.shape[1] // self.num_groups, 1)
-        return recomputed(gate, x, self.v, rstd * self.weight, self.bias)
+        function = partial(gate, num_groups=self.num_groups, eps=self.eps)
+        gradient = partial(gate_gradient, num_groups=self.num_groups, eps=self.eps)
+        return recomputed(function, gradient, x, self.v, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, num_groups={self.num_groups}, eps={self.eps}"
 
 
-def gate(x: Tensor, v: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Return x sigmoid(v x) scale + shift in x's type."""
-    wide = at_least_float32(x)
-    return scale_shift(wide * (wide * over_positions(v, x)).sigmoid(), scale, shift).to(x.dtype)
+def gate(x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, num_groups: int, eps: float) -> Tensor:
+    """Return weight x sigmoid(v x) / std + bias."""
+    _, rstd = group_statistics(x, num_groups, eps)
+    return multiply_add(x * (x * over_positions(v, x)).sigmoid(), rstd * weight, bias)
+
+
+def gate_gradient(
+    grad: Tensor, x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, num_groups: int, eps: float
+) -> tuple[Tensor, ...]:
+    # In operators of one pass each, over values in the cache: these, not memory, are what the layer costs.
+    mean, rstd = group_statistics(x, num_groups, eps)
+    scale, by_channel = rstd * weight, over_positions(v, x)
+    gate, product = (x * by_channel).sigmoid_(), grad * x
+    slope = position_sum(product * gate)
+    bent = torch.ops.aten.sigmoid_backward(product, gate)
+    grad_v = (position_sum(bent * x) * scale).sum(0)
+    through = over_groups((slope * weight).unflatten(1, (num_groups, -1)).sum(2), x) * rstd**3
+    through = through * (-num_groups / x[0].numel())
+    grad_x = gate.mul_(grad).add_(bent.mul_(by_channel)).mul_(over_positions(scale, x))
+    grad_x.add_(multiply_add(x, through, -through * mean))
+    return grad_x, grad_v, (slope * rstd).sum(0), channel_sum(grad)
+
+
+def group_statistics(x: Tensor, num_groups: int, eps: float) -> tuple[Tensor, Tensor]:
+    """Return mean and 1 / sqrt(var + eps) of each channel's group: (N, C)."""
+    mean, var = (values.unflatten(1, (num_groups, -1)) for values in moments(x))
+    mean, var = pooled(mean, var, 2)
+    return over_groups(mean, x), over_groups((var + eps).rsqrt(), x)
+
+
+def over_groups(values: Tensor, x: Tensor) -> Tensor:
+    """Return values: (N, G) for each of the channels of x: (N, C)."""
+    return values.repeat_interleave(x.shape[1] // values.shape[1], 1)
 
 
 @dataclass(frozen=True, kw_only=True)

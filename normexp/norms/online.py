@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from normexp.norms.base import Norm, check_eps
-from normexp.norms.moments import mean_square, moments, over_positions, scale_shift
+from normexp.norms.base import Norm, at_least_float32, check_eps
+from normexp.norms.moments import channel_sum, moments, multiply_add, over_positions, position_sum, scale_shift
+from normexp.norms.tiles import tiled, tiles
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
 
@@ -42,52 +42,57 @@ class Controlled(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        tail: Callable[..., Tensor],
-        controls: tuple[Tensor, Tensor],
-        rate: float,
-        x: Tensor,
-        mean: Tensor,
-        rstd: Tensor,
-        *affine: Tensor,
-    ) -> Tensor:
-        ctx.tail, ctx.controls, ctx.rate = tail, controls, rate
+    def forward(ctx: Any, layer: Online, x: Tensor, mean: Tensor, rstd: Tensor, *affine: Tensor) -> Tensor:
+        ctx.layer = layer
         ctx.save_for_backward(x, mean, rstd, *affine)
-        return tail(standardized(x, mean, rstd), *affine).to(x.dtype)
+        return tiled(lambda *inputs: layer.tail(standardized(*inputs), *affine), x, mean, rstd)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, mean, rstd, *affine = ctx.saved_tensors
-        y = standardized(x, mean, rstd)
-        inputs = [each.detach().requires_grad_() for each in (y, *affine)]
-        with torch.enable_grad():
-            output = ctx.tail(*inputs)
-        g, *rest = torch.autograd.grad(output, inputs, grad.to(output.dtype))
-        v, u = control(g, y, rstd, ctx.controls, ctx.rate)
-        scale, shift = -ctx.rate * v * rstd, -ctx.rate * u
-        grad_x = torch.addcmul(scale_shift(y, scale, shift), g, over_positions(rstd, g))
-        return None, None, None, grad_x.to(x.dtype), None, None, *rest
+        # Twice through x: the controls of an example need the means of all before it, so g has to be kept between.
+        g = torch.empty_like(x, dtype=mean.dtype)
+        means, rest = [], []
+        for g_part, x_part, grad_part, *statistics in tiles(g, x, grad, mean, rstd):
+            y = standardized(at_least_float32(x_part), *statistics)
+            g_y, *of_affine = ctx.layer.tail_gradient(at_least_float32(grad_part), y, *affine)
+            g_part.copy_(g_y)
+            means.append(tuple(position_mean(each) for each in (g_y * y, y.square(), g_y, y)))
+            rest.append(of_affine)
+        mean_gy, mean_yy, mean_g, mean_y = (torch.cat(each).double() for each in zip(*means, strict=True))
+        scale, shift = control(mean_gy, mean_yy, mean_g, mean_y, rstd, ctx.layer)
+        grad_x = tiled(freed, x, mean, rstd, g, scale, shift)
+        return None, grad_x, None, None, *(torch.stack(each).sum(0) for each in zip(*rest, strict=True))
 
 
 def standardized(x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
-    """Return (x - mean) rstd in float32 at least."""
+    """Return (x - mean) rstd."""
     return (x - over_positions(mean, x)).mul_(over_positions(rstd, x))
 
 
-def control(g: Tensor, y: Tensor, rstd: Tensor, controls: tuple[Tensor, Tensor], rate: float) -> tuple[Tensor, Tensor]:
-    """Return v and u before each example, (N, C), and leave those after the last in `controls`."""
-    mean_gy, mean_yy, mean_g, mean_y = (position_mean(each).double() for each in (g * y, y * y, g, y))
+def freed(x: Tensor, mean: Tensor, rstd: Tensor, g: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """Return g rstd + y scale + shift."""
+    return multiply_add(standardized(x, mean, rstd), scale, shift).add_(g * over_positions(rstd, g))
+
+
+def control(
+    mean_gy: Tensor, mean_yy: Tensor, mean_g: Tensor, mean_y: Tensor, rstd: Tensor, layer: Online
+) -> tuple[Tensor, Tensor]:
+    """Return what to add to the gradient g rstd of each example, as a multiple of y and a constant: (N, C) each.
+
+    Leaves the integrals v and u after the last example in the layer.
+    """
+    rate, controls = layer.control_rate, (layer.scale_control, layer.mean_control)
     v, last_v = scan(1 - rate * mean_yy, mean_gy, controls[0].double())
     u, last_u = scan(torch.full_like(v, 1 - rate), (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
     controls[0].copy_(last_v)
     controls[1].copy_(last_u)
-    return v.to(g.dtype), u.to(g.dtype)
+    return (-rate * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype)
 
 
 def position_mean(x: Tensor) -> Tensor:
-    return x.mean(list(range(2, x.dim()))) if x.dim() > 2 else x
+    return position_sum(x) / x[0, 0].numel()
 
 
 class Online(nn.Module):
@@ -118,10 +123,9 @@ class Online(nn.Module):
         affine = [] if self.weight is None or self.bias is None else [self.weight, self.bias]
         if not self.training:
             rstd = (self.running_var + self.eps).rsqrt()
-            return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine)
+            return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine).to(x.dtype)
         mean, rstd = self.observe(x)
-        controls = (self.scale_control, self.mean_control)
-        return Controlled.apply(self.tail, controls, self.control_rate, x, mean, rstd, *affine)
+        return Controlled.apply(self, x, mean, rstd, *affine)
 
     @torch.no_grad()
     def observe(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,13 +142,27 @@ class Online(nn.Module):
 
     def tail(self, y: Tensor, *affine: Tensor) -> Tensor:
         """Scale and shift, then bound what an estimate that lags behind lets through."""
-        y = scale_shift(y, *affine) if affine else y
+        z = multiply_add(y, *affine) if affine else y
         if self.control == "clamp":
-            return y.clamp(-CLAMP, CLAMP)
-        if self.control == "none":
-            return y
-        scale = (mean_square(y).mean(1, keepdim=True) + self.eps).rsqrt().expand(-1, y.shape[1])
-        return (y * over_positions(scale, y)).to(y.dtype)
+            return z.clamp(-CLAMP, CLAMP)
+        return z if self.control == "none" else z * over_positions(self.layer_scale(z), z)
+
+    def tail_gradient(self, grad: Tensor, y: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+        """Return the gradient of y and of what scales and shifts it."""
+        z = multiply_add(y, *affine) if affine else y
+        if self.control == "clamp":
+            grad = torch.ops.aten.hardtanh_backward(grad, z, -CLAMP, CLAMP)
+        if self.control == "layer_scaling":
+            scale = self.layer_scale(z)
+            along = position_mean(grad * z).mean(1, keepdim=True) * scale**3
+            grad = (grad * over_positions(scale, z)).sub_(z * over_positions(along, z))
+        if not affine:
+            return (grad,)
+        return grad * over_positions(affine[0], y), channel_sum(grad * y), channel_sum(grad)
+
+    def layer_scale(self, z: Tensor) -> Tensor:
+        """Return 1 / sqrt(mean(z^2) + eps) over all features of each sample: (N, 1)."""
+        return (position_mean(z.square()).mean(1, keepdim=True) + self.eps).rsqrt()
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, control={self.control}"

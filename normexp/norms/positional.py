@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32, check_eps
-from normexp.norms.recompute import recomputed
+from normexp.norms.base import Norm, check_eps
+from normexp.norms.moments import scale_shift
 
 
 class PositionNorm(nn.Module):
@@ -30,17 +29,24 @@ class PositionNorm(nn.Module):
                 "positional normalization needs more than one value per position, that is more than one channel, "
                 f"input has shape {tuple(x.shape)}"
             )
-        affine = [] if self.weight is None or self.bias is None else [self.weight, self.bias]
-        # In half precision layer_norm would keep a float32 copy of x.
-        return recomputed(self.normalized, x, *affine) if x.itemsize < 4 else self.normalized(x, *affine)
-
-    def normalized(self, x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
-        last = x.movedim(1, -1)
-        y = F.layer_norm(at_least_float32(last), (x.shape[1],), weight, bias, self.eps).to(x.dtype).movedim(-1, 1)
-        return y if last.is_contiguous() else y.contiguous()  # the layout of x
+        if x.itemsize >= 4:
+            return along_channels(x, self.weight, self.bias, self.eps)
+        # Factors in float32 make a CPU's kernel keep mean and deviation in float32 too, as CUDA's always does; but
+        # it would sum their gradients in x's type, so they are not the layer's own.
+        ones, zeros = (None if x.is_cuda else make(x.shape[1], device=x.device) for make in (torch.ones, torch.zeros))
+        y = along_channels(x, ones, zeros, self.eps)
+        return y if self.weight is None or self.bias is None else scale_shift(y, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
+
+
+def along_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+    """Normalize the last dimension of x with its channels moved there; the result has the layout of x."""
+    last = x.movedim(1, -1)
+    # Not F.layer_norm, of which autocast makes one that copies x to float32 and keeps the copy.
+    y = torch.native_layer_norm(last, (x.shape[1],), weight, bias, eps)[0].movedim(-1, 1)
+    return y if last.is_contiguous() else y.contiguous()
 
 
 @dataclass(frozen=True, kw_only=True)

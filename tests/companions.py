@@ -6,15 +6,15 @@ from normexp.config import option, options
 from normexp.config.rules import models_reading
 
 
-def companions(group: str, name: str) -> list[str] | None:
-    """Return overrides to give with `group=name`, or None where no model reads that data (yet)."""
+def companions(group: str, name: str) -> list[str]:
+    """Return overrides to give with `group=name`."""
     if group == "model":
         return _data_for(option(group, name)["_accepts_"])
     if group != "dataset":
         return []
     about = option(group, name)
-    models = ["cnn"] if about["_kind_"] == "image" else models_reading(about["_kind_"])
-    return [f"model={models[0]}", f"inputs={about.get('_inputs_', ['standardize'])[0]}"] if models else None
+    model = "cnn" if about["_kind_"] == "image" else models_reading(about["_kind_"])[0]
+    return [f"model={model}", f"inputs={about.get('_inputs_', ['standardize'])[0]}"]
 
 
 def _data_for(kind: str) -> list[str]:

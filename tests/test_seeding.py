@@ -15,7 +15,8 @@ from normexp.seeding import generator, seeded, stream
 
 CONVOLUTIONAL = ("cnn", "convpool", "torchvision")
 NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}
-MODELS = [name for name in options("model") if option("model", name)["_accepts_"] != "sequence"]  # see tests/models
+RECURRENT = ("sequence", "text")  # see tests/models
+MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in RECURRENT]
 PAIRS = [(m, n) for m in MODELS for n in options("norm") if m in CONVOLUTIONAL or n not in NEEDS_MAPS]
 each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 

@@ -95,7 +95,7 @@ def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
 
 def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
     norm = about["norm"]  # empty for a scheme of the user's own, whose hooks are its business
-    if about["model"].get("_accepts_") == "sequence" and norm and not norm.get("_recurrent_"):
+    if about["model"].get("_accepts_") in ("sequence", "text") and norm and not norm.get("_recurrent_"):
         fitting = ", ".join(name for name in options("norm") if option("norm", name).get("_recurrent_"))
         raise Impossible(
             f"norm={choices['norm']} has no form for recurrent networks, but model={choices['model']} is one; "

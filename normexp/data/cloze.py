@@ -22,6 +22,7 @@ from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError
 
 PARTS = {"training": "train", "validation": "validation", "test": "test"}  # the corpus's words for our splits
+OFFERED_AT = "https://cs.nyu.edu/~kcho/DMQA/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,10 @@ class Cloze(Dataset):
     def _corpus(self, given: str) -> Content:
         path = Path(os.path.expanduser(given))
         if not path.exists():
-            raise UserError(f"dataset.path={given}: no such file or folder")
+            raise UserError(
+                f"dataset.path={given}: no such file or folder; the CNN questions are at {OFFERED_AT}, "
+                "and without dataset.path stories are generated"
+            )
         how = (self.shuffle_entities, self.markers, self.sentences, self.document_length, self.vocabulary)
         key = cache.key_of_files(path if path.is_dir() else path.parent, files(path))
 

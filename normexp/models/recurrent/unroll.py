@@ -29,6 +29,12 @@ def last_state(cell: Cell, x: PackedSequence) -> Tensor:
     return last if x.unsorted_indices is None else last.index_select(0, x.unsorted_indices)
 
 
+def all_states(cell: Cell, x: PackedSequence) -> Tensor:
+    """Return h of all steps, (R, H), row by row as in x."""
+    found = cell.by_kernel(x, cell.start(int(x.batch_sizes[0]), x.data))
+    return torch.cat(unroll(cell, x)) if found is None else found[0]
+
+
 def unroll(cell: Cell, x: PackedSequence) -> list[Tensor]:
     """Return h of every time step, each (number of sequences that are so long, H), by the written-out equations."""
     sizes = x.batch_sizes.tolist()

@@ -1,0 +1,64 @@
+"""Train on sequences of some lengths, test on sequences of others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from normexp.batches import Examples
+from normexp.build import Parts
+from normexp.errors import UserError
+from normexp.inputs import InputNorm
+from normexp.instantiate import instantiate
+from normexp.studies.base import Outcome, Setup, Study
+from normexp.studies.trained import score, trained
+
+LENGTHS = ("test_length", "test_delay")  # what data sets call the length of their test sequences
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceLength(Study):
+    """Train the network once, then test it on new sequences, all of one length, for one length after another.
+
+    A row per length, and `step` is that length: `dataset.test_length`, or `dataset.test_delay` where a data set counts
+    delays. The error is the root mean squared one in the target's own units, or the share of wrong answers.
+
+    Args:
+        lengths: of the test sequences; `growth` is relative to the shortest.
+
+    Raises: UserError for a data set whose test sequences have no length of their own.
+
+    Source: S000, "Layer normalization", properties: useful for recurrent networks with varied sequence length.
+    """
+
+    lengths: Sequence[int] = (50, 100, 200)
+
+    def measure(self, setup: Setup) -> Outcome:
+        key = length_key(setup)
+        parts = trained(setup.config, setup.data)
+        errors = {length: self._error(setup, parts, key, length) for length in sorted(set(self.lengths))}
+        first = next(iter(errors.values()))
+        return Outcome(
+            [{"step": length, "error": error, "growth": ratio(error, first)} for length, error in errors.items()]
+        )
+
+    def _error(self, setup: Setup, parts: Parts, key: str, length: int) -> float:
+        test = instantiate({**setup.config["dataset"], key: length}).load(setup.seed).test
+        inputs: InputNorm = instantiate(setup.config["inputs"])
+        measured = score(parts, Examples(test.x, test.y, inputs.fit(setup.data.train.x), parts.device))
+        return measured if setup.data.task == "regression" else 1 - measured
+
+
+def ratio(error: float, first: float) -> float:
+    """Return error / first; of two perfect scores 1."""
+    return error / first if first else math.inf if error else 1.0
+
+
+def length_key(setup: Setup) -> str:
+    """Return the key of `dataset` that sets the length of its test sequences."""
+    found = next((key for key in LENGTHS if key in setup.config["dataset"]), None)
+    if found is None:
+        chosen = setup.config.choices["dataset"]
+        raise UserError(f"study=sequence_length: dataset={chosen} has one length only; use dataset=adding or copy")
+    return found

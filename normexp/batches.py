@@ -13,6 +13,7 @@ from normexp.inputs import Affine, Array, Transform
 from normexp.seeding import generator
 
 Batch = tuple[Tensor, Tensor]
+EVALUATION_BATCH = 256
 _FLOAT_BYTES = 2**30  # a split that is no larger than this in float32 is normalized once, not batch by batch
 
 

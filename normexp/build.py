@@ -26,7 +26,7 @@ from normexp.instantiate import instantiate, locate
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
-from normexp.train import Task
+from normexp.train import Step, Task, make_step
 
 TRIAL_EXAMPLES = 32  # enough for a scheme that needs more examples than channels, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
@@ -58,6 +58,11 @@ class Parts:
     autocast: Callable[[], AbstractContextManager[object]]
     steps: int
     eval_every: int
+
+    def step(self) -> Step:
+        """Return the function of one update, with the scheme's penalty and what it does after a step."""
+        penalty, after = partial(self.norm.penalty, self.model), self.norm.after_step(self.model)
+        return make_step(self.forward, self.task, self.optimizer, self.autocast, penalty, after)
 
 
 def build(config: Config, data: Data) -> Parts:

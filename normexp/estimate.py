@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from normexp.batches import in_order
+from normexp.batches import EVALUATION_BATCH, in_order
 from normexp.build import Parts, build, initialize_from_data
 from normexp.config import Config
 from normexp.errors import UserError
-from normexp.execute import EVALUATION_BATCH
 from normexp.instantiate import instantiate
 from normexp.train import evaluate, make_step
 

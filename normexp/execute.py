@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from normexp.batches import Batch, in_order
+from normexp.batches import EVALUATION_BATCH, Batch, in_order
 from normexp.build import Parts, build, initialize_from_data
 from normexp.checkpoint import read_checkpoint, write_checkpoint
 from normexp.config import Config
@@ -23,11 +23,10 @@ from normexp.recorder import Recorder
 from normexp.records import CHECKPOINT, FINISHED, METRICS, RunDirectory, read_rows
 from normexp.seeding import stream
 from normexp.stopping import stop_signals
-from normexp.train import Window, evaluate, make_step, train
+from normexp.train import Window, evaluate, train
 
 LOOK_EVERY = 0.2  # seconds between looks at the clock's other duties: bar, divergence, checkpoint
 SAVE_EVERY = 10.0  # seconds between checkpoints: the most work that a killed run does twice
-EVALUATION_BATCH = 256
 
 
 def execute(config: Config, data: Data, directory: RunDirectory, force: bool, display: Display = Silence) -> str:
@@ -137,14 +136,7 @@ class Execution:
 
     def _train(self) -> str:
         parts, batches = self.parts, self.parts.batches.from_step(self.step)
-        step = make_step(
-            parts.forward,
-            parts.task,
-            parts.optimizer,
-            parts.autocast,
-            penalty=lambda: parts.norm.penalty(parts.model),
-            after=parts.norm.after_step(parts.model),
-        )
+        step = parts.step()
         self._clock = self._next_look = time.monotonic()
         self._next_save = self._next_look + SAVE_EVERY
         while self.step < parts.steps or self.window.steps:

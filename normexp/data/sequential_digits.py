@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from normexp.data.base import Array, Data, Split
+from normexp.data.base import Data
 from normexp.data.digits import Digits
-from normexp.data.sequential_mnist import ORDERS, averaged, pixel_order
-from normexp.errors import unknown
+from normexp.data.pixel_sequences import pixel_order, sequences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +25,5 @@ class SequentialDigits(Digits):
     row_wise: bool = False
 
     def read(self, seed: int) -> Data:
-        if self.order not in ORDERS:
-            raise unknown("dataset.order", self.order, ORDERS)
-        data = super().read(seed)
         pixels = pixel_order(self.order, self.side**2, self.split_seed)
-        train, validation, test = (
-            Split(self._sequences(split.x, pixels), split.y) for split in (data.train, data.validation, data.test)
-        )
-        return replace(data, train=train, validation=validation, test=test)
-
-    def _sequences(self, images: Array, pixels: Array) -> Array:
-        flat = averaged(images, self.side).reshape(len(images), self.side**2)
-        steps = (self.side, self.side) if self.row_wise else (self.side**2, 1)
-        return flat[:, pixels].reshape(len(images), *steps)
+        return sequences(super().read(seed), pixels, self.side, self.row_wise)

@@ -19,7 +19,6 @@ from normexp.norms.base import Norm, weight_layers
 from normexp.norms.fold import fold
 from normexp.stats import Sign
 from normexp.studies.base import Outcome, Setup, Study
-from normexp.train import make_step
 
 WARM_UP = 3  # rounds that do not count
 PASSES = 2  # of a prediction: one is too short to be timed
@@ -78,14 +77,7 @@ def update(parts: Parts, seed: int) -> Task:
     """Return one training step on the first batch."""
     initialize_from_data(parts, seed)
     x, y = parts.batches.first(parts.batches.batch_size)
-    step = make_step(
-        parts.forward,
-        parts.task,
-        parts.optimizer,
-        parts.autocast,
-        penalty=lambda: parts.norm.penalty(parts.model),
-        after=parts.norm.after_step(parts.model),
-    )
+    step = parts.step()
     return lambda: step(x, y)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Setup, Study
-from normexp.train import evaluate, make_step, set_rate
+from normexp.train import evaluate, set_rate
 
 Curve = list[tuple[int, float, float]]  # (steps, validation rmse, test rmse)
 
@@ -106,10 +106,7 @@ class Trials:
         parts, config = self.parts, self.setup.config
         parts.model.load_state_dict(self.start)
         optimizer = build_optimizer(config, parts.model, parts.device)
-        after = parts.norm.after_step(parts.model)
-        step = make_step(
-            parts.forward, parts.task, optimizer, parts.autocast, lambda: parts.norm.penalty(parts.model), after
-        )
+        step = replace(parts, optimizer=optimizer).step()
         with seeded(self.setup.seed, "noise"):
             for done, (x, y) in zip(range(1, steps + 1), parts.batches.from_step(0), strict=False):
                 set_rate(optimizer, rate * parts.rate(done - 1) / config["optim"]["lr"])

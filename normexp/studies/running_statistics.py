@@ -10,15 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from normexp.batches import Batch, TrainingBatches, in_order
+from normexp.batches import EVALUATION_BATCH, Batch, TrainingBatches, in_order
 from normexp.build import Parts, initialize_from_data
 from normexp.errors import UserError
 from normexp.seeding import stream
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
 from normexp.studies.estimates import Statistics, average, exponential, observed
-from normexp.train import evaluate, make_step, set_rate
-
-EVALUATION_BATCH = 256
+from normexp.train import evaluate, set_rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +100,7 @@ def updates(setup: Setup) -> Iterator[Callable[[], object]]:
     parts = setup.parts
     initialize_from_data(parts, setup.seed)
     torch.manual_seed(stream(setup.seed, "noise"))
-    step = make_step(
-        parts.forward,
-        parts.task,
-        parts.optimizer,
-        parts.autocast,
-        penalty=lambda: parts.norm.penalty(parts.model),
-        after=parts.norm.after_step(parts.model),
-    )
+    step = parts.step()
     for done, batch in enumerate(islice(parts.batches.from_step(0), parts.steps)):
         set_rate(parts.optimizer, parts.rate(done))
         yield lambda: step(*batch)  # noqa: B023  called before the next one is made

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from normexp.batches import Examples, in_order
+from normexp.batches import EVALUATION_BATCH, Examples, in_order
 from normexp.build import Parts, build, initialize_from_data
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.seeding import seeded
-from normexp.train import Window, evaluate, make_step, train
-
-EVALUATION_BATCH = 256
+from normexp.train import Window, evaluate, train
 
 
 def trained(config: Config, data: Data) -> Parts:
     """Return the parts of a run after its last update; they end as a recorded run of these data does."""
     parts = build(config, data)
     initialize_from_data(parts, config["seed"])
-    step = make_step(
-        parts.forward,
-        parts.task,
-        parts.optimizer,
-        parts.autocast,
-        penalty=lambda: parts.norm.penalty(parts.model),
-        after=parts.norm.after_step(parts.model),
-    )
+    step = parts.step()
     window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
     with seeded(config["seed"], "noise"):
         train(step, parts.task, batches, window, parts.optimizer, parts.rate, 0, parts.steps, lambda done: False)

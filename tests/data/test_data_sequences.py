@@ -11,7 +11,8 @@ from normexp.config import compose
 from normexp.data.adding import Adding
 from normexp.data.copying import Copying
 from normexp.data.mnist import Mnist
-from normexp.data.sequential_mnist import SequentialMnist, averaged, pixel_order
+from normexp.data.pixel_sequences import averaged, pixel_order
+from normexp.data.sequential_mnist import SequentialMnist
 from normexp.data.variable_length import draw_lengths, masked
 from normexp.errors import Impossible, UserError
 from normexp.inputs import Identity, Standardize

@@ -6,7 +6,7 @@ import time
 
 from normexp.bench.work import Train, Work
 from normexp.build import build, initialize_from_data
-from normexp.train import Window, make_step
+from normexp.train import Window
 from normexp.train import train as loop
 
 
@@ -14,10 +14,7 @@ def train(work: Work) -> Train:
     parts = build(work.config, work.data)
     initialize_from_data(parts, work.seed)
     batches = parts.batches.from_step(0)
-    norm, model = parts.norm, parts.model
-    step = make_step(
-        parts.forward, parts.task, parts.optimizer, parts.autocast, lambda: norm.penalty(model), norm.after_step(model)
-    )
+    step = parts.step()
 
     def watch(done: int) -> bool:
         return time.monotonic() < 0  # one look at the clock, as in a run; never stops

@@ -11,7 +11,12 @@ from normexp.bench.work import Draws, Train, Work
 
 
 def train(work: Work) -> Train:
-    model, source = work.model(), batches(work)
+    return plain_loop(work, batches(work))
+
+
+def plain_loop(work: Work, source: Iterator[tuple[Tensor, Tensor]]) -> Train:
+    """Return the loop of every tutorial over a stream of batches."""
+    model = work.model()
     optimizer, loss_of = work.optimizer(model), work.loss
 
     def steps(count: int) -> list[float]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader
 from torchvision.datasets import VisionDataset
 from torchvision.transforms import functional as transform
 
+from normexp.bench.sides.resident import plain_loop
 from normexp.bench.work import Train, Work
 
 Key = tuple[int, int, int, int]  # image, shift_y, shift_x, mirrored
@@ -57,19 +57,4 @@ class Keys:
 
 def train(work: Work, workers: int) -> Train:
     keys: Any = Keys(work)  # torch wants a length that nothing here needs
-    source = iter(DataLoader(Pictures(work), batch_sampler=keys, num_workers=workers))
-    model = work.model()
-    optimizer, loss_of = work.optimizer(model), work.loss
-
-    def steps(count: int) -> list[float]:
-        losses = []
-        for _, (x, y) in zip(range(count), source, strict=False):
-            with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
-                loss = loss_of(model(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        return losses
-
-    return steps
+    return plain_loop(work, iter(DataLoader(Pictures(work), batch_sampler=keys, num_workers=workers)))

@@ -64,6 +64,11 @@ class Parts:
         penalty, after = partial(self.norm.penalty, self.model), self.norm.after_step(self.model)
         return make_step(self.forward, self.task, self.optimizer, self.autocast, penalty, after)
 
+    def before_evaluation(self) -> None:
+        """Let the scheme set what evaluation needs from training inputs; called before every evaluation."""
+        with self.autocast(), seeded(self.batches.seed, "before evaluation"):
+            self.norm.before_evaluation(self.model, lambda count: self.batches.first(count)[0])
+
 
 def build(config: Config, data: Data) -> Parts:
     """Build every part of a run. Raises UserError where two parts do not fit; writes nothing."""

@@ -202,6 +202,7 @@ class Execution:
 
     def _evaluate(self) -> dict[str, float]:
         parts, row = self.parts, {}
+        parts.before_evaluation()
         for split, examples in parts.evaluated.items():
             batches = self._until_stopped(in_order(examples, EVALUATION_BATCH))
             measured = evaluate(parts.forward, parts.task, batches, parts.autocast)

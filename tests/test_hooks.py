@@ -75,3 +75,19 @@ def test_a_killed_run_ends_in_the_same_bytes(tmp_path, norm):
         train(tmp_path / "killed", [f"norm={norm}"], dies=5)
     torch.rand(3)  # another process has another random state
     assert train(tmp_path / "killed", [f"norm={norm}"]) == expected
+
+
+@pytest.mark.parametrize("dies", [2, 3, 5])
+def test_population_estimates_come_before_every_evaluation_and_resume(tmp_path, dies):
+    overrides = ["norm=batch", "norm.estimates=population"]
+    whole = train(tmp_path / "whole", overrides)
+    with pytest.raises(Killed):
+        train(tmp_path / "killed", overrides, dies)
+    assert train(tmp_path / "killed", overrides) == whole
+    running = train(tmp_path / "running", ["norm=batch"])
+    saved, other = (load_file(tmp_path / name / CHECKPOINT) for name in ("whole", "running"))
+    moved = {name for name in saved if name.startswith("model/") and not torch.equal(saved[name], other[name])}
+    assert moved
+    assert all("running_" in name or "num_batches" in name for name in moved)  # training is the same
+    columns = [line.split(b",") for line in whole[METRICS].splitlines()[1:]]
+    assert columns != [line.split(b",") for line in running[METRICS].splitlines()[1:]]

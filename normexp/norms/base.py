@@ -122,6 +122,13 @@ class Norm:
     def initialize(self, model: nn.Module, batch: Tensor) -> None:
         """Set the scheme's own parameters from one batch of inputs, once, before training."""
 
+    def before_evaluation(self, model: nn.Module, inputs: Callable[[int], Tensor]) -> None:
+        """Set what evaluation needs from training inputs; `inputs(count)` returns the first `count` of them.
+
+        Called before every evaluation with the model in training mode, and leaves it so. The next evaluation with the
+        same weights must find the same, so that a run that was killed ends as if it had not been.
+        """
+
     def penalty(self, model: nn.Module) -> Tensor | None:
         """Return a scalar to add to the loss, or None."""
         return None

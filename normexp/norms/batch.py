@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.batched import AnyRankBatchNorm, check_batch
+from normexp.norms.population import check_estimates, estimate
 
 
 class DeviationBatchNorm(nn.Module):
@@ -77,6 +79,8 @@ class BatchNorm(Norm):
             this project began with: it averages biased standard deviations, and both estimates start at 0, so
             that the first evaluations divide by far too small a number. Training is the same.
         bias_correction: of `running=source`: divide both estimates by 1 - (1 - momentum)^batches.
+        estimates: `running` as said. `population` makes them anew before every evaluation, as the paper does after
+            training: averages over batches of 500 of 5,000 training examples, with the weights as they are.
         placement: `pre` normalizes W x as in the paper, `post` the nonlinearity's output.
 
     Shape: (N, C, *) -> (N, C, *).
@@ -85,8 +89,8 @@ class BatchNorm(Norm):
         ValueError: in training, if the batch holds one value per channel.
 
     Source: Ioffe & Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2, section 3.2 for convolutions.
-    Differs: the paper averages population statistics after training; here, as in torch, they are running
-    averages. The notes of `running=source` have no eps; here it is inside the root in evaluation too.
+    Differs: unless `estimates=population`, the statistics of evaluation are running averages, as in torch. The notes
+    of `running=source` have no eps; here it is inside the root in evaluation too.
     """
 
     eps: float = 1e-5
@@ -94,15 +98,19 @@ class BatchNorm(Norm):
     affine: bool = True
     running: str = "torch"
     bias_correction: bool = False
+    estimates: str = "running"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_eps(self.eps)
         check_momentum(self.momentum)
+        check_estimates(self.estimates)
         if self.running not in ("torch", "source"):
             raise ValueError(f"running must be 'torch' or 'source', not {self.running!r}")
         if self.bias_correction and self.running == "torch":
             raise ValueError("bias_correction needs running=source: torch's estimates do not start at 0")
+        if self.estimates == "population" and self.running == "source":
+            raise ValueError("estimates=population needs running=torch: nothing is left of running averages")
 
     @property
     def cancels_bias(self) -> bool:
@@ -112,3 +120,7 @@ class BatchNorm(Norm):
         if self.running == "torch":
             return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)
         return DeviationBatchNorm(num_features, self.eps, self.momentum, self.affine, self.bias_correction)
+
+    def before_evaluation(self, model: nn.Module, inputs: Callable[[int], Tensor]) -> None:
+        if self.estimates == "population":
+            estimate(model, AnyRankBatchNorm, inputs)

@@ -22,6 +22,15 @@ class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
             raise ValueError(f"batch normalization needs an (N, C, *) input, not {tuple(input.shape)}")
 
 
+class AlwaysBatchNorm(AnyRankBatchNorm):
+    """The same with the batch's own statistics in evaluation too, but for a batch of one value per channel."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.training or input.numel() == input.shape[1]:
+            return super().forward(input)
+        return F.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
+
+
 def check_batch(x: Tensor, name: str) -> None:
     """Raise ValueError for x: (N, C, *) with a single value per channel, whose variance says nothing."""
     if x.numel() == x.shape[1]:

@@ -70,6 +70,10 @@ class Stack(Norm):
         self.weights.initialize(model, batch)
         self.activations.initialize(model, batch)
 
+    def before_evaluation(self, model: nn.Module, inputs: Callable[[int], Tensor]) -> None:
+        self.weights.before_evaluation(model, inputs)
+        self.activations.before_evaluation(model, inputs)
+
     def penalty(self, model: nn.Module) -> Tensor | None:
         terms = [part.penalty(model) for part in (self.weights, self.activations)]
         present = [term for term in terms if term is not None]

@@ -11,13 +11,14 @@ from normexp.train import Window, evaluate, train
 
 
 def trained(config: Config, data: Data) -> Parts:
-    """Return the parts of a run after its last update; they end as a recorded run of these data does."""
+    """Return the parts of a run after its last update, ready to be evaluated; they end as a recorded run does."""
     parts = build(config, data)
     initialize_from_data(parts, config["seed"])
     step = parts.step()
     window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
     with seeded(config["seed"], "noise"):
         train(step, parts.task, batches, window, parts.optimizer, parts.rate, 0, parts.steps, lambda done: False)
+    parts.before_evaluation()
     return parts
 
 

@@ -167,7 +167,7 @@ def test_batch_normalized_terms_start_with_small_gains_and_have_no_bias():
     for term in terms:
         assert bool((term.norm.weight == 0.1).all())
         assert term.norm.bias is None
-    assert [len(term.norm.running_mean) for term in terms] == [STEPS, 1, 1, 1]
+    assert [len(term.norm.running.mean) for term in terms] == [STEPS, 1, 1, 1]
 
 
 @pytest.mark.parametrize("more", [[], ["model.recurrent_init=orthogonal"], ["init=glorot"]], ids=str)

@@ -83,8 +83,8 @@ def test_running_statistics_are_those_of_the_sequences_that_go_on():
         h = model.cell.norm_sum(first, 0).tanh()
         there = torch.tensor(LENGTHS) > 1
         second = x[..., :-1][there, 1] @ model.cell.input.weight.T + h[there] @ model.cell.state.weight.T
-    torch.testing.assert_close(model.cell.norm_sum.running_mean[:2], torch.stack([first.mean(0), second.mean(0)]))
-    torch.testing.assert_close(model.cell.norm_sum.running_var[:2], torch.stack([first.var(0), second.var(0)]))
+    torch.testing.assert_close(model.cell.norm_sum.running.mean[:2], torch.stack([first.mean(0), second.mean(0)]))
+    torch.testing.assert_close(model.cell.norm_sum.running.var[:2], torch.stack([first.var(0), second.var(0)]))
 
 
 def test_a_lone_survivor_is_normalized_by_the_estimates():
@@ -92,9 +92,9 @@ def test_a_lone_survivor_is_normalized_by_the_estimates():
     x = torch.randn(3, STEPS, FEATURES, requires_grad=True)
     last_state(cell, pack(x, torch.tensor([5, 2, 2]))).sum().backward()
     for part in (cell.norm_input, cell.norm_state, cell.norm_memory):
-        assert int(part.longest) == 2  # steps 2, 3 and 4 have one sequence, which has no variance
-        assert bool(part.running_mean[:2].any(1).all()) or part is cell.norm_state  # W_h h is 0 at step 0
-        assert not part.running_mean[2:].any()
+        assert int(part.running.longest) == 2  # steps 2, 3 and 4 have one sequence, which has no variance
+        assert bool(part.running.mean[:2].any(1).all()) or part is cell.norm_state  # W_h h is 0 at step 0
+        assert not part.running.mean[2:].any()
     assert x.grad.isfinite().all()
     assert bool(x.grad[0].any(1).all())
 

@@ -1,0 +1,53 @@
+"""Statistics of the training set, in place of running averages over the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+EXAMPLES, BATCH = 5000, 500  # how many are looked at, and how many at a time where a network is wide
+ESTIMATES = ("running", "population")
+
+
+def check_estimates(estimates: str, allowed: Sequence[str] = ESTIMATES) -> None:
+    """Raise ValueError unless this names a way to come by the statistics of evaluation."""
+    if estimates not in allowed:
+        raise ValueError(f"estimates must be {' or '.join(map(repr, allowed))}, not {estimates!r}")
+
+
+@torch.no_grad()
+def estimate(
+    model: nn.Module, kinds: type | tuple[type, ...], inputs: Callable[[int], Tensor], batch: int = BATCH
+) -> None:
+    """Set the running estimates of the modules of these kinds to averages over batches of training inputs.
+
+    The network is as in training, with its dropout and noise, for which the estimates are to stand. Nothing but the
+    estimates changes.
+
+    Args:
+        model: in training mode.
+        kinds: modules whose `momentum` of None means to estimate from the batches at hand alone.
+        inputs: count -> the first `count` training inputs (all, if there are fewer).
+        batch: examples of one batch.
+
+    Source: Ioffe & Szegedy 2015, arXiv:1502.03167, algorithm 2, lines 8 to 12.
+    """
+    modules: list[Any] = [module for module in model.modules() if isinstance(module, kinds)]
+    moving = {id(buffer) for module in modules for buffer in module.buffers()}
+    kept = [(buffer, buffer.clone()) for buffer in model.buffers() if id(buffer) not in moving]
+    momenta = [module.momentum for module in modules]
+    for module in modules:
+        module.momentum = None
+        if isinstance(module, _BatchNorm):  # a plain average since then
+            module.reset_running_stats()
+    x = inputs(EXAMPLES)
+    for start in range(0, max(len(x) - batch, 0) + 1, batch):  # a smaller last batch would count as much as the others
+        model(x[start : start + batch])
+    for module, momentum in zip(modules, momenta, strict=True):
+        module.momentum = momentum
+    for buffer, before in kept:
+        buffer.copy_(before)

@@ -9,7 +9,7 @@ from normexp import __version__
 from normexp.config.options import groups, options
 from normexp.errors import UserError
 
-SUITES = ("steps", "layers", "start", "sweep", "memory", "growth")
+SUITES = ("steps", "layers", "recurrent", "start", "sweep", "memory", "growth")
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
 LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe", "studies": "study"}
 

@@ -3,8 +3,9 @@
 ABOUT = {
     "steps": "training steps beside what people would write instead",
     "layers": "every scheme's layer beside a convolution and a copy of its input",
+    "recurrent": "recurrent networks beside torch.nn.LSTM and an LN-LSTM written out step by step",
     "start": "from typing a command to its first step or answer",
     "sweep": "cells side by side against one after the other; what a cell costs beyond its training",
     "memory": "peak memory of a run beside bare torch",
-    "growth": "how time grows with batch size, width and number of run directories",
+    "growth": "how time grows with batch size, width, evaluations, number of run directories and length of curves",
 }

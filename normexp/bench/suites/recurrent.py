@@ -1,0 +1,106 @@
+"""Recurrent networks: forward and backward beside torch.nn.LSTM and an LN-LSTM written out step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from normexp.bench.result import Ratio, Result
+from normexp.bench.written_out import LayerNormLSTM, TorchLSTM
+from normexp.build import build_norm
+from normexp.checks.subject import reproducible
+from normexp.config import compose
+from normexp.errors import UserError
+from normexp.models.lstm_classifier import LSTMClassifier
+
+SHAPE, UNITS, CLASSES = (100, 100, 28), 100, 10  # batch, time steps, features
+SMALL = (20, 20, 8)
+NORMS = ("none", "layer", "rms", "weight", "normprop", "recurrent_batch")
+TORCH, BY_HAND = "torch.nn.LSTM", "LN-LSTM, written out step by step"
+TOLERANCE = 1e-4  # of outputs in float32
+Step = Callable[[], None]
+
+
+def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
+    """Time one network after the other, round by round, with one thread."""
+    if overrides:
+        raise UserError(f"bench recurrent: {overrides[0]!r}: takes no overrides; it times every scheme for recurrence")
+    shape = SMALL if quick else SHAPE
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with reproducible():
+        networks, x, y = build(shape), torch.randn(shape), torch.randint(CLASSES, (shape[0],))
+    wrong = differences(networks, x)
+    times = measured({name: step(network, x, y) for name, network in networks.items()}, 3 * rounds)
+    torch.set_num_threads(threads)
+    yield result(times, shape, wrong)
+
+
+def build(shape: Sequence[int]) -> dict[str, nn.Module]:
+    """Return the networks by what they are called; those that can be equal have equal weights."""
+    steps, features = shape[1:]
+
+    def ours(norm: str, cell: str) -> LSTMClassifier:
+        return LSTMClassifier((steps, features), CLASSES, build_norm(compose([f"norm={norm}"])), cell, UNITS)
+
+    networks: dict[str, nn.Module] = {f"LSTM, {norm}": ours(norm, "lstm") for norm in NORMS}
+    for name, kind, norm in ((TORCH, TorchLSTM, "none"), (BY_HAND, LayerNormLSTM, "layer")):
+        twin, network = networks[f"LSTM, {norm}"], kind(features, UNITS, CLASSES)
+        network.copy(twin.cell, twin.output)  # type: ignore[arg-type]
+        networks[name] = network
+    return networks | {
+        f"{cell.upper()}, {norm}": ours(norm, cell) for cell in ("gru", "rnn") for norm in ("none", "layer")
+    }
+
+
+def differences(networks: dict[str, nn.Module], x: Tensor) -> tuple[str, ...]:
+    """Return a line for every rival whose answers are not those of its twin."""
+    found = []
+    for name, twin in ((TORCH, "LSTM, none"), (BY_HAND, "LSTM, layer")):
+        with torch.no_grad():
+            apart = float((networks[name](x) - networks[twin](x)).abs().max())
+        if not apart <= TOLERANCE:
+            found.append(f"recurrent: the answers of {name} differ by {apart:.2g}, at most {TOLERANCE} is allowed")
+    return tuple(found)
+
+
+def step(network: nn.Module, x: Tensor, y: Tensor) -> Step:
+    """Return one forward and backward pass of training."""
+
+    def once() -> None:
+        network.zero_grad(set_to_none=True)
+        F.cross_entropy(network(x), y).backward()
+
+    return once
+
+
+def measured(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
+    """Return seconds of every pass; the rounds go round all of them."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for turn in range(rounds + 1):
+        for name, once in steps.items():
+            began = perf_counter()
+            once()
+            if turn:  # the first round warms up
+                times[name].append(perf_counter() - began)
+    return times
+
+
+def result(times: dict[str, list[float]], shape: Sequence[int], wrong: tuple[str, ...]) -> Result:
+    rivals = (TORCH, BY_HAND)
+    n, steps, features = shape
+    return Result(
+        name="recurrent",
+        caption=f"Forward and backward of recurrent networks with {UNITS} units on {n} sequences of {steps} steps of "
+        f"{features} numbers, fp32, one thread: time relative to two that people would write. Median of paired ratios "
+        "(least to greatest).",
+        headers=["network", *(f"of {rival}" for rival in rivals)],
+        cells=[[name, *(str(Ratio.of(own, times[rival])) for rival in rivals)] for name, own in times.items()],
+        notes=("The answers of the two rivals equal those of normexp's networks with the same weights.",),
+        data={"seconds": times},
+        wrong=wrong,
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -14,19 +15,22 @@ from normexp.seeding import generator
 
 Batch = tuple[Tensor, Tensor]
 EVALUATION_BATCH = 256
-_FLOAT_BYTES = 2**30  # a split that is no larger than this in float32 is normalized once, not batch by batch
+_FLOAT_BYTES = 2**28  # data that are no larger than this in float32 are normalized once, not batch by batch
+_CHUNK = 4096  # examples normalized at once: bounds the memory that this takes
 
 
 class Examples:
     """One split on a device, normalized: images as (N, C, H, W) in channels_last memory, rows as (N, D).
 
-    Stored are uint8 pixels (N, H, W, C) wherever they are cropped, flipped or too many for float32.
+    Images that are cropped, flipped or many stay uint8 pixels (N, H, W, C). Where nothing has to be changed, the
+    split's own memory is used: of a memory-mapped file, the system keeps only what it has room for.
 
     Args:
         x, y: the split's arrays, see `normexp.data.base.Split`.
         transform: the fitted input normalization.
         crop: pixels of zero padding around each image for random crops.
         flip: keep a mirrored copy of every image, for random flips.
+        many: normalize images batch by batch; see `are_many`.
     """
 
     def __init__(
@@ -37,17 +41,17 @@ class Examples:
         device: torch.device,
         crop: int = 0,
         flip: bool = False,
+        many: bool = False,
     ) -> None:
         self.crop, self.flip, self.size = crop, flip, len(x)
         self.y = torch.from_numpy(np.array(y)).to(device)
         self._affine: tuple[Tensor, Tensor] | None = None
-        small = x.size * 4 <= _FLOAT_BYTES and not (crop or flip)
-        if isinstance(transform, Affine) and x.dtype == np.uint8 and not small:
+        if isinstance(transform, Affine) and x.dtype == np.uint8 and x.ndim == 4 and (crop or flip or many):
             self._affine = _rows(transform, x.shape[1:], device)
-            stored = np.array(x)
+            stored = x
         else:
-            stored = transform.apply(np.asarray(x)).astype(np.float32)
-        self.x = _augmentable(torch.from_numpy(stored), crop, flip).to(device)
+            stored = _normalized(x, transform)
+        self.x = _augmentable(stored, crop, flip).to(device)
 
     def __len__(self) -> int:
         return self.size
@@ -71,6 +75,11 @@ class Examples:
         return x.permute(0, 3, 1, 2) if x.dim() == 4 else x
 
 
+def are_many(splits: Iterable[Array]) -> bool:
+    """Tell whether the splits together are too large for float32; tiny networks are faster where they are not."""
+    return 4 * sum(x.size for x in splits) > _FLOAT_BYTES
+
+
 def _rows(transform: Affine, shape: tuple[int, ...], device: torch.device) -> tuple[Tensor, Tensor]:
     """Return scale and shift for a whole row of pixels (W*C,) or image (H, W*C): long rows are far faster."""
     full = (
@@ -81,17 +90,37 @@ def _rows(transform: Affine, shape: tuple[int, ...], device: torch.device) -> tu
     return scale, shift
 
 
-def _augmentable(x: Tensor, crop: int, flip: bool) -> Tensor:
+def _normalized(x: Array, transform: Transform) -> Array:
+    normalized = np.empty(x.shape, np.float32)
+    for start in range(0, len(x), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        normalized[part] = transform.apply(x[part])
+    return normalized
+
+
+def _augmentable(x: Array, crop: int, flip: bool) -> Tensor:
     """Return x followed by its mirror images, padded, and seen as windows (N, shifts, shifts, H, W, C)."""
-    if flip:
-        x = torch.cat([x, x.flip(2)])
-    if not crop:
-        return x
+    if not (crop or flip):
+        return _shared(x)
     n, height, width, channels = x.shape
-    padded = torch.nn.functional.pad(x, (0, 0, crop, crop, crop, crop)).contiguous()
-    image, row, column, value = padded.stride()
+    padded = np.zeros((n + n * flip, height + 2 * crop, width + 2 * crop, channels), x.dtype)
+    inside = padded[:, crop : crop + height, crop : crop + width]
+    inside[:n] = x
+    inside[n:] = x[:, :, ::-1] if flip else x[:0]
+    whole = torch.from_numpy(padded)
+    if not crop:
+        return whole
+    image, row, column, value = whole.stride()
     shifts = 2 * crop + 1
-    return padded.as_strided((n, shifts, shifts, height, width, channels), (image, row, column, row, column, value))
+    shape = (len(whole), shifts, shifts, height, width, channels)
+    return whole.as_strided(shape, (image, row, column, row, column, value))
+
+
+def _shared(x: Array) -> Tensor:
+    """Return a tensor over the array's own memory."""
+    with warnings.catch_warnings():  # torch warns of memory that must not be written; nobody does
+        warnings.simplefilter("ignore")
+        return torch.from_numpy(np.ascontiguousarray(x))
 
 
 class TrainingBatches:

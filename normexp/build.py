@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from normexp.batches import Examples, TrainingBatches
+from normexp.batches import Examples, TrainingBatches, are_many
 from normexp.config import Config
 from normexp.data.base import Array, Data
 from normexp.errors import UserError
@@ -26,7 +26,7 @@ from normexp.instantiate import instantiate, locate
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
-from normexp.train import Step, Task, make_step
+from normexp.train import Settings, Step, Task, make_step
 
 TRIAL_EXAMPLES = 32  # enough for a scheme that needs more examples than channels, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
@@ -38,9 +38,11 @@ class Parts:
 
     Args:
         evaluated: the splits to evaluate, by name (validation only where there is one).
-        rate: step -> learning rate.
+        settings: step -> what the optimizer's groups use there, the learning rate among them.
         steps: number of updates of the whole run.
         eval_every: steps between evaluations.
+        clip_norm: largest norm of the whole gradient; None leaves it as it is.
+        compiled: compile forward and backward together.
     """
 
     device: torch.device
@@ -52,17 +54,25 @@ class Parts:
     model: nn.Module
     forward: nn.Module  # the model, or its compiled form
     optimizer: Optimizer
-    rate: Callable[[int], float]
+    settings: Callable[[int], Settings]
     batches: TrainingBatches
     evaluated: dict[str, Examples]
     autocast: Callable[[], AbstractContextManager[object]]
     steps: int
     eval_every: int
+    clip_norm: float | None
+    compiled: bool
 
     def step(self) -> Step:
-        """Return the function of one update, with the scheme's penalty and what it does after a step."""
+        """Return the function of one update, with clipping, the scheme's penalty and what it does after a step."""
         penalty, after = partial(self.norm.penalty, self.model), self.norm.after_step(self.model)
-        return make_step(self.forward, self.task, self.optimizer, self.autocast, penalty, after)
+        return make_step(
+            self.forward, self.task, self.optimizer, self.autocast, penalty, after, self.clip_norm, self.compiled
+        )
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step."""
+        return float(self.settings(step)["lr"])
 
     def before_evaluation(self) -> None:
         """Let the scheme set what evaluation needs from training inputs; called before every evaluation."""
@@ -97,12 +107,14 @@ def build(config: Config, data: Data) -> Parts:
         model=model,
         forward=torch.compile(model) if config["compile"] else model,  # type: ignore[arg-type]
         optimizer=optimizer,
-        rate=build_rate(config, steps),
+        settings=build_settings(config, steps),
         batches=batches,
         evaluated=examples,
         autocast=_autocast(config["precision"], device),
         steps=steps,
-        eval_every=config["eval_every"] or batches.steps_per_epoch,
+        eval_every=config["eval_every"] or -(-batches.steps_per_epoch // config["evals_per_epoch"]),
+        clip_norm=config["clip_norm"],
+        compiled=config["compile"],
     )
 
 
@@ -141,7 +153,8 @@ def initialize_from_data(parts: Parts, seed: int) -> None:
     """Run what initializes from data in a stream of its own: first the option of `init`, then the scheme."""
     with seeded(seed, "data initialization"):
         parts.init.fit(parts.model, parts.batches.first(parts.batches.batch_size)[0])
-        parts.norm.initialize(parts.model, parts.batches.first(INIT_EXAMPLES)[0])
+        if type(parts.norm).initialize is not Norm.initialize:  # so many large images would not be looked at
+            parts.norm.initialize(parts.model, parts.batches.first(INIT_EXAMPLES)[0])
 
 
 _last: dict[tuple[str, ...], dict[str, Examples]] = {}  # what the last run trained on: a sweep's cells share it
@@ -160,9 +173,10 @@ def _fitted(config: Config, data: Data, device: torch.device) -> dict[str, Examp
     inputs: InputNorm = instantiate(config["inputs"])
     transform = inputs.fit(_fitting_inputs(data, getattr(inputs, "fit_on", "train")))
     crop, flip = config["dataset"].get("crop", 0), config["dataset"].get("flip", False)
-    splits = {"validation": data.validation, "test": data.test}
-    examples = {name: Examples(split.x, split.y, transform, device) for name, split in splits.items() if len(split)}
-    return {"train": Examples(data.train.x, data.train.y, transform, device, crop, flip), **examples}
+    splits = {"train": data.train, "validation": data.validation, "test": data.test}
+    make = partial(Examples, transform=transform, device=device, many=are_many(split.x for split in splits.values()))
+    evaluated = {name: make(split.x, split.y) for name, split in splits.items() if name != "train" and len(split)}
+    return {"train": make(data.train.x, data.train.y, crop=crop, flip=flip), **evaluated}
 
 
 def _fitting_inputs(data: Data, fit_on: str) -> Array:
@@ -180,12 +194,18 @@ def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> O
     return optimizer
 
 
-def build_rate(config: Config, steps: int) -> Callable[[int], float]:
-    """Return step -> learning rate: the base rate times the schedule's factor."""
+def build_settings(config: Config, steps: int) -> Callable[[int], Settings]:
+    """Return step -> settings: the base rate times the schedule's factor, and Adam's betas where that sets beta1."""
     options = {key: value for key, value in config["schedule"].items() if key != "_target_"}
-    factor = partial(locate(config["schedule"]["_target_"]), total=steps, **options)
-    base = config["optim"]["lr"]
-    return lambda step: base * factor(step)
+    schedule = partial(locate(config["schedule"]["_target_"]), total=steps, **options)
+    optim = config["optim"]
+
+    def settings(step: int) -> Settings:
+        factor, beta1 = schedule(step)
+        rate = {"lr": optim["lr"] * factor}
+        return rate if beta1 is None else {**rate, "betas": (beta1, optim["betas"][1])}
+
+    return settings
 
 
 def _task(data: Data) -> Task:

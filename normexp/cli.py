@@ -20,7 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         if debug:
             raise
-        print(f"normexp: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            _say(line)
         return 2
     except Interrupted as stopped:
         print(f"normexp: {stopped}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,21 @@ class Cell:
 
 
 Curves = Mapping[Cell, Mapping[int, Curve]]  # cell -> seed -> curve
+
+
+SECONDS_PER_STEP = "seconds_per_step"  # of training, mean so far; wall-clock, so no two runs have the same
+
+
+def error_of(metric: str) -> str:
+    """Return what 1 - accuracy is called: test/accuracy -> test/error; '' for anything that is no accuracy."""
+    split, _, name = metric.rpartition("/")
+    return f"{split}/error" if split and name == "accuracy" else ""
+
+
+def with_errors(metrics: Iterable[str]) -> list[str]:
+    """Return the metrics that are recorded, and those that follow from them."""
+    recorded = list(metrics)
+    return [*recorded, *filter(None, map(error_of, recorded))]
 
 
 def better_direction(metric: str) -> str | None:

@@ -18,6 +18,10 @@ class Impossible(UserError):
     """Every value is allowed, but together they cannot work; a sweep leaves such a cell out and says why."""
 
 
+class Unavailable(UserError):
+    """Data that are needed cannot be had, so nothing was started; the message has a line for each."""
+
+
 class Interrupted(Exception):
     """The user asked to stop; the run is saved and continues when it is started again."""
 

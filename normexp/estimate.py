@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from normexp.batches import EVALUATION_BATCH, in_order
 from normexp.build import Parts, build, initialize_from_data
 from normexp.config import Config
+from normexp.data.base import Data
 from normexp.errors import UserError
-from normexp.instantiate import instantiate
-from normexp.train import evaluate, make_step
+from normexp.loading import load
+from normexp.train import evaluate
 
 WARM_UP, STEPS, SECONDS = 2, 10, 1.0  # steps not timed, steps timed at most, seconds spent at most
 
 
-def seconds_of(config: Config) -> float:
+def seconds_of(config: Config, load: Callable[[Config], Data] = load) -> float:
     """Return the estimated seconds of a whole run on this machine as it is now.
 
     Raises: UserError for a study, whose steps are its own, and as `build` does.
     """
     if config.choices["study"] != "none":
         raise UserError("a study cannot be timed by a few steps; it takes seconds")
-    parts = build(config, instantiate(config["dataset"]).load(config["seed"]))
+    parts = build(config, load(config))
     initialize_from_data(parts, config["seed"])
     evaluations = 1 + -(-parts.steps // parts.eval_every)
     return parts.steps * _step_seconds(parts) + evaluations * _evaluation_seconds(parts)
 
 
 def _step_seconds(parts: Parts) -> float:
-    step = make_step(parts.forward, parts.task, parts.optimizer, parts.autocast, lambda: None)
-    batches = parts.batches.from_step(0)
+    step, batches = parts.step(), parts.batches.from_step(0)
     for _ in range(WARM_UP):
         step(*next(batches))
     began, done = time.perf_counter(), 0
@@ -45,6 +46,8 @@ def _evaluation_seconds(parts: Parts) -> float:
     examples = next(iter(parts.evaluated.values()))
     first = [next(in_order(examples, EVALUATION_BATCH))]
     began = time.perf_counter()
+    parts.before_evaluation()
+    prepared = time.perf_counter()
     evaluate(parts.forward, parts.task, first, parts.autocast)
     count = sum(len(split) for split in parts.evaluated.values())
-    return (time.perf_counter() - began) * count / len(first[0][1])
+    return prepared - began + (time.perf_counter() - prepared) * count / len(first[0][1])

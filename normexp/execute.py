@@ -146,7 +146,7 @@ class Execution:
             stop = min(parts.steps, (self.step // parts.eval_every + 1) * parts.eval_every)
             self._clock = time.monotonic()  # evaluations do not count as training time
             self.step = train(
-                step, parts.task, batches, self.window, parts.optimizer, parts.rate, self.step, stop, self._watch
+                step, parts.task, batches, self.window, parts.optimizer, parts.settings, self.step, stop, self._watch
             )
             self._tick()
             if self._diverged():
@@ -265,6 +265,7 @@ class Execution:
         sizes = {name: len(examples) for name, examples in self.parts.evaluated.items()}
         return {
             **describe(self.parts.device, self.parts.threads),
+            "precision": self.config["precision"],
             "parameters": sum(parameter.numel() for parameter in self.parts.model.parameters()),
             "data": {
                 "note": self.data.note,

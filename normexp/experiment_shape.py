@@ -48,13 +48,20 @@ def _all(kind: str, *keys: str) -> dict[str, str]:
 _MAPPINGS = _all("a mapping", "common", "grid", "select")
 EXPERIMENT = Keys(
     _all("a text", "paper", "item", "title", "about") | _all("a mapping", "arms", "grid", "scales", "table"),
-    _MAPPINGS | _all("a list", "published", "figures", "claims", "deviations"),
+    _MAPPINGS
+    | {"refused": "a mapping", "summary": "a text"}
+    | _all("a list", "published", "published_only", "figures", "claims", "deviations"),
 )
 SCALE = Keys({}, {"about": "a text", **_MAPPINGS, "deviations": "a list"})
-SELECT = Keys({"over": "a mapping", "seed": "a list", "metric": "a text"}, {"common": "a mapping"})
+SELECT = Keys(
+    {"over": "a mapping", "seed": "a list", "metric": "a text"},
+    {"common": "a mapping", "arm": "a text", "per": "a list"},
+)
 SELECT_AT_SCALE = Keys({}, {**SELECT.needs, **SELECT.allows})
 TABLE = Keys({}, {"metric": "a text", "columns": "a list", **_all("a text", "at", "baseline"), "margin": "a number"})
-PUBLISHED = Keys(_all("a text", "arm", "metric", "at", "value", "place"), {})
+COLUMN = Keys({"metric": "a text"}, {**_all("a text", "at", "than", "over"), "target": "a number or a text"})
+PUBLISHED = Keys(_all("a text", "arm", "metric", "value", "place"), COLUMN.allows)
+PUBLISHED_ONLY = Keys(PUBLISHED.needs, {})
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,7 @@ FIGURES = {
 def check_shape(where: str, data: Any) -> None:
     """Raise UserError for the first thing in an experiment's YAML that cannot be meant."""
     EXPERIMENT.check(where, data)
-    for name, arm in data["arms"].items():
+    for name, arm in (*data["arms"].items(), *data.get("refused", {}).items()):
         if not isinstance(name, str) or not isinstance(arm, dict):
             raise UserError(f"{where}: arm {name!r}: {arm!r} is not a mapping of overrides")
     _check_grid(f"{where}: grid", data["grid"])
@@ -147,8 +154,11 @@ def check_shape(where: str, data: Any) -> None:
         SELECT.check(f"{where}: select", data["select"])
         _check_grid(f"{where}: select: over", data["select"]["over"])
     _check_table(f"{where}: table", data["table"])
+    for entry in data.get("published_only", []):
+        PUBLISHED_ONLY.check(f"{where}: published_only", entry)
     for entry in data.get("published", []):
         PUBLISHED.check(f"{where}: published", entry)
+        _check_look(f"{where}: published", entry)
     for entry in data.get("figures", []):
         _check_figure(f"{where}: figure", entry)
 
@@ -157,6 +167,25 @@ def _check_table(where: str, table: Any) -> None:
     TABLE.check(where, table)
     if not table.get("metric") and not table.get("columns"):
         raise UserError(f"{where}: give a metric, to compare arms in it, or columns, a list of metrics")
+    for column in columns_of(table):
+        COLUMN.check(f"{where}: column", column)
+        _check_look(f"{where}: column", column)
+
+
+def _check_look(where: str, entry: Mapping[str, Any]) -> None:
+    """Raise UserError unless the entry looks either at a place of the curves or for a target."""
+    if ("at" in entry) == ("target" in entry):
+        raise UserError(f"{where}: give either at or target")
+    if "than" in entry and "target" not in entry:
+        raise UserError(f"{where}: than={entry['than']!r} needs a target")
+    if "over" in entry and "target" in entry:
+        raise UserError(f"{where}: over={entry['over']!r} goes with at, not with target")
+
+
+def columns_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the columns of a table as mappings; a text is a metric, looked at where the table says."""
+    usual = table.get("at", "last")
+    return [each if isinstance(each, dict) else {"metric": each, "at": usual} for each in table.get("columns", [])]
 
 
 def _check_scale(where: str, own: Any) -> None:

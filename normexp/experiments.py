@@ -4,14 +4,22 @@ paper, item, title     where it is printed, and what it is called
 about                  the set-up in a paragraph
 common                 overrides of every run
 arms                   name as printed -> overrides; rows of the table, curves of the figure
+refused                the same for arms that the program must refuse; the table says so, in the program's words
 grid                   key -> values; the Cartesian product is run for every arm. `seed` must be there
-select                 how a hyperparameter is chosen per arm: {over: grid, seed: [...], metric, common}
+select                 how a hyperparameter is chosen per arm: {over: grid, seed: [...], metric, common, arm,
+                       per}; with `arm` it is chosen for that arm alone, and all take what is best there; with `per`,
+                       axes of the grid, anew at each of their values
 scales                 smoke | cpu | paper -> {about, common, grid, select}, laid over the above
 table                  {metric, at, baseline, margin}: one metric against the published numbers;
-                       or {columns, at}: several metrics side by side
-published              list of {arm, metric, at, value, place}; values as printed strings
+                       or {columns, at}: several columns side by side, each a metric or {metric, at}, {metric, target}
+                       (steps to a number or to `best of ARM`) or {metric, target, than: ARM} (the speed-up over it)
+                       or {metric, at, over: ARM} (the ratio to it). Beside the columns of metrics.csv there are
+                       metrics: SPLIT/error, 1 - SPLIT/accuracy, and seconds_per_step of training
+published              list of {arm, metric, at | target | target and than, value, place}; values as printed strings
+published_only         list of {arm, metric, value, place}: rows of the printed table that are not run here
 figures                list of {name, kind, ...}, see normexp.report.experiment
 claims                 list of predicates, see normexp.claims
+summary                a question that the claims answer: writes summary.md, one page
 deviations             what differs from the paper, printed under the table
 """
 
@@ -31,8 +39,9 @@ from normexp.claims import check_claim
 from normexp.config import Config, compose, config_dir
 from normexp.config.compose import override_text
 from normexp.config.options import load_yaml, option
-from normexp.errors import UserError, unknown
-from normexp.experiment_shape import SCALES, check_arms, check_figure_names, check_shape
+from normexp.curves import SECONDS_PER_STEP, Cell, better_direction, with_errors
+from normexp.errors import Impossible, UserError, unknown
+from normexp.experiment_shape import SCALES, check_arms, check_figure_names, check_shape, columns_of
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
@@ -40,12 +49,19 @@ Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
 
 @dataclass(frozen=True)
 class Select:
-    """How one hyperparameter combination is chosen per arm, on the validation split, with seeds of its own."""
+    """How one hyperparameter combination is chosen per arm, on the validation split, with seeds of its own.
+
+    Args:
+        arm: choose for this arm alone; all others take what is best there.
+        per: axes of the grid at each of whose values it is chosen anew.
+    """
 
     over: dict[str, list[Any]]
     seed: list[int]
     metric: str
     common: dict[str, Any] = field(default_factory=dict)
+    arm: str | None = None
+    per: list[str] = field(default_factory=list)
 
     @property
     def highest(self) -> bool:
@@ -63,14 +79,17 @@ class Experiment:
     title: str
     about: str
     arms: dict[str, dict[str, Any]]
+    refused: dict[str, dict[str, Any]]
     grid: dict[str, list[Any]]
     common: dict[str, Any]
     select: Select | None
     table: dict[str, Any]
     published: list[dict[str, Any]]
+    published_only: list[dict[str, Any]]
     figures: list[dict[str, Any]]
     claims: list[dict[str, Any]]
     deviations: list[str]
+    summary: str = ""
 
     def points(self) -> list[Point]:
         """Return the grid's points, the first key varying slowest."""
@@ -78,7 +97,8 @@ class Experiment:
 
     def overrides(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> list[str]:
         """Return the overrides of one run: what is common, the arm's own, what was chosen, the point."""
-        merged = {**self.common, **self.arms[arm], **(chosen or {}), **dict(point)}
+        own = {**self.refused, **self.arms}[arm]
+        merged = {**self.common, **own, **(chosen or {}), **dict(point)}
         if "steps" in merged:
             merged.pop("epochs", None)
         return [f"{key}={override_text(value)}" for key, value in merged.items()]
@@ -92,6 +112,35 @@ class Experiment:
             return compose(self.overrides(arm, point, chosen))
         except UserError as error:
             raise UserError(f"experiment {self.name}, arm {arm!r}: {error}") from None
+
+    def refusals(self) -> dict[str, str]:
+        """Return {refused arm: the program's words}. Raises UserError for one that it would run."""
+        return {arm: self._refusal(arm) for arm in self.refused}
+
+    def _refusal(self, arm: str) -> str:
+        try:
+            compose(self.overrides(arm, self.points()[0]))
+        except Impossible as refusal:
+            return str(refusal)
+        except UserError as error:
+            raise UserError(f"experiment {self.name}: refused: {arm!r}: {error}") from None
+        raise UserError(f"experiment {self.name}: refused: {arm!r} would be run; make it one of the arms")
+
+    def selection_arms(self, arms: Sequence[str]) -> list[str]:
+        """Return the arms for which hyperparameters are chosen when these are to run."""
+        return [self.select.arm] if self.select and self.select.arm else list(arms)
+
+    def choices(self, arms: Sequence[str]) -> dict[str, tuple[str, Point]]:
+        """Return {name: (arm, point of the axes of select.per)} for all that is chosen by itself for these arms."""
+        if self.select is None:
+            return {}
+        places = product({axis: self.grid[axis] for axis in self.select.per})
+        return {str(Cell(arm, place)): (arm, place) for arm in self.selection_arms(arms) for place in places}
+
+    def choice_of(self, arm: str, point: Point) -> str:
+        """Return the name of the choice that a run uses."""
+        per = self.select.per if self.select else []
+        return str(Cell(arm, tuple((axis, dict(point)[axis]) for axis in per)))
 
     @cached_property
     def selection_points(self) -> list[Point]:
@@ -170,14 +219,17 @@ def _at_scale(name: str, scale: str, data: Mapping[str, Any], own: Mapping[str, 
         title=data["title"],
         about=own.get("about", data["about"]),
         arms=data["arms"],
+        refused=data.get("refused", {}),
         grid={**data["grid"], **own.get("grid", {})},
         common={**data.get("common", {}), **own.get("common", {})},
         select=Select(**select) if select else None,
         table=data["table"],
         published=data.get("published", []),
+        published_only=data.get("published_only", []),
         figures=data.get("figures", []),
         claims=data.get("claims", []),
         deviations=[*data.get("deviations", []), *own.get("deviations", [])],
+        summary=data.get("summary", ""),
     )
 
 
@@ -186,20 +238,30 @@ def _check(experiment: Experiment) -> None:
     where, arms = f"experiment {experiment.name}", experiment.arms
     if "seed" not in experiment.grid:
         raise UserError(f"{where}: grid has no seed")
+    experiment.refusals()
     folders = {folder_name(arm): arm for arm in arms}
     if other := next((arm for arm in arms if folders[folder_name(arm)] != arm), None):
         raise UserError(f"{where}: arms {other!r} and {folders[folder_name(other)]!r} would share a folder")
     configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
     known = _metrics(configs)
     if (select := experiment.select) is not None:
-        tried = [experiment.config(arm, point, select.common) for arm in arms for point in experiment.selection_points]
-        _check_metric(f"{where}: select: metric", select.metric, _metrics(tried))
+        check_arms(f"{where}: select: arm", [select.arm] if select.arm else [], arms)
+        for axis in select.per:
+            if axis == "seed" or axis not in experiment.grid:
+                raise unknown(f"{where}: select: per", axis, [key for key in experiment.grid if key != "seed"])
+        if select.arm and select.per:
+            raise UserError(f"{where}: select: give either arm or per")
+        choosing = experiment.selection_arms(list(arms))
+        tried = [
+            experiment.config(arm, point, select.common) for arm in choosing for point in experiment.selection_points
+        ]
+        _check_metric(f"{where}: select: metric", select.metric, _recorded(tried))
     check_arms(f"{where}: table: baseline", [experiment.table.get("baseline", next(iter(arms)))], arms)
     check_arms(f"{where}: published", [entry["arm"] for entry in experiment.published], arms)
-    for entry in (experiment.table, *experiment.published):
-        for metric in (*filter(None, [entry.get("metric")]), *entry.get("columns", [])):
-            _check_metric(f"{where}: metric", metric, known)
+    _check_published_only(experiment, f"{where}: published_only")
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
+    for entry in (experiment.table, *columns_of(experiment.table), *experiment.published):
+        _check_look(where, entry, arms, axes, known)
     known = [*known, *_probed(experiment, configs)]
     for figure in experiment.figures:
         check_figure_names(f"{where}: figure {figure['name']}", figure, list(arms), axes, known)
@@ -210,10 +272,26 @@ def _check(experiment: Experiment) -> None:
             raise UserError(f"{where}: {error}") from None
 
 
-def _metrics(configs: Sequence[Config]) -> list[str]:
+def _check_published_only(experiment: Experiment, where: str) -> None:
+    """Raise UserError for a row that is run after all, or one that the table would not show."""
+    metric = experiment.table.get("metric")
+    for entry in experiment.published_only:
+        if entry["arm"] in experiment.arms:
+            raise UserError(f"{where}: arm {entry['arm']!r} is run here; its number belongs under published")
+        if entry["metric"] != metric:
+            raise UserError(f"{where}: metric={entry['metric']} is not that of the table, {metric}")
+
+
+def _recorded(configs: Sequence[Config]) -> list[str]:
     """Return the columns that metrics.csv will have in every one of these runs."""
     known = [list(_columns(config)) for config in configs]
     return [name for name in known[0] if all(name in names for names in known)]
+
+
+def _metrics(configs: Sequence[Config]) -> list[str]:
+    """Return these, and what follows from the records besides."""
+    timed = all(config.choices["study"] == "none" for config in configs)
+    return [*with_errors(_recorded(configs)), *([SECONDS_PER_STEP] if timed else [])]
 
 
 def _probed(experiment: Experiment, configs: Sequence[Config]) -> list[str]:
@@ -233,6 +311,21 @@ def _columns(config: Config) -> Iterator[str]:
     for split in ("train", "validation", "test"):
         if split != "validation" or config["dataset"].get("validation", 1):
             yield from (f"{split}/loss", f"{split}/{score}")
+
+
+def _check_look(
+    where: str,
+    entry: Mapping[str, Any],
+    arms: Mapping[str, Any],
+    axes: Mapping[str, Sequence[Any]],
+    known: Sequence[str],
+) -> None:
+    """Check what the table, one of its columns or a published number looks at."""
+    check_figure_names(where, entry, list(arms), axes, known)
+    check_arms(f"{where}: than", [entry["than"]] if "than" in entry else [], arms)
+    check_arms(f"{where}: over", [entry["over"]] if "over" in entry else [], arms)
+    if "target" in entry and better_direction(entry["metric"]) is None:
+        raise UserError(f"{where}: the name of metric {entry['metric']!r} does not tell what is better")
 
 
 def _check_metric(where: str, metric: str, known: Sequence[str]) -> None:

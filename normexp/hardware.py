@@ -59,7 +59,7 @@ def leave_compiler_out() -> None:
     """Spare a run the import of torch's compiler, which takes as long as all of torch.
 
     torch.optim's methods exempt themselves from compilation at their first call, and import the compiler to do so.
-    Here nothing but the network is ever compiled: each method is entered as its own exemption. Where a version of
+    Here no optimizer is ever compiled: each method is entered as its own exemption. Where a version of
     torch does this otherwise, nothing happens.
     """
     for name in ("add_param_group", "load_state_dict", "state_dict", "zero_grad"):

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-_CHUNK = 4096  # examples converted to float64 at once: bounds the memory of a fit
+_CHUNK, _VALUES = 4096, 2**22  # examples, and values, converted to float64 at once: bounds the memory of a fit
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,9 @@ def _axes(x: Array, per: str) -> tuple[int, ...]:
 
 
 def _chunks(x: Array) -> Iterator[Array]:
-    for start in range(0, len(x), _CHUNK):
-        yield x[start : start + _CHUNK].astype(np.float64) * unit(x)
+    size = min(_CHUNK, max(1, _VALUES // max(1, x[:1].size)))
+    for start in range(0, len(x), size):
+        yield x[start : start + size].astype(np.float64) * unit(x)
 
 
 def _flat_chunks(x: Array, mean: Array) -> Iterator[Array]:

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config.allowed import parse
-from normexp.errors import UserError, unknown
+from normexp.errors import Unavailable, UserError, unknown
 from normexp.experiment_shape import CLAIMS, SCALES, check_arms
 from normexp.experiments import Experiment, load, names, scales
 from normexp.records import write_atomically
 from normexp.sources import entries, summary
 from normexp.sweep import Say, take_jobs
 
-REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "dataset.archive", "dataset.file")
+FILES = ("dataset.archive", "dataset.file")
+REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "precision", "compile", *FILES)
+PLAIN = {"true": True, "false": False}
 REPORT = ("scale", "results_dir")
 LEDGER = "claims.md"
 
@@ -29,7 +31,11 @@ def reproduce_all(
     dry_run: bool = False,
     force: bool = False,
 ) -> int:
-    """Run and render the experiments that are named; return 1 if a run failed."""
+    """Run and render the experiments that are named; return 1 if a run failed.
+
+    Of several, one whose data cannot be had is left out and said; the exit status is then 2. Raises Unavailable for
+    one by itself.
+    """
     from normexp.reproduce import reproduce
 
     jobs, words = take_jobs(words, jobs)
@@ -37,7 +43,7 @@ def reproduce_all(
     if not chosen and not everything:
         raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", None)
-    extra = {key: int(value) if value.isdecimal() else value for key, value in given.items()}
+    extra = {key: int(value) if value.isdecimal() else PLAIN.get(value, value) for key, value in given.items()}
     wanted = (
         {name: _nearest_scale(name, scale, say) for name in names()} if everything else dict.fromkeys(chosen, scale)
     )
@@ -47,7 +53,13 @@ def reproduce_all(
             check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
     statuses = []
     for experiment in experiments:
-        statuses.append(reproduce(experiment, results, say, jobs, arm, dry_run, force))
+        try:
+            statuses.append(reproduce(experiment, results, say, jobs, arm, dry_run, force))
+        except Unavailable as error:
+            if len(experiments) == 1:
+                raise
+            say(f"{experiment.name}: left out: {'; '.join(str(error).splitlines())}")
+            statuses.append(2)
         if not dry_run and not statuses[-1]:
             _show(experiment, results)
     return max(statuses)

@@ -9,20 +9,28 @@ import os
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, flat
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
-from normexp.instantiate import instantiate
+from normexp.loading import load
 from normexp.progress import Display, Silence
 from normexp.records import ASIDE, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
+
+if TYPE_CHECKING:
+    from normexp.data.base import Data  # imports NumPy
 
 Say = Callable[[str], None]
 
 
 def run(
-    config: Config, say: Say, force: bool = False, display: Display = Silence, place: Path | None = None
+    config: Config,
+    say: Say,
+    force: bool = False,
+    display: Display = Silence,
+    place: Path | None = None,
+    load: Callable[[Config], Data] = load,
 ) -> RunDirectory:
     """Train one configuration unless that is done already; return its run directory.
 
@@ -31,6 +39,7 @@ def run(
         force: train again from the start, over the old record.
         display: what shows the progress.
         place: the run directory; by default results_dir/runs/NAME.
+        load: what loads the data.
 
     Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
     """
@@ -48,7 +57,7 @@ def run(
 
         perform(config, directory, force)
         return directory
-    data = instantiate(config["dataset"]).load(config["seed"])
+    data = load(config)
     if config["batch_size"] > len(data.train):
         say(f"batch_size={config['batch_size']}: there are {len(data.train)} training examples, every step sees all")
     from normexp.execute import execute

@@ -22,6 +22,7 @@ from normexp.pool import Pool, Worker
 from normexp.records import FINISHED, TRACEBACK, RunDirectory
 from normexp.run import check_stale, check_writable, read_status, usual_place
 from normexp.stopping import stop_signals
+from normexp.supply import fetch, to_download
 
 Say = Callable[[str], None]
 DAMAGED = "damaged"
@@ -82,6 +83,9 @@ class Plan:
     def open(self) -> list[Cell]:
         return [cell for cell in self.cells if cell.state not in FINISHED]
 
+    def to_train(self, force: bool) -> list[Cell]:
+        return self.cells if force else self.open
+
     @property
     def damaged(self) -> list[Cell]:
         return [cell for cell in self.cells if cell.state == DAMAGED]
@@ -128,18 +132,31 @@ def sweep(overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = 
     Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
     """
     jobs, overrides = take_jobs(overrides, jobs)
-    return carry_out(make_plan(overrides, force), jobs, say, dry_run, force)
+    plan = make_plan(overrides, force)
+    provide(plan, dry_run, force)
+    return carry_out(plan, jobs, say, dry_run, force)
+
+
+def provide(plan: Plan, dry_run: bool, force: bool) -> None:
+    """Have the data of the plan's runs at hand; a dry run only looks. Raises Unavailable where that cannot be."""
+    configs = [cell.config for cell in plan.to_train(force)]
+    to_download(configs)
+    if not dry_run:
+        fetch(configs)
 
 
 def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool) -> int:
     """Say the plan, estimate it, train it; return the exit status. Raises Interrupted after Ctrl-C or SIGTERM."""
-    to_train = plan.cells if force else plan.open
+    to_train = plan.to_train(force)
     say(plan.describe())
     for reason in plan.impossible:
         say(f"left out: {reason}")
     for cell in plan.damaged:
         say(f"{cell.place}: damaged; it will be set aside and trained afresh")
     if not to_train:
+        return 0
+    if dry_run and (names := to_download(cell.config for cell in to_train)):
+        say(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0
     jobs = min(jobs or default_jobs(), len(to_train))
     with workforce(jobs) as workers:

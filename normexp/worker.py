@@ -15,9 +15,12 @@ from typing import IO, Any
 
 from normexp.config import compose
 from normexp.errors import Busy, Interrupted, UserError
+from normexp.loading import LastLoaded
 from normexp.progress import Silence
 from normexp.records import RunDirectory
 from normexp.run import run
+
+load = LastLoaded()  # a sweep's cells mostly train on the same data
 
 
 def main() -> None:
@@ -45,7 +48,7 @@ def probe(events: IO[str], overrides: list[str]) -> dict[str, Any]:
     from normexp.estimate import seconds_of
 
     try:
-        return {"seconds": seconds_of(compose(overrides))}
+        return {"seconds": seconds_of(compose(overrides), load)}
     except UserError as error:
         return {"cause": str(error)}
     except Exception as error:  # whatever it is, the real run will say it in its own record
@@ -66,7 +69,7 @@ def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dic
             self.look(done, 0.0)
 
     try:
-        directory = run(compose(overrides), lambda line: None, force, Events, Path(place))
+        directory = run(compose(overrides), lambda line: None, force, Events, Path(place), load)
     except Busy:
         return {"status": "busy"}
     except Interrupted as stopped:

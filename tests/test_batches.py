@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from normexp import batches as module
-from normexp.batches import Examples, TrainingBatches, in_order
+from normexp.batches import Examples, TrainingBatches, are_many, in_order
 from normexp.inputs import ZCA, Center, Standardize
 
 CPU = torch.device("cpu")
@@ -19,11 +19,8 @@ LABELS = np.arange(23)
 each_augmentation = pytest.mark.parametrize(
     ("crop", "flip"), [(0, False), (2, False), (0, True), (1, True)], ids=["plain", "crop", "flip", "both"]
 )
-each_transform = pytest.mark.parametrize(
-    "transform",
-    [Standardize().fit(IMAGES), Center(per="feature").fit(IMAGES), ZCA(eps=0.01).fit(IMAGES)],
-    ids=["channel", "feature", "zca"],
-)
+TRANSFORMS = [Standardize().fit(IMAGES), Center(per="feature").fit(IMAGES), ZCA(eps=0.01).fit(IMAGES)]
+each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=["channel", "feature", "zca"])
 CHANNEL = Standardize().fit(IMAGES)
 
 
@@ -72,10 +69,8 @@ def test_batches_are_channels_last_float32(crop, flip):
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_batches_normalized_once_equal_those_normalized_each_time(monkeypatch):
-    once = examples()
-    monkeypatch.setattr(module, "_FLOAT_BYTES", 0)
-    each_time = examples()
+def test_batches_normalized_once_equal_those_normalized_each_time():
+    once, each_time = examples(), Examples(IMAGES, LABELS, CHANNEL, CPU, many=True)
     assert (once.x.dtype, each_time.x.dtype) == (torch.float32, torch.uint8)
     for (one, _), (other, _) in zip(in_order(once, 7), in_order(each_time, 7), strict=True):
         assert torch.equal(one, other)
@@ -145,6 +140,27 @@ def test_batches_of_a_table_are_rows():
     x, y = table.take(torch.tensor([2, 0]))
     np.testing.assert_allclose(x.numpy(), ((rows - rows.mean(0)) / rows.std(0))[[2, 0]], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(y.numpy(), targets[[2, 0]])
+
+
+def test_batches_of_many_images_stay_on_the_disk(tmp_path):
+    np.save(tmp_path / "x.npy", IMAGES)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    stored = Examples(mapped, LABELS, CHANNEL, CPU, many=True)
+    assert stored.x.data_ptr() == mapped.ctypes.data
+    assert torch.equal(stored.take(torch.arange(3))[0], examples().take(torch.arange(3))[0])
+
+
+def test_batches_are_many_where_all_splits_together_are_large(monkeypatch):
+    monkeypatch.setattr(module, "_FLOAT_BYTES", 8 * IMAGES.size)
+    assert not are_many([IMAGES, IMAGES])
+    assert are_many([IMAGES, IMAGES, IMAGES[:1]])
+
+
+def test_batches_are_normalized_in_parts_as_at_once(monkeypatch):
+    at_once = [examples(transform=transform).x for transform in TRANSFORMS]
+    monkeypatch.setattr(module, "_CHUNK", 4)
+    for transform, expected in zip(TRANSFORMS, at_once, strict=True):
+        torch.testing.assert_close(examples(transform=transform).x, expected, rtol=0, atol=1e-6)
 
 
 def test_batches_read_a_memory_map_without_a_warning(tmp_path):

@@ -35,6 +35,8 @@ MISTAKES = {
     "number for a list": (["model=mlp", "model.widths=3"], "model.widths=3", "a list of an integer"),
     "item of a list": (["model=mlp", "model.widths=[3,0]"], "model.widths=[3, 0]", "an integer in [1, inf)"),
     "length of a list": (["optim=adam", "optim.betas=[0.9]"], "optim.betas=[0.9]", "2 items"),
+    "clip at 0": (["clip_norm=0"], "clip_norm=0", "a number in (0, inf) or null"),
+    "clip at infinity": (["clip_norm=inf"], "clip_norm=inf", "a number in (0, inf) or null"),
     "word": (["precision=fp16"], "precision=fp16", "did you mean"),
     "both lengths": (["steps=5", "epochs=2"], "epochs=2 steps=5", "one of the two"),
     "no length": (["epochs=null"], "epochs=null", "give epochs or steps"),

@@ -26,7 +26,7 @@ def trained(*overrides):
         parts.forward, parts.task, parts.optimizer, parts.autocast, lambda: parts.norm.penalty(parts.model)
     )
     batches = parts.batches.from_step(0)
-    train(step, parts.task, batches, window, parts.optimizer, parts.rate, 0, STEPS, lambda done: False)
+    train(step, parts.task, batches, window, parts.optimizer, parts.settings, 0, STEPS, lambda done: False)
     validation = parts.evaluated["validation"]
     everything = [validation.take(torch.arange(len(validation)))]
     measured = evaluate(parts.forward, parts.task, everything, parts.autocast)

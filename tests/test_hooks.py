@@ -91,3 +91,14 @@ def test_population_estimates_come_before_every_evaluation_and_resume(tmp_path, 
     assert all("running_" in name or "num_batches" in name for name in moved)  # training is the same
     columns = [line.split(b",") for line in whole[METRICS].splitlines()[1:]]
     assert columns != [line.split(b",") for line in running[METRICS].splitlines()[1:]]
+
+
+@pytest.mark.parametrize("dies", [2, 4, 5])
+def test_schedule_of_beta1_acts_and_resumes(tmp_path, dies):
+    """The rate falls, and beta1 with it, from the fourth step on."""
+    overrides = ["optim=adam", "schedule=linear_tail", "schedule.beta1=0.5"]
+    whole = train(tmp_path / "whole", overrides)
+    with pytest.raises(Killed):
+        train(tmp_path / "killed", overrides, dies)
+    assert train(tmp_path / "killed", overrides) == whole
+    assert train(tmp_path / "usual", overrides[:2]) != whole

@@ -12,6 +12,7 @@ from torch import nn
 from normexp.build import build, build_model, build_norm, initialize_from_data
 from normexp.config import compose, options
 from normexp.data.base import Data, Split
+from normexp.init.data_dependent import DataDependent
 from normexp.init.gaussian import Gaussian
 from normexp.init.lsuv import LSUV
 from normexp.instantiate import instantiate
@@ -43,6 +44,7 @@ STD = {  # of a weight with this fan-in and fan-out
     "gaussian": lambda i, o: 0.05,
     "orthogonal": lambda i, o: 1 / math.sqrt(max(i, o)),
     "lsuv": lambda i, o: 1 / math.sqrt(max(i, o)),
+    "data_dependent": lambda i, o: 0.05,
 }
 
 
@@ -167,6 +169,55 @@ def test_lsuv_survives_a_dead_layer():
     LSUV().apply(model, 0)
     LSUV().fit(model, torch.zeros(5, 4))
     assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
+def unit_moments(model: nn.Module, batch: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return mean and standard deviation of every unit's output, per layer."""
+    seen: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def look(layer: nn.Module, _: object, y: torch.Tensor) -> None:
+        units = y if isinstance(layer, nn.Linear) else y.movedim(1, -1).flatten(0, -2)
+        seen.append((units.mean(0), units.std(0, correction=0)))
+
+    hooks = [layer.register_forward_hook(look) for layer in weight_layers(model)]
+    model(batch)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def test_data_dependent_init_gives_every_unit_mean_0_and_deviation_1():
+    model, batch = deep(Norm()), torch.randn(40, 3, 8, 8) * 3 + 1
+    DataDependent().apply(model, seed=3)
+    state = torch.get_rng_state()
+    DataDependent().fit(model, batch)
+    assert torch.equal(torch.get_rng_state(), state)
+    for mean, std in unit_moments(model, batch):  # the same dropout mask
+        torch.testing.assert_close(mean, torch.zeros_like(mean), rtol=0, atol=1e-5)
+        torch.testing.assert_close(std, torch.ones_like(std), rtol=1e-5, atol=0)
+
+
+def test_data_dependent_init_is_the_one_of_weight_normalization():
+    """Without weight normalization it makes the same network as that scheme's own initialization."""
+    batch = torch.randn(40, 3, 8, 8) * 3 + 1
+    plain, normalized = deep(Norm()), deep(WeightNorm())
+    for model in (plain, normalized):
+        DataDependent().apply(model, seed=3)
+    DataDependent().fit(plain, batch)
+    WeightNorm().initialize(normalized, batch)
+    pairs = list(zip(weight_layers(plain), weight_layers(normalized), strict=True))
+    for one, other in pairs[:-1]:  # the output layer of `deep` has no scheme
+        torch.testing.assert_close(one.weight, other.weight, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(one.bias, other.bias, rtol=1e-4, atol=1e-5)
+
+
+def test_data_dependent_init_scales_a_layer_without_bias():
+    model, batch = nn.Sequential(nn.Linear(6, 4, bias=False)), torch.randn(50, 6) + 2
+    DataDependent().apply(model, 0)
+    DataDependent().fit(model, batch)
+    ((mean, std),) = unit_moments(model, batch)
+    assert mean.abs().min() > 0.01
+    torch.testing.assert_close(std, torch.ones(4), rtol=1e-5, atol=0)
 
 
 def fake_data() -> Data:

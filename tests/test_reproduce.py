@@ -15,7 +15,7 @@ from in_process import InProcess
 from normexp.errors import UserError
 from normexp.experiments import Experiment, load, run_place
 from normexp.records import find_runs
-from normexp.reproduce import choice_path, final_score, read_choice, trials, write_choice
+from normexp.reproduce import choice_path, final_score, read_choice, selection_plan, trials, write_choice
 
 NAME = "ioffe2015_figure1"
 SMOKE = ("reproduce", NAME, "scale=smoke", "jobs=1", "threads=1", "device=cpu")
@@ -244,6 +244,20 @@ def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
         for trial in trials(experiment, results, "With BN")
     ]
     assert found == [(0.1, [0.25, 0.75], 0.5), (0.5, [0.5, None], None), (0.9, [0.125, 0.125], 0.125)]
+
+
+def test_choice_for_one_arm_is_that_of_all(experiment, results):
+    from dataclasses import replace
+
+    assert experiment.select is not None
+    experiment = replace(experiment, select=replace(experiment.select, arm="Without BN"))
+    plan = selection_plan(experiment, results, ["With BN"], force=False)
+    assert {cell.place.parent.name for cell in plan.cells} == {"Without-BN"}
+    assert len(plan.cells) == 6
+    fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {arm: {"optim.lr": 0.9} for arm in ("Without BN", "With BN")}
+    assert set(strict(choice_path(experiment, results))["tried"]) == {"Without BN"}
 
 
 def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):

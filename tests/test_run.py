@@ -19,7 +19,7 @@ from normexp import checkpoint, execute
 from normexp.config import compose
 from normexp.data.base import Data, Split
 from normexp.errors import Interrupted, UserError
-from normexp.records import RunDirectory
+from normexp.records import RunDirectory, read_rows
 from normexp.run import check_writable
 
 FILES = {
@@ -122,6 +122,19 @@ def test_run_of_a_longer_configuration_is_another_run(train):
     assert train().path != train("steps=31").path
 
 
+def test_run_clips_the_gradient_where_that_is_asked_for(train):
+    unclipped, clipped, far = train(), train("clip_norm=0.1"), train("clip_norm=1e6")
+    assert outcome(clipped)["metrics.csv"] != outcome(unclipped)["metrics.csv"]
+    assert outcome(far)["metrics.csv"] == outcome(unclipped)["metrics.csv"]
+    assert train("clip_norm=null").path == unclipped.path != clipped.path
+
+
+def test_run_clipped_diverges_where_the_norm_is_not_finite(train):
+    """By a factor of 0 the clipped gradient would leave the network as it is, and the run would end `done`."""
+    run = train("model=mlp", "model.activation=identity", "init=gaussian", "init.std=1e7", "clip_norm=1")
+    assert (run.status["status"], run.status["step"]) == ("diverged", 2)
+
+
 DIVERGES = ("optim.lr=1e30", "optim.momentum=0", "model=mlp", "model.activation=identity")
 
 
@@ -163,6 +176,7 @@ def fake_data(seed: int = 0) -> Data:
 
 NOISY = ("model=convpool", "model.width=0.03", "norm=weight_mean_only", "optim=adam", "batch_size=5")
 NOISY += ("steps=12", "eval_every=5", "dataset.crop=1", "dataset.flip=true", "device=cpu", "threads=1")
+NOISY += ("clip_norm=0.5",)
 
 
 class Killed(BaseException):
@@ -425,3 +439,12 @@ def test_run_that_lost_its_curves_is_no_finished_run(train, cli, results):
     assert (status, stderr.count("\n")) == (2, 1)
     assert "metrics.csv: damaged" in stderr
     assert "--force" in stderr
+
+
+@pytest.mark.parametrize(("often", "expected"), [(1, [0, 10, 20]), (3, [0, 4, 8, 12, 16, 20]), (99, list(range(21)))])
+def test_run_evaluates_as_often_an_epoch_as_it_is_told(cli, results, often, expected):
+    """20 steps are two epochs of ten; what ends between two evaluations is seen at the end."""
+    tiny = ("model=linear", "dataset.subset=80", "batch_size=8", "epochs=2", "threads=1", "--quiet")
+    status, stdout, stderr = cli("run", *tiny, f"evals_per_epoch={often}", f"results_dir={results}")
+    assert status == 0, stderr
+    assert [int(row["step"]) for row in read_rows(Path(stdout.strip()) / "metrics.csv")] == expected

@@ -13,7 +13,7 @@ from normexp.data.base import Data, Split
 from normexp.norms.base import weight_layers
 from normexp.seeding import generator, seeded, stream
 
-CONVOLUTIONAL = ("cnn", "convpool", "torchvision")
+CONVOLUTIONAL = ("cnn", "convpool", "inception_small", "nin", "torchvision")
 NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}
 RECURRENT = ("sequence", "text")  # see tests/models
 MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in RECURRENT]
@@ -31,7 +31,8 @@ def fake_data(count: int = 40, side: int = 12) -> Data:
 
 
 def config_of(model: str, norm: str, *more: str):
-    small = {"convpool": ["model.width=0.1"], "mlp": ["model.widths=[6,5]"]}.get(model, [])
+    small = ["model.width=0.1"] if model in ("convpool", "inception_small", "nin") else []
+    small += ["model.widths=[6,5]"] if model == "mlp" else []
     output = ["model.normalize_output=false"] if norm in ("group", "instance", "filter_response") else []
     return compose(
         [f"model={model}", f"norm={norm}", "batch_size=8", "device=cpu", "threads=1", *small, *output, *more]

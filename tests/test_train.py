@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from contextlib import nullcontext
 from itertools import repeat
 
@@ -29,7 +31,8 @@ def run(problem, start=0, stop=20, watch=lambda done: False, window=None, rate=l
     model, optimizer, batch = problem
     step = make_step(model, ACCURACY, optimizer, nullcontext, penalty)
     window = window or Window.of(stop - start, CPU)
-    return train(step, ACCURACY, repeat(batch), window, optimizer, rate, start, stop, watch), window
+    done = train(step, ACCURACY, repeat(batch), window, optimizer, lambda step: {"lr": rate(step)}, start, stop, watch)
+    return done, window
 
 
 def test_train_makes_the_loss_go_down(problem):
@@ -48,7 +51,7 @@ def test_train_takes_no_batch_that_it_does_not_use(problem):
     model, optimizer, batch = problem
     batches = iter([batch] * 5)
     step = make_step(model, ACCURACY, optimizer, nullcontext, lambda: None)
-    train(step, ACCURACY, batches, Window.of(3, CPU), optimizer, lambda step: 0.1, 0, 3, lambda done: False)
+    train(step, ACCURACY, batches, Window.of(3, CPU), optimizer, lambda step: {"lr": 0.1}, 0, 3, lambda done: False)
     assert len(list(batches)) == 2
 
 
@@ -70,6 +73,73 @@ def test_train_the_penalty_acts_but_is_no_part_of_the_loss(problem):
     _, window = run(problem, stop=1, rate=lambda step: 0.1, penalty=lambda: 1000 * first.square().sum())
     assert abs(window.last_loss() - plain) < 1
     assert first.abs().max() > 10  # pulled far beyond zero
+
+
+# --- Clipping. ---
+
+OPTIMIZERS = {
+    "sgd": (torch.optim.SGD, {"momentum": 0.9}, {"fused": True}),
+    "adam": (torch.optim.Adam, {}, {"fused": True}),
+    "rmsprop": (torch.optim.RMSprop, {}, {}),  # torch has no fused one
+}
+
+
+def two_networks() -> tuple[nn.Module, nn.Module, torch.Tensor, torch.Tensor]:
+    """Two equal networks, one parameter of which never has a gradient, and a batch."""
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).double()
+    model.register_parameter("unused", nn.Parameter(torch.ones(5)))
+    x = torch.randn(30, 4, dtype=torch.float64)
+    return model, copy.deepcopy(model), x, x[:, :3].argmax(1)
+
+
+def penalty_of(model: nn.Module) -> torch.Tensor:
+    return 10 * model[0].weight.square().sum()
+
+
+@pytest.mark.parametrize(("make", "options", "fused"), OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_clip_scales_the_whole_gradient_to_the_norm(make, options, fused):
+    """Against a factor computed by hand from the gradient of loss and penalty together, and a plain optimizer."""
+    model, other, x, y = two_networks()
+    optimizer, reference = (
+        make(model.parameters(), lr=0.1, **options, **fused),
+        make(other.parameters(), lr=0.1, **options),
+    )
+    step = make_step(model, ACCURACY, optimizer, nullcontext, lambda: penalty_of(model), clip_norm=0.5)
+    for _ in range(3):
+        step(x, y)
+        reference.zero_grad()
+        (F.cross_entropy(other(x).float(), y) + penalty_of(other)).backward()
+        gradients = [p.grad for p in other.parameters() if p.grad is not None]
+        norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
+        assert norm > 0.5
+        for gradient in gradients:
+            gradient *= 0.5 / (norm + 1e-6)
+        reference.step()
+    for ours, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=0)
+
+
+def test_clip_leaves_shorter_gradients_to_the_bit():
+    model, other, x, y = two_networks()
+    for each, clip_norm in ((model, 1e3), (other, None)):
+        optimizer = torch.optim.SGD(each.parameters(), lr=0.1, fused=True)
+        step = make_step(each, ACCURACY, optimizer, nullcontext, lambda: None, clip_norm=clip_norm)
+        for _ in range(3):
+            step(x, y)
+    assert all(torch.equal(*pair) for pair in zip(model.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("factor", [1e25, float("inf"), float("nan")], ids=["squares overflow", "inf", "nan"])
+def test_clip_of_a_norm_that_is_not_finite_is_told_by_the_next_loss(factor):
+    torch.manual_seed(0)
+    model, x = nn.Linear(4, 3), torch.randn(20, 4)
+    y = x[:, :3].argmax(1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
+    step = make_step(model, ACCURACY, optimizer, nullcontext, lambda: factor * model.bias.sum(), clip_norm=1.0)
+    window = Window.of(2, CPU)
+    train(step, ACCURACY, repeat((x, y)), window, optimizer, lambda step: {"lr": 0.1}, 0, 2, lambda done: False)
+    assert window.first_nonfinite() == 1
 
 
 def test_window_measures_the_mean_over_its_steps(problem):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -32,11 +31,23 @@ def seconds(command: Sequence[str], folder: Path | None = None) -> float:
     return spent
 
 
+def answer(command: Sequence[str], *words: str) -> str:
+    """Return what a command prints. Raises UserError if it fails."""
+    done = subprocess.run([*command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise UserError(f"bench: {' '.join(words)}: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
+    return done.stdout.strip()
+
+
+# A process counts what its parent held as its own peak: a small one stands between.
+PEAK = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+"""
+
+
 def peak_memory(command: Sequence[str]) -> int:
-    """Return the largest resident size of a command's process, in bytes."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise UserError(f"bench: {' '.join(command[1:6])}: failed")
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    """Return the largest resident size of a command's process, in bytes. Raises UserError if it fails."""
+    return int(answer(python(PEAK), *command)) * (1 if sys.platform == "darwin" else 1024)

@@ -22,6 +22,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _norm_fits_recurrence(choices, about)
     _norm_fits_model(choices, about)
     _one_initialization(values, choices)
+    _beta1_is_used(values, choices)
 
 
 def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
@@ -108,4 +109,13 @@ def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:
     if own != "uniform" and choices["init"] != "default":
         raise Impossible(
             f"model.recurrent_init={own} with init={choices['init']}: both draw the recurrent weights; leave one out"
+        )
+
+
+def _beta1_is_used(values: Values, choices: Mapping[str, str]) -> None:
+    beta1 = values["schedule"].get("beta1")
+    if beta1 is not None and "betas" not in values["optim"]:
+        others = " or ".join(f"optim={name}" for name in options("optim") if "betas" in option("optim", name))
+        raise Impossible(
+            f"schedule.beta1={beta1} with optim={choices['optim']}: it has no beta1; leave it out, or use {others}"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from normexp.data import cache
 from normexp.data.base import Array, Data, Dataset, empty_like
 from normexp.data.cache import Content
 from normexp.data.download import Remote, fetch
-from normexp.data.members import check_complete, files, members
+from normexp.data.members import check_complete, files, given_archive, members
 from normexp.data.stories import read_stories
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError, unknown
@@ -60,15 +59,26 @@ class Babi(Dataset):
             return data
         return hold_out_stories(data, content.arrays["train_story"], self.validation, self.split_seed)
 
+    def find(self) -> bool:
+        if self.archive is None:
+            return cache.holds("babi", self._download_key)
+        given_archive(self.archive)
+        return True
+
+    def fetch(self) -> None:
+        self._content()
+
+    @property
+    def _download_key(self) -> str:
+        return f"download {self.collection} {self.task}"
+
     def _content(self) -> Content:
         def download() -> Content:
             return self._build(fetch(ARCHIVE, cache.folder() / "downloads" / "babi"))
 
         if self.archive is None:
-            return cache.cached("babi", f"download {self.collection} {self.task}", download)
-        path = Path(os.path.expanduser(self.archive))
-        if not path.exists():
-            raise UserError(f"dataset.archive={self.archive}: no such file or folder")
+            return cache.cached("babi", self._download_key, download)
+        path = given_archive(self.archive)
         key = cache.key_of_files(path if path.is_dir() else path.parent, files(path))
         return cache.cached("babi", f"{key} {self.collection} {self.task}", lambda: self._build(path))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A data set's options. Subclasses add their own fields and implement `read`.
+    """A data set's options. Subclasses add their own fields and implement `read`; those with files, `find` and `fetch`.
 
     Args:
         validation: number of training examples held out, class-balanced, to choose things with; 0 for none.
@@ -86,6 +86,8 @@ class Dataset:
         standardize_target: give regression targets mean 0 and standard deviation 1 (of the training split).
     """
 
+    drawn: ClassVar[bool] = True  # by `read`, from its seed; where False, all seeds share one reading
+
     validation: int = 0
     subset: int | None = None
     split_seed: int = 0
@@ -96,6 +98,16 @@ class Dataset:
     def read(self, seed: int) -> Data:
         """Return all of the data. `seed` is for generated data only. `validation` may be empty."""
         raise NotImplementedError
+
+    def find(self) -> bool:
+        """Tell whether `read` can do without the network. Looks only: reads no data, writes nothing.
+
+        Raises UserError where a file is named that is not there.
+        """
+        return True
+
+    def fetch(self) -> None:
+        """Download and decode what `read` would, where that is not done: several processes then find it done."""
 
     def load(self, seed: int) -> Data:
         """Read, hold out the validation split, take the subset.
@@ -123,6 +135,8 @@ def empty_like(split: Split) -> Split:
 
 def hold_out(data: Data, count: int, seed: int) -> Data:
     """Move `count` class-balanced training examples, chosen by `seed`, to the validation split."""
+    if count == 0:
+        return replace(data, validation=empty_like(data.train))  # a memory map stays one
     total = len(data.train)
     if count >= total:
         raise UserError(f"dataset.validation={count}: the training split has only {total} examples")

@@ -78,14 +78,23 @@ def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
     Raises UserError for a damaged entry (which is set aside, so that the next call builds it afresh) and
     UnwritableCache, before building, where the cache folder cannot be written.
     """
-    digest = hashlib.sha256(f"{FORMAT} {key}".encode()).hexdigest()
-    entry = folder() / f"{name}-{digest[:8]}"
-    if not os.path.isdir(entry):  # unlike Path.is_dir, no exception for a forbidden folder
+    entry = _entry(name, key)
+    if not holds(name, key):
         _build(entry, build)
     try:
         return _open(entry)
     except OSError as error:
         raise UserError(f"{error.filename or entry}: cannot be read ({error.strerror or error})") from None
+
+
+def holds(name: str, key: str) -> bool:
+    """Tell whether there is an entry of `name` and `key`."""
+    return os.path.isdir(_entry(name, key))  # unlike Path.is_dir, no exception for a forbidden folder
+
+
+def _entry(name: str, key: str) -> Path:
+    digest = hashlib.sha256(f"{FORMAT} {key}".encode()).hexdigest()
+    return folder() / f"{name}-{digest[:8]}"
 
 
 def part_path(target: Path) -> Path:

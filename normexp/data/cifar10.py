@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -11,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from normexp.data import cache
-from normexp.data.base import Array, Data, Dataset
+from normexp.data.base import Array, Data, Dataset, Split, balanced
 from normexp.data.cache import Content
 from normexp.data.cifar_pickle import read_batch
 from normexp.data.download import Remote, fetch, md5_of
 from normexp.data.image_tree import Tree, arrays, class_names, read_tree
 from normexp.data.images import SUFFIXES
-from normexp.data.members import files, members
+from normexp.data.members import files, given_archive, members
 from normexp.data.progress import announce
 from normexp.errors import UserError
 
@@ -33,22 +32,41 @@ class Cifar10(Dataset):
     Args:
         archive: build from this instead of downloading: the original cifar-10-python.tar.gz, or images as
             `train|test/CLASS/*.png|jpg` in a tar, zip or folder. A JPEG copy says so in every table.
+        test: number of test images to keep, class-balanced, where evaluations cost as much as training; None keeps all.
 
     Source: Krizhevsky 2009, "Learning multiple layers of features from tiny images". Licence: none stated.
     """
 
+    drawn = False
     validation: int = 5000
     archive: str | None = None
+    test: int | None = None
 
     def read(self, seed: int) -> Data:
-        content = self._local(self.archive) if self.archive is not None else _downloaded()
+        content = self._content()
         train, empty, test = (content.split(name) for name in ("train", "validation", "test"))
+        test = test if self.test is None else self._part(test, self.test)
         return Data(train, empty, test, task="classification", classes=content.classes, note=content.note)
 
+    def _part(self, test: Split, count: int) -> Split:
+        if count > len(test):
+            raise UserError(f"dataset.test={count}: the test split has {len(test)} images")
+        return test.take(balanced(test, count, "classification", self.split_seed))
+
+    def find(self) -> bool:
+        if self.archive is None:
+            return cache.holds("cifar10", "download")
+        given_archive(self.archive)
+        return True
+
+    def fetch(self) -> None:
+        self._content()
+
+    def _content(self) -> Content:
+        return self._local(self.archive) if self.archive is not None else _downloaded()
+
     def _local(self, archive: str) -> Content:
-        path = Path(os.path.expanduser(archive))
-        if not path.exists():
-            raise UserError(f"dataset.archive={archive}: no such file or folder")
+        path = given_archive(archive)
         top = path if path.is_dir() else path.parent
         return cache.cached("cifar10", cache.key_of_files(top, files(path)), lambda: _build(path))
 

@@ -80,13 +80,17 @@ class Cloze(Dataset):
             for part, size in sizes.items()
         }
 
+    def find(self) -> bool:
+        if self.path is not None:
+            given_corpus(self.path)
+        return True
+
+    def fetch(self) -> None:
+        if self.path is not None:
+            self._corpus(self.path)
+
     def _corpus(self, given: str) -> Content:
-        path = Path(os.path.expanduser(given))
-        if not path.exists():
-            raise UserError(
-                f"dataset.path={given}: no such file or folder; the CNN questions are at {OFFERED_AT}, "
-                "and without dataset.path stories are generated"
-            )
+        path = given_corpus(given)
         how = (self.shuffle_entities, self.markers, self.sentences, self.document_length, self.vocabulary)
         key = cache.key_of_files(path if path.is_dir() else path.parent, files(path))
 
@@ -121,6 +125,17 @@ class Cloze(Dataset):
         if self.sentences is not None:
             document = matching_sentences(document, asked.question, self.sentences)
         return asked._replace(document=document[: self.document_length])
+
+
+def given_corpus(given: str) -> Path:
+    """Return the path of `dataset.path`. Raises UserError where there is nothing."""
+    path = Path(os.path.expanduser(given))
+    if not path.exists():
+        raise UserError(
+            f"dataset.path={given}: no such file or folder; the CNN questions are at {OFFERED_AT}, "
+            "and without dataset.path stories are generated"
+        )
+    return path
 
 
 def _stream(name: str, seed: int) -> np.random.Generator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from normexp.data.base import Data, Dataset, standardize_target
 from normexp.data.csv_table import given_file, read_table
@@ -39,9 +40,7 @@ class CsvFile(Dataset):
     standardize_target: bool = True
 
     def read(self, seed: int) -> Data:
-        if self.file is None:
-            raise UserError("dataset.file is not set: give a CSV file, and its column to predict as dataset.target")
-        table = read_table(given_file(self.file))
+        table = read_table(self._path())
         if self.target is None:
             raise UserError(
                 f"dataset.target is not set: name the column to predict; there are {', '.join(table.columns)}"
@@ -49,6 +48,15 @@ class CsvFile(Dataset):
         data = to_data(table, self.target, self.features, self.missing, self.task)
         test = max(1, len(data.train) // 5) if self.test is None else self.test
         return set_test_apart(data, test, self.split_seed)
+
+    def find(self) -> bool:
+        self._path()
+        return True
+
+    def _path(self) -> Path:
+        if self.file is None:
+            raise UserError("dataset.file is not set: give a CSV file, and its column to predict as dataset.target")
+        return given_file(self.file)
 
     def load(self, seed: int) -> Data:
         as_read = replace(self, standardize_target=False)

@@ -22,6 +22,7 @@ class Digits(Dataset):
     Licence: CC BY 4.0.
     """
 
+    drawn = False
     test: int = 360
     validation: int = 180
 

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, empty_like
-from normexp.data.house_tables import california, sindian
+from normexp.data.house_tables import california, find, sindian
 from normexp.data.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
 
@@ -58,6 +58,13 @@ class HousePrices(Dataset):
                 f"dataset.file={self.file}: dataset.source={self.source} has no file; use california or sindian"
             )
         return _SOURCES[self.source](self, seed)
+
+    def find(self) -> bool:
+        return self.source not in _FILES or find(self.source, self.file)
+
+    def fetch(self) -> None:
+        if not self.find():
+            california(self.file, self.missing)
 
     def load(self, seed: int) -> Data:
         return fill_gaps(super().load(seed))

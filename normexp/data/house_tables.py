@@ -40,8 +40,13 @@ class HouseTable:
 
     def read(self, file: str | None, missing: str) -> Data | None:
         """Read `file`, else the file of the usual name; None where neither is there."""
+        path = self.path(file)
+        return None if path is None else self._read(path, missing)
+
+    def path(self, file: str | None) -> Path | None:
+        """Return where `file` is, else the file of the usual name; None where neither is there."""
         path = cache.folder() / self.file if file is None else given_file(file)
-        return self._read(path, missing) if path.is_file() else None
+        return path if path.is_file() else None
 
     def _read(self, path: Path, missing: str) -> Data:
         table = read_table(path)
@@ -53,6 +58,7 @@ class HouseTable:
 
 CALIFORNIA = HouseTable("California housing", "california_housing.csv", "median_house_value", unit=1e-3)
 SINDIAN = HouseTable("Sindian houses", "real_estate_valuation.csv", "Y house price of unit area", unused=("No",))
+DOWNLOAD = ("california_housing", "scikit-learn")  # name and key of the cache's entry
 
 
 def california(file: str | None, missing: str) -> Data:
@@ -73,15 +79,28 @@ def sindian(file: str | None, missing: str) -> Data:
     """
     data = SINDIAN.read(file, missing)
     if data is None:
-        raise UserError(
-            f"dataset.source=sindian: no {SINDIAN.file} in {cache.folder()}; "
-            "give UCI's data set 477, saved as CSV, with dataset.file=PATH"
-        )
+        raise _no_sindian()
     return data
 
 
+def find(source: str, file: str | None) -> bool:
+    """Tell whether `california` or `sindian` can do without the network. Raises UserError where a file is missing."""
+    if source == "california":
+        return CALIFORNIA.path(file) is not None or cache.holds(*DOWNLOAD)
+    if SINDIAN.path(file) is None:
+        raise _no_sindian()
+    return True
+
+
+def _no_sindian() -> UserError:
+    return UserError(
+        f"dataset.source=sindian: no {SINDIAN.file} in {cache.folder()}; "
+        "give UCI's data set 477, saved as CSV, with dataset.file=PATH"
+    )
+
+
 def _downloaded() -> Data:
-    content = cache.cached("california_housing", "scikit-learn", _download)
+    content = cache.cached(*DOWNLOAD, _download)
     whole = content.split("train")
     return Data(whole, empty_like(whole), empty_like(whole), task="regression", note=content.note)
 

@@ -33,6 +33,7 @@ class IdxImages(Dataset):
         archive: build from the four idx files, .gz or plain, in this folder (or its raw/ or NAME/raw/).
     """
 
+    drawn = False
     validation: int = 5000
     archive: str | None = None
 
@@ -41,9 +42,21 @@ class IdxImages(Dataset):
     classes: ClassVar[tuple[str, ...]]
 
     def read(self, seed: int) -> Data:
-        content = self._local(self.archive) if self.archive is not None else self._downloaded()
+        content = self._content()
         train, empty, test = (content.split(name) for name in ("train", "validation", "test"))
         return Data(train, empty, test, task="classification", classes=content.classes, note=content.note)
+
+    def find(self) -> bool:
+        if self.archive is None:
+            return cache.holds(self.name, "download")
+        find_files(self.archive, self.torchvision_class)
+        return True
+
+    def fetch(self) -> None:
+        self._content()
+
+    def _content(self) -> Content:
+        return self._local(self.archive) if self.archive is not None else self._downloaded()
 
     def _local(self, archive: str) -> Content:
         files = find_files(archive, self.torchvision_class)

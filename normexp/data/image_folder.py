@@ -28,21 +28,13 @@ class ImageFolder(Dataset):
     Source, licence: yours.
     """
 
+    drawn = False
     path: str | None = None
     channels: int = 3
     size: int | None = None
 
     def read(self, seed: int) -> Data:
-        if self.path is None:
-            raise UserError(f"dataset.path is not set: give a folder, zip or tar of images; {LAYOUT}")
-        if self.channels not in (1, 3):
-            raise UserError(f"dataset.channels={self.channels}: must be 1 (grey) or 3 (RGB)")
-        path = Path(os.path.expanduser(self.path))
-        if not path.exists():
-            raise UserError(f"dataset.path={self.path}: no such file or folder")
-        top = path if path.is_dir() else path.parent
-        key = f"{self.channels} {self.size} {key_of_files(top, files(path))}"
-        content = cached("image_folder", key, lambda: self._build(path))
+        content = self._content()
         return Data(
             content.split("train"),
             content.split("validation"),
@@ -50,6 +42,29 @@ class ImageFolder(Dataset):
             task="classification",
             classes=content.classes,
         )
+
+    def find(self) -> bool:
+        self._path()
+        return True
+
+    def fetch(self) -> None:
+        self._content()
+
+    def _path(self) -> Path:
+        if self.path is None:
+            raise UserError(f"dataset.path is not set: give a folder, zip or tar of images; {LAYOUT}")
+        path = Path(os.path.expanduser(self.path))
+        if not path.exists():
+            raise UserError(f"dataset.path={self.path}: no such file or folder")
+        return path
+
+    def _content(self) -> Content:
+        path = self._path()
+        if self.channels not in (1, 3):
+            raise UserError(f"dataset.channels={self.channels}: must be 1 (grey) or 3 (RGB)")
+        top = path if path.is_dir() else path.parent
+        key = f"{self.channels} {self.size} {key_of_files(top, files(path))}"
+        return cached("image_folder", key, lambda: self._build(path))
 
     def _build(self, path: Path) -> Content:
         tree = read_tree(path, self.channels, self.size)

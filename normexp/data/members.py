@@ -35,6 +35,14 @@ class Member:
     position: int
 
 
+def given_archive(archive: str) -> Path:
+    """Return the path of `dataset.archive`. Raises UserError where there is nothing."""
+    path = Path(os.path.expanduser(archive))
+    if not path.exists():
+        raise UserError(f"dataset.archive={archive}: no such file or folder")
+    return path
+
+
 def members(path: Path) -> Iterator[Member]:
     """Yield the regular files in `path`, without those that operating systems strew about.
 

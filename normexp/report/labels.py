@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-NORMS = ("none", "batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
+NORMS = ("none", "batch", "recurrent_batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
 NOTE = "data"  # the key of what is special about the data, such as a lossy copy
 PLACES = ("dataset", "model")  # these get a column or a panel of their own
 

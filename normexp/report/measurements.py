@@ -38,8 +38,8 @@ def metric_names(columns: Columns) -> list[str]:
 
 
 def is_share(metric: str) -> bool:
-    """Tell whether a metric is a fraction, shown in percent; these are also the ones to maximize."""
-    return metric.endswith("accuracy")
+    """Tell whether a metric is a fraction, shown in percent: an accuracy, or the error that is 1 minus it."""
+    return metric.endswith(("accuracy", "/error"))
 
 
 def title(metric: str) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from normexp.config.defaults import with_defaults
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
 from normexp.records import FINISHED, RunDirectory
@@ -25,7 +26,8 @@ class Run:
 
     Args:
         name: its path below the folder that all runs share, so that no output names a machine's path.
-        options: what makes its arm: chosen options by group, and every resolved key by its dotted name.
+        options: what makes its arm: chosen options by group, and every resolved key by its dotted name; a key that
+            its record does not have yet, at today's default.
         changed: the keys among them that were set, not left at the default.
     """
 
@@ -135,7 +137,7 @@ def _load(directories: Sequence[RunDirectory]) -> list[Run]:
 
 
 def _run(directory: RunDirectory, name: str) -> Run:
-    config = directory.config
+    config = with_defaults(directory.config)
     changed = frozenset(map(str, config.get("_changes_") or {}))
     note = str(directory.environment.get("data", {}).get("note") or "")
     return Run(

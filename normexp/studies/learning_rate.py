@@ -16,7 +16,7 @@ from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Setup, Study
-from normexp.train import evaluate, set_rate
+from normexp.train import evaluate, set_groups
 
 Curve = list[tuple[int, float, float]]  # (steps, validation rmse, test rmse)
 
@@ -109,7 +109,8 @@ class Trials:
         step = replace(parts, optimizer=optimizer).step()
         with seeded(self.setup.seed, "noise"):
             for done, (x, y) in zip(range(1, steps + 1), parts.batches.from_step(0), strict=False):
-                set_rate(optimizer, rate * parts.rate(done - 1) / config["optim"]["lr"])
+                settings = parts.settings(done - 1)
+                set_groups(optimizer, {**settings, "lr": rate * settings["lr"] / config["optim"]["lr"]})
                 step(x, y)
                 if done % every == 0 or done == steps:
                     yield done

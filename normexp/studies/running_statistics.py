@@ -16,7 +16,7 @@ from normexp.errors import UserError
 from normexp.seeding import stream
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
 from normexp.studies.estimates import Statistics, average, exponential, observed
-from normexp.train import evaluate, set_rate
+from normexp.train import evaluate, set_groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def updates(setup: Setup) -> Iterator[Callable[[], object]]:
     torch.manual_seed(stream(setup.seed, "noise"))
     step = parts.step()
     for done, batch in enumerate(islice(parts.batches.from_step(0), parts.steps)):
-        set_rate(parts.optimizer, parts.rate(done))
+        set_groups(parts.optimizer, parts.settings(done))
         yield lambda: step(*batch)  # noqa: B023  called before the next one is made
 
 

@@ -17,7 +17,7 @@ def trained(config: Config, data: Data) -> Parts:
     step = parts.step()
     window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
     with seeded(config["seed"], "noise"):
-        train(step, parts.task, batches, window, parts.optimizer, parts.rate, 0, parts.steps, lambda done: False)
+        train(step, parts.task, batches, window, parts.optimizer, parts.settings, 0, parts.steps, lambda done: False)
     parts.before_evaluation()
     return parts
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch import Tensor
 from normexp.build import Parts, initialize_from_data
 from normexp.probes.layers import Weight, free_weights
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
-from normexp.train import make_step, set_rate
+from normexp.train import make_step, set_groups
 
 SAME = 1e-9  # in float64
 SLIDES = 'slides "Effect of backpropagating through normalization"'
@@ -68,13 +69,14 @@ class WeightDynamics(Study):
 
 def trained(parts: Parts) -> Iterator[Row]:
     """Train, and yield the rows."""
-    step = make_step(parts.model, parts.task, parts.optimizer, nullcontext, lambda: parts.norm.penalty(parts.model))
+    penalty = partial(parts.norm.penalty, parts.model)
+    step = make_step(parts.model, parts.task, parts.optimizer, nullcontext, penalty, clip_norm=parts.clip_norm)
     project = parts.norm.after_step(parts.model) or (lambda: None)
     first, extremes = copied(parts), Extremes()
     after = first
     for done, (x, y) in zip(range(1, parts.steps + 1), parts.batches.from_step(0), strict=False):
         before, rate = after, parts.rate(done - 1)
-        set_rate(parts.optimizer, rate)
+        set_groups(parts.optimizer, parts.settings(done - 1))
         loss, _ = step(x.double(), y)
         stepped = copied(parts)
         project()

@@ -102,6 +102,15 @@ def test_cifar10_keeps_the_original_order(as_original: Path) -> None:
     assert train.x[::20, 0, 0, 0].tolist() == [1, 2, 3, 4, 5]  # the number of the batch
 
 
+def test_cifar10_keeps_a_balanced_part_of_the_test_images(as_original: Path) -> None:
+    whole = Cifar10(archive=str(as_original), validation=0).load(0).test
+    part = Cifar10(archive=str(as_original), validation=0, test=10).load(0).test
+    assert sorted(part.y.tolist()) == list(range(10))
+    assert all(any((image == other).all() for other in whole.x) for image in part.x)
+    with pytest.raises(UserError, match=r"dataset\.test=21: the test split has 20 images"):
+        Cifar10(archive=str(as_original), test=21).load(0)
+
+
 def test_cifar10_refuses_another_md5(cifar_archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cifar10, "original", lambda: Remote("", (), "0123"))
     with pytest.raises(UserError, match=r"c10\.tar\.gz: MD5 [0-9a-f]{32}, expected 0123"):

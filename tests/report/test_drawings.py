@@ -66,6 +66,7 @@ def full(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:
     experiment.tables("surface", surface)
     experiment.tables("path", lambda arm: [{"x": -1.5, "y": 0.5}, {"x": 1.0, "y": -0.5}, {"x": 5.0, "y": 0.0}])
     experiment.tables("boxes", lambda arm: [{"x0": -2, "x1": 0, "y0": 0.5, "y1": 2, "label": "here"}])
+    experiment.tables("negative", lambda arm: [{"x0": -2, "x1": 0, "y0": -0.5, "y1": 2, "label": "here"}])
     return experiment
 
 
@@ -294,6 +295,9 @@ def test_lines_are_named_by_what_tells_them_apart(two: Made) -> None:
 def test_a_line_is_named_where_it_is_last_seen() -> None:
     ends = _end(Line("", Look("black"), np.arange(11.0), np.arange(11.0)), Axis(0, 5, False), Axis(-1, 11, False))
     assert (ends.x, ends.y) == (1.0, 0.5)
+    x, y = Axis(1, 4, False), Axis(1e-3, 1, True, beyond="0")
+    line = Line("", Look("black"), np.arange(1.0, 5.0), np.array([1.0, 0.1, 0.01, 0.0])).placed(x, y)
+    assert _end(line, x, y).y == pytest.approx(y.fraction(y.zero)) == pytest.approx(0.045)
 
 
 def test_ticks_of_whole_numbers_are_whole(two: Made) -> None:
@@ -344,10 +348,117 @@ def test_an_arm_has_its_scheme_s_colour_and_arms_of_one_scheme_other_dashes(two:
     assert free["a"].color != free["b"].color
 
 
-def test_a_value_of_0_is_told_where_a_logarithmic_axis_cannot_show_it(fabricate: Fabric) -> None:
+def test_several_lines_of_one_arm_go_from_dark_to_light(two: Made) -> None:
+    subject = two.subject(kind="curves")
+    points = [Cell("With BN", (("batch_size", size),)) for size in (8, 16)]
+    looks = [subject.looks_of(points)[point] for point in points]
+    assert [look.dashes for look in looks] == [(), ()]
+    dark, light = (sum(int(look.color[i : i + 2], 16) for i in (1, 3, 5)) for look in looks)
+    assert dark < light
+    both = subject.looks_of([*points, Cell("Plain", points[0].point)])
+    assert [both[point].color for point in points] == [subject.color(Cell("With BN"))] * 2
+    assert both[points[0]].dashes != both[points[1]].dashes
+
+
+# --- Values of 0 on a logarithmic axis. ---
+
+
+def zeros(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:
+    """Return a run of positive values; of the second arm all are exactly 0."""
+    unit = 0.0 if arm == "With BN" else float(point["batch_size"] * 10 ** point["seed"])
+    return [{"step": s, "epoch": s, "test/loss": unit * 10.0**-s} for s in range(1, 5)]
+
+
+def zero_rows(arm: str) -> list[dict[str, object]]:
+    return [{"a": a, "b": 0.0 if arm == "With BN" else 10.0**-a} for a in range(1, 5)]
+
+
+AT_ZERO: dict[str, dict[str, Any]] = {
+    "curves": {"kind": "curves", "metric": "test/loss", "log": ["y"]},
+    "against": {"kind": "against", "metric": "test/loss", "axis": "batch_size", "log": ["y"]},
+    "bars": {"kind": "bars", "metric": "test/loss", "axis": "batch_size", "log": ["x"]},
+    "lines": {"kind": "lines", "table": "zeros", "x": "a", "y": "b", "log": ["y"]},
+    "multiples": {"kind": "multiples", "statistic": "p50", "log": ["y"]},
+    "percentiles": {"kind": "percentiles", "layer": "hidden", "log": ["y"]},
+    "steps_to_target": {"kind": "steps_to_target", "metric": "test/loss", "target": 0.5, "log": ["x"]},
+}
+
+
+@pytest.fixture(scope="module")
+def at_zero(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Two arms, one of them exactly 0 wherever a figure may look; it reaches its target after 0 steps."""
+    folder = tmp_path_factory.mktemp("zero")
+    experiment = made(Fabric(folder), grid={"seed": [0, 1, 2], "batch_size": [8, 16]})
+    experiment.run(
+        lambda arm, point, random: [
+            {"step": 0, "epoch": 0, "test/loss": 0.0 if arm == "With BN" else 1e4},
+            *zeros(arm, point, random),
+        ]
+    )
+    experiment.tables("zeros", zero_rows)
+    experiment.probes(
+        lambda arm, seed: [
+            {"step": row["a"], "probe": "percentiles", "layer": "hidden", "statistic": "p50", "value": row["b"]}
+            for row in zero_rows(arm)
+        ]
+    )
+    return experiment
+
+
+@pytest.mark.parametrize("kind", AT_ZERO)
+def test_a_value_of_0_is_drawn_beyond_the_foot_of_a_logarithmic_axis(at_zero: Made, kind: str) -> None:
+    spec = AT_ZERO[kind]
+    figure = at_zero.figure(**spec)
+    assert_clean(figure)
+    assert "Beyond the dotted line, at 0" in captions(figure)
+    coordinate = 1 if "y" in spec["log"] else 0
+    found = 0
+    for axes in figure.axes:
+        side = (axes.xaxis, axes.yaxis)[coordinate]
+        labels = {text.get_text(): text.get_position()[coordinate] for text in side.get_ticklabels()}
+        zero = labels["0"]
+        assert side.get_view_interval()[0] < zero < min(t for t in side.get_majorticklocs() if t != zero)
+        at_0 = [line for line in axes.lines if (np.asarray(line.get_data()[coordinate]) == zero).any()]
+        assert {line.get_color() for line in at_0} <= {"#0072B2"}
+        found += len(at_0)
+    assert found
+
+
+def test_a_value_of_0_of_some_seeds_is_drawn_and_is_in_no_geometric_mean(fabricate: Fabric) -> None:
     experiment = made(fabricate)
-    experiment.run(lambda arm, point, random: [{"step": s, "test/loss": float(3 - s)} for s in range(4)])
-    assert "2 values of 0 or below" in captions(experiment.figure(kind="curves", metric="test/loss", log=["y"]))
+    experiment.run(lambda arm, point, _: [{"step": 5, "test/loss": (0.0, 1.0, 100.0)[point["seed"]]}])
+    figure = experiment.figure(kind="bars", metric="test/loss", log=["x"])
+    assert "No value of 0 or below enters a mean" in captions(figure)
+    zero = figure.axes[0].get_xticks()[0]
+    assert any(zero in np.atleast_1d(line.get_xdata()) for line in figure.axes[0].lines)
+    assert centre({0: 0.0, 1: 1.0, 2: 100.0}, log=True).mean == pytest.approx(10)
+    assert centre({0: 0.0, 1: 0.0}, log=True).mean == 0
+    assert math.isnan(centre({0: 0.0, 1: 0.0}, log=True).low)
+
+
+def test_strip_is_there_only_for_what_has_no_place() -> None:
+    values = [np.array([1e-3, 1.0, np.nan])]
+    plain, zero = Axis.over(values, log=True), Axis.over([*values, np.array([0.0])], log=True)
+    assert (plain.beyond, plain.bottom) == ("", plain.low)
+    assert (zero.beyond, zero.low, zero.high) == ("0", plain.low, plain.high)
+    assert zero.bottom < zero.zero < zero.low
+    assert zero.fraction(zero.low) == pytest.approx(0.1)
+    assert zero.place(np.array([0.0, 0.5])).tolist() == [zero.zero, 0.5]
+    assert Axis.over([np.array([1.0, -1.0])], log=True).beyond == "≤ 0"
+    assert Axis.over([np.array([1.0, -1.0])], log=False).beyond == ""
+    assert Axis.over([np.array([1.0, 0.0])], log=True, limits=[0.1, 10]).bottom == 0.1
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_axis_of_values_that_differ_by_rounding_is_that_of_one_value(log: bool) -> None:
+    axis = Axis.over([np.array([1e-4, math.nextafter(1e-4, 1)])], log)
+    assert axis.high / axis.low > 1.09
+
+
+def test_boxes_behind_lines_make_no_strip(two: Made) -> None:
+    """A box from x = -2 on, behind lines with positive values."""
+    spec = {**FIGURE["lines"], "log": ["y"], "y": "loss"}
+    assert "Beyond" not in captions(two.figure(kind="lines", **{**spec, "boxes": "negative"}))
 
 
 @pytest.mark.parametrize(

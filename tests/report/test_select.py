@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from fabricated import Fabric
 
-from normexp.records import RunDirectory
+from normexp.config import compose
+from normexp.records import CONFIG, RunDirectory
 from normexp.report.notes import notes
 from normexp.report.select import select
 
@@ -46,6 +48,42 @@ def test_defaults_of_other_options_are_no_difference(fabricate: Fabric) -> None:
 def test_a_changed_key_shows_beside_options_that_do_not_have_it(fabricate: Fabric) -> None:
     runs = [fabricate(norm="batch"), fabricate(norm="group", norm__num_groups=8)]
     assert labels(runs) == ["batch", "group, norm.num_groups=8"]
+
+
+def recorded(run: RunDirectory, *overrides: str, without: tuple[str, ...] = ()) -> RunDirectory:
+    """Give a run the record of a real configuration, without the keys that there were not yet."""
+    record = yaml.safe_load(compose(overrides).to_yaml())
+    for key in without:
+        *above, last = key.split(".")
+        tree = record
+        for part in above:
+            tree = tree[part]
+        del tree[last]
+    (run.path / CONFIG).write_text(yaml.safe_dump(record, sort_keys=False))
+    return RunDirectory(run.path)
+
+
+def test_a_key_that_was_not_there_yet_counts_as_its_default(fabricate: Fabric) -> None:
+    new = recorded(fabricate(), "norm=batch")
+    old = recorded(
+        fabricate(), "norm=batch", "seed=1", without=("study", "_choices_.study", "clip_norm", "norm.affine")
+    )
+    assert labels([new, old]) == ["batch"]
+    assert {key for run in select([new, old]).arms[0].runs for key in run.options} >= {"study", "norm.affine"}
+    clipped = recorded(fabricate(), "norm=batch", "clip_norm=1")
+    assert labels([new, old, clipped]) == ["batch", "batch, clip_norm=1.0"]
+
+
+def test_a_key_of_a_part_that_was_not_there_yet_counts_as_its_default(fabricate: Fabric) -> None:
+    parts = ("norm=stack", "norm.weights=weight_standard", "norm.activations=group")
+    key = next(key for key in compose(parts)["norm"]["activations"] if key != "_target_")
+    old = recorded(fabricate(), *parts, "seed=1", without=(f"norm.activations.{key}",))
+    (arm,) = select([recorded(fabricate(), *parts), old]).arms
+    assert len(arm.runs) == 2
+
+
+def test_an_option_that_is_no_more_has_no_defaults(fabricate: Fabric) -> None:
+    assert labels([fabricate(norm="vanished"), fabricate(norm="batch")]) == ["batch", "vanished"]
 
 
 def test_order_is_by_scheme_then_by_number(fabricate: Fabric) -> None:

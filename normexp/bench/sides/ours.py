@@ -21,7 +21,7 @@ def train(work: Work) -> Train:
 
     def steps(count: int) -> list[float]:
         window = Window.of(count, parts.device)
-        loop(step, parts.task, batches, window, parts.optimizer, parts.rate, 0, count, watch)
+        loop(step, parts.task, batches, window, parts.optimizer, parts.settings, 0, count, watch)
         losses: list[float] = window.losses.tolist()
         return losses
 

@@ -1,7 +1,8 @@
-"""How time grows with batch size, with width, and with the number of run directories."""
+"""How time grows with batch size, width, evaluations, the number of run directories and the length of curves."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,18 +16,24 @@ from normexp.errors import UserError
 
 BATCHES = (8, 32, 128, 512)
 WIDTHS = (0.5, 1.0, 2.0)
+EVALUATIONS = (1, 10, 100)
 DIRECTORIES = (10, 1000, 10000)
+ROWS = (100, 1000, 10000)
+VERBS = ("status", "table", "plot")
+TINY = ("run", "model=linear", "epochs=2", "--quiet")
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
-    """Measure the three, one table each."""
+    """Measure one after the other, one table each."""
     if overrides:
         raise UserError(f"bench growth: {overrides[0]!r}: takes no overrides")
     rounds = 1 if quick else min(rounds, 3)
     yield steps("batch size", {str(n): (*CNN[:3], "norm=batch", f"batch_size={n}") for n in BATCHES}, rounds)
     wide = {f"{w:g}": (*CNN, f"model.widths=[{','.join(str(int(w * c)) for c in (32, 64, 128, 128))}]") for w in WIDTHS}
     yield steps("width", wide, rounds)
+    yield evaluations(rounds)
     yield directories(DIRECTORIES[: 2 if quick else None])
+    yield rows(ROWS[: 2 if quick else None])
 
 
 def steps(what: str, works: Mapping[str, tuple[str, ...]], rounds: int) -> Result:
@@ -45,26 +52,82 @@ def steps(what: str, works: Mapping[str, tuple[str, ...]], rounds: int) -> Resul
     )
 
 
+def evaluations(rounds: int) -> Result:
+    """Time whole runs that evaluate more and more often; the least time of the rounds counts."""
+    times: dict[int, float] = {}
+    for count in EVALUATIONS:
+        work = ("run", "model=mlp", "steps=1000", f"eval_every={1000 // count}", "--quiet", "--force")
+        with tempfile.TemporaryDirectory() as folder:
+            times[count] = min(seconds(normexp(*work, f"results_dir={folder}")) for _ in range(rounds))
+    first = times[EVALUATIONS[0]]
+    return Result(
+        name="growth-evaluations",
+        caption="Seconds of a whole run, here and now (mlp on digits, 1,000 steps), against evaluations after the "
+        "first; milliseconds that each one adds.",
+        headers=["evaluations", "seconds", "ms each"],
+        cells=[[f"{n}", f"{t:.2f}", f"{1e3 * (t - first) / (n - 1):.1f}" if n > 1 else ""] for n, t in times.items()],
+        data=times,
+    )
+
+
 def directories(counts: Sequence[int]) -> Result:
-    """Time `status` and `table` over copies of one run directory that differ in their seed."""
+    """Time the verbs that read results over copies of one run directory that differ in their seed."""
     times: dict[int, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        seconds(normexp("run", "model=linear", "epochs=2", "--quiet", f"results_dir={root / 'one'}"))
-        (run,) = (root / "one" / "runs").iterdir()
+        run = one_run(root)
         made = 0
         for count in counts:
             for seed in range(made, count):
                 copy_with_seed(run, root / "many" / str(seed), seed)
             made = count
-            times[count] = {verb: seconds(normexp(verb, str(root / "many"))) for verb in ("status", "table")}
+            times[count] = timed(root / "many", root / "figures")
+    return verbs("directories", "the number of run directories", "run directories", times)
+
+
+def rows(counts: Sequence[int]) -> Result:
+    """Time the same verbs over ten runs with longer and longer curves."""
+    times: dict[int, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        run = one_run(root)
+        for count in counts:
+            for seed in range(10):
+                copy_with_seed(run, root / str(count) / str(seed), seed)
+                lengthen(root / str(count) / str(seed), count)
+            times[count] = timed(root / str(count), root / "figures")
+    return verbs("rows", "the number of evaluations recorded in each of ten runs", "rows of metrics.csv", times)
+
+
+def one_run(root: Path) -> Path:
+    seconds(normexp(*TINY, f"results_dir={root / 'one'}"))
+    return next((root / "one" / "runs").iterdir())
+
+
+def timed(runs: Path, figures: Path) -> dict[str, float]:
+    out = {"plot": ("--out", str(figures))}
+    return {verb: seconds(normexp(verb, str(runs), *out.get(verb, ()))) for verb in VERBS}
+
+
+def verbs(name: str, what: str, header: str, times: Mapping[int, Mapping[str, float]]) -> Result:
     return Result(
-        name="growth-directories",
-        caption="Seconds of whole commands, here and now, against the number of run directories.",
-        headers=["run directories", "status", "table"],
+        name=f"growth-{name}",
+        caption=f"Seconds of whole commands, here and now, against {what}.",
+        headers=[header, *VERBS],
         cells=[[f"{count:,}", *(f"{spent:.2f}" for spent in own.values())] for count, own in times.items()],
         data=times,
     )
+
+
+def lengthen(run: Path, count: int) -> None:
+    """Repeat the last row of a curve until it has `count` rows, with steps that go on."""
+    head, *lines = (run / "metrics.csv").read_text().splitlines()
+    last = lines[-1].partition(",")[2]
+    status = json.loads((run / "status.json").read_text())
+    more = [f"{step},{last}" for step in range(status["step"] + 1, status["step"] + 1 + count - len(lines))]
+    (run / "metrics.csv").write_text("\n".join([head, *lines, *more]) + "\n")
+    steps = status["step"] + len(more)
+    (run / "status.json").write_text(json.dumps({**status, "step": steps, "steps": steps}))
 
 
 def copy_with_seed(run: Path, place: Path, seed: int) -> None:

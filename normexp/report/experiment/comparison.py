@@ -19,6 +19,8 @@ from normexp.stats import Estimate, mean, paired, standard_deviation
 from normexp.verdicts import published_verdict
 
 EMPTY = "-"
+REFUSED = "refused"
+NOT_RUN = "published only"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Comparison:
         return [self._cells(line) for line in self.lines]
 
     def _cells(self, line: Line) -> list[str]:
-        ours, converged = self._ours(line), f"{len(line.converged)}/{len(line.values)}"
+        ours, converged = self._ours(line), f"{len(line.converged)}/{len(line.values)}" if line.values else EMPTY
         published = line.published or EMPTY
         return [str(line.cell), line.at, published, ours, converged, self._difference(line), line.verdict or EMPTY]
 
@@ -117,6 +119,8 @@ def comparison(experiment: Experiment, found: Measured, notes: tuple[str, ...]) 
         for at, entry in _looks(experiment, arm, metric)
     ]
     lines = [line for line in lines if line.values or experiment.scale == "paper"]  # shorter runs do not get there
+    lines += [Line(Cell(arm), EMPTY, {}, None, "", "", REFUSED) for arm in experiment.refused]
+    lines += [_printed(entry) for entry in experiment.published_only]
     caption = (
         f"{experiment.title}. {experiment.paper}, {experiment.item}. Scale: {experiment.scale}. {experiment.about} "
         "Mean ± standard deviation over the converged runs; differences are paired by seed"
@@ -125,11 +129,16 @@ def comparison(experiment: Experiment, found: Measured, notes: tuple[str, ...]) 
     return Comparison(metric, tuple(lines), caption, notes)
 
 
+def _printed(entry: dict[str, Any]) -> Line:
+    """Return a row of the printed table that is not run here."""
+    return Line(Cell(entry["arm"]), EMPTY, {}, None, entry["value"], entry["place"], NOT_RUN)
+
+
 def _looks(experiment: Experiment, arm: str, metric: str) -> list[tuple[str, dict[str, Any]]]:
     """Return (place in the curve, published entry or {}) for every row of an arm."""
     entries = [entry for entry in experiment.published if (entry["arm"], entry["metric"]) == (arm, metric)]
     usual = experiment.table.get("at", "last")
-    printed = [(entry["at"], entry) for entry in entries]
+    printed = [(entry["at"], entry) for entry in entries if "at" in entry]
     return printed if any(at == usual for at, _ in printed) else [*printed, (usual, {})]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from normexp.curves import Cell, Curve, Curves
+from normexp.curves import SECONDS_PER_STEP, Cell, Curve, Curves, error_of
 from normexp.experiments import PROBE, Experiment, Point, run_place
-from normexp.records import FINISHED, PROBES, RunDirectory, read_rows
+from normexp.records import FINISHED, PROBES, TIMING, RunDirectory, read_rows
 from normexp.report.measurements import measurements
 
 
@@ -22,12 +22,14 @@ class Measured:
         curves: finished runs only; a diverged one is finished.
         missing: how many runs of the grid are not finished.
         notes: what the data say of themselves ("CIFAR-10, JPEG copy").
+        precisions: in which the runs were computed, where they say; fp32 left out.
         commits: of the code that made the runs; `+` marks changed files.
     """
 
     curves: Curves
     missing: int
     notes: tuple[str, ...]
+    precisions: tuple[str, ...]
     commits: tuple[str, ...]
 
     @property
@@ -47,7 +49,7 @@ class Measured:
 def measured(experiment: Experiment, results: Path) -> Measured:
     """Read every run of the grid that is finished. Raises UserError where a record is damaged."""
     curves: dict[Cell, dict[int, Curve]] = {}
-    missing, notes, commits = 0, set(), set()
+    missing, notes, precisions, commits = 0, set(), set(), set()
     for arm in experiment.arms:
         for point in experiment.points():
             run = RunDirectory(run_place(results, experiment, arm, point))
@@ -56,9 +58,12 @@ def measured(experiment: Experiment, results: Path) -> Measured:
                 continue
             cell, seed = split_point(arm, point)
             curves.setdefault(cell, {})[seed] = read_curve(run)
-            notes.add(run.environment.get("data", {}).get("note", ""))
-            commits.add(short_commit(run.environment.get("commit")))
-    return Measured(curves, missing, tuple(sorted(notes - {""})), tuple(sorted(commits)))
+            environment = run.environment
+            notes.add(environment.get("data", {}).get("note", ""))
+            precisions.add(environment.get("precision", "fp32"))
+            commits.add(short_commit(environment.get("commit")))
+    sorted_notes, used = sorted(notes - {""}), sorted(precisions - {"fp32"})
+    return Measured(curves, missing, tuple(sorted_notes), tuple(used), tuple(sorted(commits)))
 
 
 def short_commit(commit: str | None) -> str:
@@ -79,8 +84,16 @@ def read_curve(run: RunDirectory) -> Curve:
     columns = measurements(run, status)
     diverged = status["step"] if status["status"] == "diverged" else None
     arrays = {name: np.array(values) for name, values in columns.items() if name not in ("step", "epoch", "lr")}
+    arrays |= {error: 1 - values for name, values in arrays.items() if (error := error_of(name))}
     steps = np.array(columns["step"], dtype=np.int64)
-    return Curve(steps, arrays | _probed(run, steps), str(status["status"]), diverged)
+    return Curve(steps, arrays | _timed(run, steps) | _probed(run, steps), str(status["status"]), diverged)
+
+
+def _timed(run: RunDirectory, steps: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return {seconds_per_step: mean up to every evaluation}, NaN at step 0; nothing of a study."""
+    seconds = {int(row["step"]): float(row["seconds"]) for row in read_rows(run.path / TIMING)}
+    found = np.array([seconds.get(step, np.nan) / step if step else np.nan for step in steps.tolist()])
+    return {SECONDS_PER_STEP: found} if seconds else {}
 
 
 def _probed(run: RunDirectory, steps: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:

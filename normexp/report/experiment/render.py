@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from normexp.claims import Claim, Verdict, check_claim, judge
 from normexp.errors import UserError
@@ -18,12 +20,15 @@ from normexp.report.experiment.drawings import draw
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.overview import overview
 from normexp.report.experiment.printed import numbers_text
+from normexp.report.experiment.summary import summary_text
 from normexp.report.formats import html_page, latex, markdown
 from normexp.reproduce import command, read_choice, read_selection
 
+MOST_CHOICES = 12  # that a footnote can hold
+
 
 def render(experiment: Experiment, results: Path) -> list[Path]:
-    """Write table.md, .csv, .tex, .html, the figures and claims.json; return what was written.
+    """Write table.md, .csv, .tex, .html, the figures, claims.json, summary.md if asked; return what was written.
 
     Raises: UserError where no run is finished, or a record is damaged.
     """
@@ -32,12 +37,14 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
         raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
     notes = _notes(experiment, found, results)
     table = (comparison if experiment.table.get("metric") else overview)(experiment, found, notes)
+    claims = claim_entries(experiment, found)
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
         "table.csv": table.csv(),
         "table.tex": latex(table),
         "table.html": html_page(table),
-        CLAIMS: claims_text(experiment, found),
+        CLAIMS: claims_text(experiment, claims),
+        **summary_text(experiment, found, claims),
         **selection_text(experiment, results),
         **numbers_text(experiment, results),
         **draw(experiment, found, results, _short_notes(experiment, found)),
@@ -53,9 +60,9 @@ def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict
     return list(zip(claims, judge(claims, found.curves), strict=True))
 
 
-def claims_text(experiment: Experiment, found: Measured) -> str:
-    """Return claims.json: every claim with its verdict, evidence and the command that makes it again."""
-    entries = [
+def claim_entries(experiment: Experiment, found: Measured) -> list[dict[str, Any]]:
+    """Return every claim with its verdict and evidence, as claims.json has it."""
+    return [
         {
             "text": claim.text,
             "source": f"{experiment.paper}, {claim.source}",
@@ -69,8 +76,12 @@ def claims_text(experiment: Experiment, found: Measured) -> str:
         }
         for claim, verdict in judged(experiment, found)
     ]
+
+
+def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]]) -> str:
+    """Return claims.json: the claims and the command that makes them again."""
     head = {"experiment": experiment.name, "scale": experiment.scale, "command": command(experiment)}
-    return json.dumps({**head, "claims": entries}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({**head, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
 def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
@@ -97,23 +108,45 @@ def _plain(number: float | None) -> float | str | None:
 
 def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
     missing = (f"{found.missing} runs are not finished.",) if found.missing else ()
-    return (f"Scale: {experiment.scale}.", *missing, *(f"Data: {note}." for note in found.notes))
+    data = (f"Data: {note}." for note in found.notes)
+    precisions = (f"Computed in {name} where that is safe." for name in found.precisions)
+    return (f"Scale: {experiment.scale}.", *missing, *data, *precisions)
 
 
 def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str, ...]:
     """Return the footnotes: scale, chosen hyperparameters, published places, deviations, traceability."""
     chosen = [
         f"{arm}: {', '.join(f'{key}={value}' for key, value in values.items())}"
-        for arm, values in read_choice(experiment, results).items()
+        for arm, values in _chosen(experiment, results).items()
     ]
-    places = dict.fromkeys(f"{entry['at']}: {entry['place']}" for entry in experiment.published)
+    if len(chosen) > MOST_CHOICES:
+        chosen = ["see selection.csv"]
+    for_all = ", for all arms" if experiment.select and experiment.select.arm else ""
+    places = dict.fromkeys(
+        [f"{_look(entry)}: {entry['place']}" for entry in experiment.published]
+        + [entry["place"] for entry in experiment.published_only]
+    )
     return (
         *_short_notes(experiment, found),
-        *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}.",) if chosen else ()),
+        *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
+        *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         *(f"Deviation: {text}" for text in experiment.deviations),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
     )
+
+
+def _look(entry: dict[str, Any]) -> str:
+    """Return what a published number is about."""
+    if "at" in entry:
+        return str(entry["at"])
+    return f"speed-up over {entry['than']}" if "than" in entry else f"steps to {entry['target']}"
+
+
+def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
+    """Return {arm: hyperparameters} of the arms for which they were chosen."""
+    chosen = read_choice(experiment, results)
+    return {arm: chosen[arm] for arm in experiment.selection_arms(list(chosen))}
 
 
 def _write(path: Path, content: str | bytes) -> Path:

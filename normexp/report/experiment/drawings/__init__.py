@@ -10,7 +10,7 @@ Keys of every kind
     log         list of the logarithmic axes
     limits      [LOW, HIGH] of the axis of the values, or {x: [LOW, HIGH], y: ...}; at paper scale only
 Kinds that read metrics.csv, all seeds. `at` is last | best | mean | step N, `axis` a key of the grid
-    curves           metric; x: step | epoch; published: {ARM: {step: [...], value: [...]}}
+    curves           metric; x: step | epoch; published: {ARM: {step or epoch: [...], value: [...]}}
                      a line per arm with its band, which goes from the lowest to the highest seed on a log axis
     steps_to_target  metric, target: number | best of ARM; better: higher | lower; log: [x]
                      a dot per seed, a bar at the median; what never gets there stands in a column of its own
@@ -30,7 +30,7 @@ Kinds that read a table NAME.csv of the runs, first seed of the grid unless `see
     contour          table, x, y, z: columns of a regular grid; path: TABLE with x, y; log: [z] for logarithmic levels
 
 An arm has its scheme's colour in every figure; arms of one scheme differ in dashes; where no arm names a scheme, each
-arm has a colour of its own.
+arm has a colour of its own. Several lines of one arm by itself, points of a grid, go from dark to light.
 """
 
 from __future__ import annotations

@@ -43,15 +43,16 @@ def against(subject: Subject) -> Figure:
     lost = [arm for arm in arms if any(each.lost for each in arm.centres)]
     counts = "Above: how many runs converged, where not all did." if lost else ""
     room = Room(top=TOP + STRIP * len(lost))
-    seeds = [each.runs for arm in arms for each in arm.centres]
     at = subject.spec.get("at", "last")
+    centres = [each for arm in arms for each in arm.centres]
     y_label = subject.label("y", title(metric) + ("" if at == "last" else f", {at}"))
     ticks = (list(places.values()), [str(value) for value in values])
     scales = Scales(
         subject.label("x", axis), y_label, metric, ticks=ticks if len(values) <= MOST_TICKS else None, x_margin=0.05
     )
     panel = Panel(lines, behind=lambda axes: _counts(axes, lost, room))
-    return line_figure(subject, [panel], scales, subject.captions(meaning(log, seeds), counts), room)
+    captions = subject.captions(meaning(log, centres), counts)
+    return line_figure(subject, [panel], scales, captions, room)
 
 
 def _places(subject: Subject, values: Sequence[AxisValue]) -> dict[AxisValue, float]:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from normexp.curves import Cell
-from normexp.report.experiment.drawings.axis import Axis, hidden_note, set_ticks
+from normexp.report.experiment.drawings.axis import Axis, beyond_note, set_x
 from normexp.report.experiment.drawings.intervals import Centre, centre, meaning
 from normexp.report.experiment.drawings.rows import Row, row_figure
 from normexp.report.experiment.drawings.subject import Subject
@@ -26,17 +26,14 @@ def bars(subject: Subject) -> Figure:
     shown = [np.array([*each.values, each.mean, each.low, each.high]) for each in found.values()]
     x = Axis.over(shown, log, subject.limits("x", metric) or subject.limits("y", metric), share=is_share(metric))
     short = any(each.lost for each in found.values())
-    hidden = hidden_note(x.hidden(np.array(each.values) for each in found.values()))
-    captions = subject.captions(meaning(log, [each.runs for each in found.values()]), hidden)
+    captions = subject.captions(meaning(log, list(found.values())), beyond_note([x]))
     figure, axes, heights = row_figure(subject, [row for row, _ in ordered], captions, right=0.95 if short else 0.35)
-    axes.set_xscale("log" if log else "linear")
-    axes.set_xlim(x.low, x.high)
-    set_ticks(axes.xaxis, x)
+    set_x(axes, x)
     at = subject.spec.get("at", "last")
     axes.set_xlabel(subject.label("x", title(metric) + ("" if at == "last" else f", {at}")), parse_math=False)
     for height, (_, cell) in zip(heights, ordered, strict=True):
         if cell is not None:
-            _draw(axes, height, subject.color(cell), found[cell])
+            _draw(axes, x, height, subject.color(cell), found[cell])
     return figure
 
 
@@ -53,12 +50,14 @@ def _ordered(subject: Subject) -> Iterator[tuple[Row, Cell | None]]:
                 yield Row(subject.name(cell, without=axis), subject.color(cell)), cell
 
 
-def _draw(axes: Axes, height: float, color: str, found: Centre) -> None:
+def _draw(axes: Axes, x: Axis, height: float, color: str, found: Centre) -> None:
     style: dict[str, Any] = {"color": color, "clip_on": True}
-    axes.plot(found.values, [height - 0.17] * len(found.values), "o", markersize=2.2, alpha=0.55, **style)
+    axes.plot(
+        x.place(np.array(found.values)), [height - 0.17] * len(found.values), "o", markersize=2.2, alpha=0.55, **style
+    )
     if math.isfinite(found.low):
         axes.hlines(height + 0.1, found.low, found.high, color=color, linewidth=1.1)
-    axes.plot(found.mean, height + 0.1, "o", markersize=4.5, **style)
+    axes.plot(x.at(found.mean), height + 0.1, "o", markersize=4.5, **style)
     if found.lost:
         place = {"transform": axes.get_yaxis_transform(), "va": "center", "size": SMALL, "color": color}
         axes.text(1.02, height, found.counted, **place)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from normexp.curves import Cell
-from normexp.report.experiment.drawings.axis import Axis, hidden_note, set_axes
+from normexp.report.experiment.drawings.axis import Axis, set_axes
 from normexp.report.experiment.drawings.frame import Room, frame, name_panel
 from normexp.report.experiment.drawings.path import Path, path
 from normexp.report.experiment.drawings.subject import Subject
@@ -120,4 +120,5 @@ def _meaning(subject: Subject, drawn: dict[Cell, Path]) -> list[str]:
 def _hidden(subject: Subject, surfaces: dict[Cell, Surface]) -> str:
     if not subject.log("z"):
         return ""
-    return hidden_note(sum(int((each.z <= 0).sum()) for each in surfaces.values()))
+    count = sum(int((each.z <= 0).sum()) for each in surfaces.values())
+    return f"White: {count} values of 0 or below, for which there is no logarithmic level." if count else ""

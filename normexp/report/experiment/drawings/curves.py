@@ -28,7 +28,7 @@ def curves(subject: Subject) -> Figure:
     lines: list[Line] = []
     for cell in subject.runs:
         lines.append(metric_line(subject, cell, metric, looks[cell]))
-        lines += _published(cell, printed, looks[cell], factor(metric))
+        lines += _published(cell, printed, subject.spec.get("x", "step"), looks[cell], factor(metric))
     seeds = max(len(runs) for runs in subject.runs.values())
     crosses = CROSSES if any(line.crosses for line in lines) else ""
     captions = subject.captions(meaning(seeds, subject.log("y")), crosses)
@@ -77,7 +77,7 @@ def _epochs(subject: Subject, run: RunDirectory) -> Numbers:
     return np.array(columns["epoch"])
 
 
-def _published(cell: Cell, printed: dict[str, Any], look: Look, unit: float) -> Iterator[Line]:
+def _published(cell: Cell, printed: dict[str, Any], along: str, look: Look, unit: float) -> Iterator[Line]:
     if cell.arm in printed:
-        x, y = (np.array(printed[cell.arm][key], dtype=np.float64) for key in ("step", "value"))
+        x, y = (np.array(printed[cell.arm][key], dtype=np.float64) for key in (along, "value"))
         yield Line(f"{cell.arm}, published", Look(look.color, (4, 2)), x, unit * y, width=1)

@@ -14,7 +14,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from normexp.report.colors import Look
 from normexp.report.ends import End, fit, write_ends
-from normexp.report.experiment.drawings.axis import Axis, hidden_note, set_axes
+from normexp.report.experiment.drawings.axis import Axis, beyond_note, set_axes
 from normexp.report.experiment.drawings.frame import Room, frame, name_panel
 from normexp.report.experiment.drawings.subject import Subject
 from normexp.report.layout import text_width
@@ -53,6 +53,12 @@ class Line:
     def ordinates(self) -> list[Numbers]:
         """Everything that the vertical axis should show."""
         return [self.y, self.low, self.high]
+
+    def placed(self, x: Axis, y: Axis) -> Line:
+        """Return the line where it is drawn: values that a logarithmic axis has no place for in its strip."""
+        low, high = y.place(self.low), y.place(self.high)
+        crosses = tuple((x.at(step), value) for step, value in self.crosses)
+        return replace(self, x=x.place(self.x), y=y.place(self.y), low=low, high=high, crosses=crosses)
 
 
 @dataclass(frozen=True)
@@ -95,14 +101,15 @@ def line_figure(
 ) -> Figure:
     """Draw panels of lines; their names stand at the lines' ends where they fit, otherwise in a legend."""
     x, ys = _axes(subject, panels, scales)
+    panels = [_placed(panel, x, y) for panel, y in zip(panels, ys, strict=True)]
     ends = [_end(line, x, ys[0]) for line in panels[0].lines]
     texts = {line.text: line.look for panel in panels for line in panel.lines if line.text}
     labelled = len(panels) == 1 and len(texts) > 0 and fit(ends, room.height)
     if labelled:
         right = max(text_width(text) for text in texts) + 0.06 * room.width + 0.1
         room = replace(room, right=right)
-    hidden = sum(y.hidden(each.y for each in panel.lines) for panel, y in zip(panels, ys, strict=True))
-    captions = [*captions, hidden_note(hidden)] if hidden else captions
+    notes = len(captions) - len(subject.notes)
+    captions = [*captions[:notes], *filter(None, [beyond_note([x, *ys])]), *captions[notes:]]
     entries = {} if labelled else texts
     figure, made = frame(subject, len(panels), captions, room, entries, columns, aside=len(panels) == 1)
     for axes, panel, y in zip(made, panels, ys, strict=True):
@@ -113,29 +120,39 @@ def line_figure(
     return figure
 
 
+def _placed(panel: Panel, x: Axis, y: Axis) -> Panel:
+    return replace(panel, lines=[line.placed(x, y) for line in panel.lines])
+
+
 def _axes(subject: Subject, panels: Sequence[Panel], scales: Scales) -> tuple[Axis, list[Axis]]:
     """Return the horizontal axis of all panels, and the vertical one of each."""
     x_limits, y_limits = subject.limits("x"), subject.limits("y", scales.metric)
-    x = Axis.over([v for panel in panels for v in _abscissae(panel)], subject.log("x"), x_limits, scales.x_margin)
+    across = [value for panel in panels for value in _abscissae(panel, subject.log("x"))]
+    x = Axis.over(across, subject.log("x"), x_limits, scales.x_margin)
     row = scales.rows_share or len(panels)
     ys = []
     for i in range(len(panels)):
         together = panels[i - i % row : i - i % row + row]
-        values = [value for each in together for value in _ordinates(each)]
+        values = [value for each in together for value in _ordinates(each, subject.log("y"))]
         ys.append(Axis.over(values, subject.log("y"), y_limits, share=is_share(scales.metric)))
     return x, ys
 
 
-def _abscissae(panel: Panel) -> Iterator[Numbers]:
-    yield panel.also[0]
+def _shown(behind: Numbers, log: bool) -> Numbers:
+    """Return the part of what is drawn behind the lines that the axis has a place for: only lines go into a strip."""
+    return behind[behind > 0] if log else behind
+
+
+def _abscissae(panel: Panel, log: bool) -> Iterator[Numbers]:
+    yield _shown(panel.also[0], log)
     for line in panel.lines:
         yield line.x
         yield np.array([x for x, _ in line.crosses], dtype=np.float64)
 
 
-def _ordinates(panel: Panel) -> Iterator[Numbers]:
+def _ordinates(panel: Panel, log: bool) -> Iterator[Numbers]:
     """Yield what the vertical axis should show; crosses count only where there is no line at all."""
-    yield panel.also[1]
+    yield _shown(panel.also[1], log)
     for line in panel.lines:
         yield from line.ordinates
     if not any(np.isfinite(line.y).any() for line in panel.lines):
@@ -146,7 +163,7 @@ def _draw(axes: Axes, panel: Panel, scales: Scales, x: Axis, y: Axis, room: Room
     set_axes(axes, x, y)
     axes.set_xlabel(scales.x_label, parse_math=False)
     if scales.ticks is not None:
-        axes.set_xticks(*scales.ticks)
+        axes.set_xticks(x.place(np.array(scales.ticks[0])), scales.ticks[1])
         axes.xaxis.set_minor_locator(NullLocator())
     if panel.title:
         name_panel(axes, panel.title, panel.color, room)
@@ -174,8 +191,9 @@ def _draw_line(axes: Axes, line: Line, y: Axis) -> None:
 
 def _end(line: Line, x: Axis, y: Axis) -> End:
     """Return where the line, or its last cross, is last seen, in fractions of the panel."""
-    seen = np.flatnonzero((line.x >= x.low) & (line.x <= x.high) & (line.y >= y.low) & (line.y <= y.high))
-    places = [(float(line.x[i]), float(line.y[i])) for i in seen[-1:]] or list(line.crosses[-1:]) or [(x.low, y.low)]
-    step, value = places[0]
+    seen = np.flatnonzero((line.x >= x.bottom) & (line.x <= x.high) & (line.y >= y.bottom) & (line.y <= y.high))
+    ends = [(float(line.x[i]), float(line.y[i])) for i in seen[-1:]]
+    ends = ends or [(step, y.inside(value)) for step, value in line.crosses[-1:]] or [(x.low, y.low)]
+    step, value = ends[0]
     across = min(max(x.fraction(step), 0.0), 1.0)
-    return End(line.text, line.look.color, round(across, 6), y.fraction(y.inside(value)))
+    return End(line.text, line.look.color, round(across, 6), y.fraction(value))

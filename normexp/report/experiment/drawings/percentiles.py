@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from normexp.records import PROBES, RunDirectory, read_rows
-from normexp.report.experiment.drawings.axis import Axis, set_axes
+from normexp.report.experiment.drawings.axis import Axis, beyond_note, set_axes
 from normexp.report.experiment.drawings.frame import Room, frame, name_panel
 from normexp.report.experiment.drawings.subject import Subject
 from normexp.report.layout import SMALL
@@ -26,12 +26,12 @@ def percentiles(subject: Subject) -> Figure:
     drawn = [level for levels in recorded.values() for level in levels.values()]
     y = Axis.over([np.array(values) for _, values in drawn], subject.log("y"), subject.limits("y"))
     x = Axis.over([np.array([0.0]), *(np.array(steps, dtype=float) for steps, _ in drawn)], log=False, margin=0.0)
-    figure, panels = frame(subject, len(recorded), subject.captions(), ROOM)
+    figure, panels = frame(subject, len(recorded), subject.captions(beyond_note([y])), ROOM)
     for axes, (cell, levels) in zip(panels, recorded.items(), strict=True):
         set_axes(axes, x, y)
         shade = subject.color(cell)
         for statistic, (steps, values) in levels.items():
-            axes.plot(steps, values, color=shade, linewidth=1.4 if statistic == "p50" else 0.9)
+            axes.plot(steps, y.place(np.array(values)), color=shade, linewidth=1.4 if statistic == "p50" else 0.9)
         name_panel(axes, subject.name(cell), shade, ROOM)
         axes.set_xlabel(subject.label("x", "step"))
         axes.set_ylabel(subject.label("y", f"input to {layer}"), parse_math=False)

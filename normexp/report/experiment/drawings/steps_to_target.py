@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from normexp.claims.reading import best
 from normexp.curves import Cell, Curve, better_direction
-from normexp.experiment_shape import BEST_OF
-from normexp.report.experiment.drawings.axis import Axis, set_ticks
+from normexp.report.experiment.drawings.axis import Axis, beyond_note, set_x
 from normexp.report.experiment.drawings.rows import Row, row_figure
 from normexp.report.experiment.drawings.subject import Subject, factor
+from normexp.report.experiment.race import steps_of
 from normexp.report.measurements import title
-from normexp.stats import median, steps_to_target
+from normexp.stats import median
 
 NEVER_X, NEVER_WIDTH = 1.03, 0.14  # of the panel's width: where the column begins, how wide it is
 APART = (0.0, 0.22, -0.22, 0.11, -0.11)  # of a row: where seeds with equally many steps lie
@@ -29,43 +29,26 @@ def steps_figure(subject: Subject) -> Figure:
     better = subject.spec.get("better") or better_direction(subject.spec["metric"])
     if better is None:
         raise subject.error(f"metric {subject.spec['metric']!r} does not tell what is better; add better: higher|lower")
-    found = {cell: _steps(subject, cell, better) for cell in subject.runs}
-    captions = subject.captions(_meaning(subject, better, found))
-    rows = [Row(subject.name(cell), subject.color(cell)) for cell in found]
-    figure, axes, heights = row_figure(subject, rows, captions, right=0.75)
+    metric, target = subject.spec["metric"], subject.spec["target"]
+    races = {cell: steps_of(subject.found, cell, metric, target, better) for cell in subject.runs}
+    found = {cell: {seed: each.step for seed, each in race.items()} for cell, race in races.items()}
     reached = [step for runs in found.values() for step in runs.values() if math.isfinite(step)]
     x = Axis.over([np.array(reached or [1.0]), np.zeros(0 if subject.log("x") else 1)], subject.log("x"))
-    axes.set_xscale("log" if x.log else "linear")
-    axes.set_xlim(x.low if x.log else 0.0, x.high)
-    set_ticks(axes.xaxis, x)
+    captions = subject.captions(_meaning(subject, better, found), beyond_note([x]))
+    rows = [Row(subject.name(cell), subject.color(cell)) for cell in found]
+    figure, axes, heights = row_figure(subject, rows, captions, right=0.75)
+    set_x(axes, x if x.log else replace(x, low=0.0))
     axes.set_xlabel(subject.label("x", "steps to the target"))
     _never_column(axes)
     for height, (cell, runs) in zip(heights, found.items(), strict=True):
-        _draw(axes, height, subject.color(cell), runs, subject.runs[cell])
+        places = {seed: x.at(step) for seed, step in runs.items()}
+        _draw(axes, height, subject.color(cell), places, x.at(median(runs.values())), subject.runs[cell])
     return figure
 
 
-def _steps(subject: Subject, cell: Cell, better: str) -> dict[int, float]:
-    """Return seed -> steps, inf for never; a seed without a target is left out."""
-    targets, metric = _targets(subject, cell, better), subject.spec["metric"]
-    found = {}
-    for seed, run in subject.runs[cell].items():
-        target = targets.get(seed, math.nan)
-        values = run.columns.get(metric, np.full(len(run.step), np.nan))
-        found[seed] = steps_to_target(run.step.tolist(), values.tolist(), target, better == "higher", run.diverged).step
-    return {seed: step for seed, step in found.items() if not math.isnan(step)}
-
-
-def _targets(subject: Subject, cell: Cell, better: str) -> dict[int, float]:
-    """Return seed -> target: one number for all, or the best value of the named arm's run with that seed."""
-    target, metric = subject.spec["target"], subject.spec["metric"]
-    if not isinstance(target, str):
-        return dict.fromkeys(subject.runs[cell], float(target))
-    rival = Cell(target.removeprefix(BEST_OF), cell.point)
-    return {seed: best(run, metric, better) for seed, run in subject.found.curves.get(rival, {}).items()}
-
-
-def _draw(axes: Axes, height: float, color: str, steps: Mapping[int, float], runs: Mapping[int, Curve]) -> None:
+def _draw(
+    axes: Axes, height: float, color: str, steps: Mapping[int, float], middle: float, runs: Mapping[int, Curve]
+) -> None:
     """Draw a dot per seed and a bar at the median; a run that diverged is a cross."""
     so_far: Counter[float] = Counter()
     for seed, step in steps.items():
@@ -73,7 +56,7 @@ def _draw(axes: Axes, height: float, color: str, steps: Mapping[int, float], run
         so_far[step] += 1
         mark = {"marker": "x", "markersize": 4} if runs[seed].diverged else {"marker": "o", "markersize": 3}
         _put(axes, step, place, color=color, alpha=0.75, **mark)
-    _put(axes, median(steps.values()), height, color=color, marker="|", alpha=0.5, markersize=14, markeredgewidth=2.5)
+    _put(axes, middle, height, color=color, marker="|", alpha=0.5, markersize=14, markeredgewidth=2.5)
 
 
 def _put(axes: Axes, step: float, height: float, **style: Any) -> None:

@@ -14,6 +14,7 @@ from normexp.errors import UserError
 from normexp.experiments import Experiment, run_place
 from normexp.records import FINISHED, RunDirectory
 from normexp.report.colors import BY_NORM, OTHERS, Look, color, distinct
+from normexp.report.experiment.drawings.ordered import sequence
 from normexp.report.experiment.measured import Measured, split_point
 from normexp.report.measurements import is_share
 
@@ -110,9 +111,15 @@ class Subject:
         return distinct({arm: self.color(Cell(arm)) for arm in self.experiment.arms})
 
     def looks_of(self, cells: Sequence[Cell]) -> dict[Cell, Look]:
-        """Return the looks of lines: that of the arm, where an arm has one line; else lines of an arm differ, too."""
-        if len({cell.arm for cell in cells}) == len(cells):
+        """Return the looks of lines: that of the arm, where an arm has one line; of one arm's lines, dark to light.
+
+        Where several arms have several lines each, these differ in their dashes.
+        """
+        arms = {cell.arm for cell in cells}
+        if len(arms) == len(cells):
             return {cell: self.looks[cell.arm] for cell in cells}
+        if len(arms) == 1:
+            return dict(zip(cells, sequence(len(cells)), strict=True))
         chosen = distinct({str(cell): self.color(cell) for cell in cells})
         return {cell: chosen[str(cell)] for cell in cells}
 

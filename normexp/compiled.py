@@ -1,0 +1,37 @@
+"""Forward and backward of a step as one function of torch.compile: what pays for tiny networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Gradient = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after its backward pass
+
+
+def in_one_graph(gradient: Gradient) -> Gradient:
+    """Compile a function that calls `backward`; one that cannot be a single graph is called as it is.
+
+    Never in pieces: where a graph breaks before its backward pass, torch's compiler drops, without a word, the
+    gradients of all that lies before. Some schemes' own backward passes break it, and so does a torch without
+    `trace_autograd_ops`.
+    """
+    from torch._dynamo import config
+    from torch._dynamo.exc import TorchDynamoException
+
+    if hasattr(config, "trace_autograd_ops"):
+        config.trace_autograd_ops = True
+    chosen: Gradient = torch.compile(gradient, fullgraph=True)
+
+    def learn(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        nonlocal chosen
+        try:
+            return chosen(x, y)
+        except TorchDynamoException:
+            if chosen is gradient:
+                raise
+            chosen = gradient
+            return gradient(x, y)
+
+    return learn

@@ -1,0 +1,56 @@
+"""Today's defaults under choices that were recorded earlier, without Hydra: reports read many records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from normexp.config.options import config_dir, is_description, load_yaml, option, options, without_descriptions
+from normexp.config.parts import take_parts
+
+Tree = dict[str, Any]
+
+
+def with_defaults(record: Mapping[str, Any]) -> Tree:
+    """Return a recorded config.yaml in which keys and groups that there were not yet have today's defaults.
+
+    What was recorded stays as it is. A scheme of the user's own has no defaults that we know of.
+    """
+    root, usual = _root()
+    choices = {**usual, **record["_choices_"]}
+    defaults = {**root, **{group: _option(group, name, record) for group, name in choices.items()}}
+    return {**_filled(record, defaults), "_choices_": choices}
+
+
+def _filled(given: Mapping[str, Any], defaults: Tree) -> Tree:
+    """Return `given` with what only `defaults` have, at every depth."""
+    inside = {
+        key: _filled(value, defaults[key])
+        for key, value in given.items()
+        if isinstance(value, Mapping) and isinstance(defaults.get(key), dict)
+    }
+    return {**defaults, **given, **inside}
+
+
+@cache
+def _root() -> tuple[Tree, dict[str, str]]:
+    """Return the keys outside all groups, and the usual option of every group."""
+    root = load_yaml(config_dir() / "config.yaml")
+    entries = root.pop("defaults")
+    usual = {group: name for entry in entries if isinstance(entry, dict) for group, name in entry.items()}
+    return {key: value for key, value in root.items() if not is_description(key)}, usual
+
+
+def _option(group: str, name: str, record: Mapping[str, Any]) -> Tree:
+    if name not in options(group):
+        return {}
+    about = option(group, name)
+    values: Tree = without_descriptions(about)
+    if group == "norm":
+        take_parts(values, about, {key: part for key, part in _changes(record).items() if part in options("norm")})
+    return values
+
+
+def _changes(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    return record.get("_changes_") or {}

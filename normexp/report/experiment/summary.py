@@ -1,0 +1,63 @@
+"""One page about an experiment, made from its claims: what holds, what does not, what the runs cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from normexp.claims import CONTRADICTED, HOLDS, UNDECIDED
+from normexp.curves import better_direction
+from normexp.experiment_shape import columns_of
+from normexp.experiments import Experiment
+from normexp.report.experiment.columns import Looked
+from normexp.report.experiment.measured import Measured
+from normexp.reproduce import command
+
+BEST = 5  # arms named per point of the grid
+HEADINGS = {
+    HOLDS: "What holds here",
+    CONTRADICTED: "What does not",
+    UNDECIDED: "What these runs cannot tell",
+    "preview": "What the full scale will judge",
+}
+
+
+def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return {summary.md}; nothing where the experiment asks no question.
+
+    Args:
+        claims: the entries of claims.json.
+    """
+    if not experiment.summary:
+        return {}
+    lines = [f"# {experiment.summary}", "", f"{experiment.about} Scale: {experiment.scale}.", ""]
+    for verdict, heading in HEADINGS.items():
+        judged = [claim for claim in claims if claim["verdict"] == verdict]
+        if judged:
+            lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
+    lines += ["## Who came first", "", *_best(experiment, found), ""]
+    lines += ["## What to keep in mind", "", *(f"- {text}" for text in experiment.deviations), ""]
+    lines += [f"[The table](table.md) has all arms. Made by `{command(experiment)}`."]
+    return {"summary.md": "\n".join(lines) + "\n"}
+
+
+def _claim(claim: Mapping[str, Any]) -> Iterator[str]:
+    yield f"- {claim['text']}. [{claim['source']}]"
+    yield f"  {claim['evidence']}"
+
+
+def _best(experiment: Experiment, found: Measured) -> Iterator[str]:
+    """Yield a line per point of the grid: its best arms in the first metric that has a better side."""
+    looks = [each for each in columns_of(experiment.table) if "at" in each and "over" not in each]
+    metric = next((each["metric"] for each in looks if better_direction(each["metric"])), None)
+    if metric is None:
+        return
+    column = Looked(found, metric, next(each["at"] for each in looks if each["metric"] == metric), named=False)
+    yield f"By {column.title}, mean over the seeds; only a claim above says whether a difference is more than chance."
+    yield ""
+    for point in dict.fromkeys(cell.point for cell in found.curves):
+        known = [cell for cell in found.curves if cell.point == point and column.centre(cell) is not None]
+        known.sort(key=lambda cell: column.centre(cell) or 0.0, reverse=better_direction(metric) == "higher")
+        where = ", ".join(f"{axis}={value}" for axis, value in point)
+        named = "; ".join(f"{cell.arm} {column.shown(cell)}" for cell in known[:BEST])
+        yield f"- {f'{where}: ' if where else ''}{named}"

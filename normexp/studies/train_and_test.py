@@ -1,0 +1,100 @@
+"""A trained network in training mode and in evaluation mode: how far the outputs differ, and what chance there is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from normexp.build import Parts
+from normexp.checks.batch_dependence import SAME, train_eval_gap
+from normexp.checks.capabilities import YES, attempt, convolution, dense, train
+from normexp.checks.subject import INPUTS
+from normexp.errors import UserError
+from normexp.norms.base import Norm
+from normexp.norms.normprop import NormProp
+from normexp.norms.weight import WeightNorm
+from normexp.seeding import generator
+from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.trained import score, trained
+
+SLIDES = {
+    "slides on the NormProp ReLU layer": (NormProp(), "for global data normalization"),
+    "slides on the weight normalized ReLU layer": (WeightNorm(), ""),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainAndTest(Study):
+    """Train; then show test examples to the network in batches of the training size, in both modes, in float64.
+
+    Outputs are centered over the classes, which changes no probability. Lengths are relative to the outputs' root
+    mean square in evaluation mode.
+
+    Args:
+        examples: of the test split, at most.
+        rounds: random divisions into batches, the same for every scheme with one seed.
+    """
+
+    examples: int = 500
+    rounds: int = 5
+
+    def measure(self, setup: Setup) -> Outcome:
+        parts = trained(setup.config, setup.data)
+        if parts.task.score != "accuracy":
+            raise UserError(f"study=train_and_test: dataset={setup.config.choices['dataset']} has no classes")
+        accuracy = score(parts, parts.evaluated["test"])
+        training, evaluation, y = self._outputs(parts, setup.seed)
+        length = rms(evaluation)
+        metrics = {
+            "test_accuracy": accuracy,
+            "training_mode_accuracy": float((training.argmax(2) == y).double().mean()),
+            "mode_gap": rms(training - evaluation) / length,
+            "batch_noise": float(training.var(0).mean().sqrt()) / length,
+        }
+        return Outcome([{"step": parts.steps, **metrics}], numbers=list(sentences()))
+
+    def _outputs(self, parts: Parts, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return outputs in training and in evaluation mode, both (rounds, N, C), and the classes (N,)."""
+        test, size = parts.evaluated["test"], parts.batches.batch_size
+        count = min(self.examples, len(test)) // size * size  # whole batches only, as in training
+        if count == 0:
+            raise UserError(f"study.examples={self.examples}: less than one batch of {size}; use {size} or more")
+        x, y = test.take(torch.arange(count, device=parts.device))
+        seen = {mode: torch.stack(list(self._rounds(parts, x.double(), seed, mode))) for mode in (True, False)}
+        return seen[True], seen[False], y
+
+    @torch.no_grad()
+    def _rounds(self, parts: Parts, x: Tensor, seed: int, training: bool) -> Iterator[Tensor]:
+        """Yield the outputs of x, (N, C), for every random division into batches."""
+        model = copy.deepcopy(parts.model).double().train(training)
+        for number in range(self.rounds):
+            order = torch.randperm(len(x), generator=generator(seed, "division", number)).to(x.device)
+            outputs = torch.cat([model(x[part]) for part in order.split(parts.batches.batch_size)])
+            yield (outputs - outputs.mean(1, keepdim=True))[order.argsort()]
+
+
+def rms(x: Tensor) -> float:
+    return float(x.square().mean().sqrt())
+
+
+def sentences() -> Iterator[Number]:
+    """Yield what the slides say of one layer's two modes, and of one example, beside what a layer does."""
+    for place, (norm, reading) in SLIDES.items():
+        gap = train_eval_gap(norm)
+        same = "equal outputs in both modes" if gap <= SAME else f"the outputs differ by {gap:.2g} of their norm"
+        yield Number("S002", place, "normalization in training and at test", "identical", same, gap <= SAME, reading)
+        failed = [answer for answer in one_example(norm) if answer != YES]
+        computed = failed[0] if failed else "a vector and an image train alone, output and gradients finite"
+        yield Number("S002", place, "batch size 1", "applicable", computed, not failed)
+
+
+def one_example(norm: Norm) -> list[str]:
+    """Return `yes` or `no: why` for one training step with a single vector, and with a single image."""
+    return [
+        attempt(lambda norm: train(dense(norm), torch.randn(1, INPUTS)), norm),
+        attempt(lambda norm: train(convolution(norm), torch.randn(1, INPUTS, 6, 5)), norm),
+    ]

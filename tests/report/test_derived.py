@@ -1,0 +1,137 @@
+"""What tables say beyond recorded metrics: errors, time of a step, ratios, rows that are only printed, a summary."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from drawn import BASE, Made, made, write_csv
+from fabricated import Fabric
+
+from normexp.curves import Cell
+from normexp.errors import UserError
+from normexp.experiments import parse
+from normexp.records import TIMING
+from normexp.report.experiment.comparison import comparison
+from normexp.report.experiment.measured import measured
+from normexp.report.experiment.overview import overview
+from normexp.report.experiment.render import claim_entries
+from normexp.report.experiment.summary import summary_text
+
+ACCURACY = {"Plain": (0.75, 0.75, 0.75), "With BN": (0.865, 0.875, 0.885)}  # per seed
+SECONDS = {"Plain": 2.0, "With BN": 3.0}  # of 100 steps, and one more for every seed
+
+
+def runs(fabric: Fabric, **changes: Any) -> Made:
+    """Return an experiment whose runs end at known accuracies after known times."""
+
+    def rows(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:
+        return [
+            {"step": step, "epoch": step / 50, "test/accuracy": 0.5 if step < 100 else ACCURACY[arm][point["seed"]]}
+            for step in (0, 50, 100)
+        ]
+
+    experiment = made(fabric, **changes)
+    experiment.run(rows)
+    for arm, point, run in experiment.places():
+        total = SECONDS[arm] + point["seed"]
+        write_csv(run, TIMING, [{"step": 50, "seconds": total / 4}, {"step": 100, "seconds": total}])
+    return experiment
+
+
+def table(experiment: Made) -> dict[str, list[str]]:
+    """Return {first cell: the others} of the experiment's table."""
+    found = measured(experiment.experiment, experiment.fabric.root)
+    build = comparison if experiment.experiment.table.get("metric") else overview
+    return {line[0]: line[1:] for line in build(experiment.experiment, found, ()).cells}
+
+
+def test_error_is_one_minus_the_accuracy(fabricate: Fabric) -> None:
+    experiment = runs(fabricate, table={"metric": "test/error"})
+    curve = measured(experiment.experiment, fabricate.root).curves[Cell("With BN")][1]
+    assert curve.columns["test/error"].tolist() == [0.5, 0.5, 0.125]
+    assert table(experiment)["With BN"][2] == "12.50 ± 1.00"
+
+
+def test_seconds_per_step_are_of_the_steps_so_far(fabricate: Fabric) -> None:
+    curve = measured(runs(fabricate).experiment, fabricate.root).curves[Cell("With BN")][1]
+    first, *later = curve.columns["seconds_per_step"].tolist()
+    assert math.isnan(first)
+    assert later == [pytest.approx(1.0 / 50), pytest.approx(4.0 / 100)]
+
+
+def test_ratio_is_paired_by_seed(fabricate: Fabric) -> None:
+    column = {"metric": "seconds_per_step", "at": "last", "over": "Plain"}
+    shown = table(runs(fabricate, table={"columns": [column]}))
+    ratios = [3 / 2, 4 / 3, 5 / 4]
+    assert shown["With BN"][0] == f"{np.mean(ratios):.4g} ± {np.std(ratios, ddof=1):.2g}"
+    assert shown["Plain"][0] == "1 ± 0"
+
+
+def test_row_that_is_only_printed_has_no_number_of_ours(fabricate: Fabric) -> None:
+    only = [{"arm": "Maxout", "metric": "test/error", "value": "11.68%", "place": "Table 1"}]
+    experiment = runs(fabricate, table={"metric": "test/error"}, published_only=only)
+    shown = table(experiment)
+    assert list(shown) == ["Plain", "With BN", "Maxout"]
+    assert shown["Maxout"] == ["-", "11.68%", "-", "-", "-", "published only"]
+
+
+WRONG = {
+    "an arm that is run": ({"arm": "Plain"}, "arm 'Plain' is run here"),
+    "another metric": ({"metric": "test/loss"}, "metric=test/loss is not that of the table, test/error"),
+    "no text": ({"value": 11.68}, "value=11.68 is not a text"),
+    "a place in the curve": ({"at": "last"}, "key 'at' does not exist"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
+def test_row_that_is_only_printed_is_checked(change: dict[str, Any], message: str) -> None:
+    entry = {"arm": "Maxout", "metric": "test/error", "value": "11.68%", "place": "Table 1"}
+    sound = {**BASE, "table": {"metric": "test/error"}, "published_only": [entry]}
+    parse("x", "cpu", sound)
+    with pytest.raises(UserError, match=message):
+        parse("x", "cpu", {**sound, "published_only": [{**entry, **change}]})
+
+
+def test_ratio_is_checked() -> None:
+    column = {"metric": "seconds_per_step", "at": "last", "over": "Plane"}
+    with pytest.raises(UserError, match=r"did you mean Plain\?"):
+        parse("x", "cpu", {**BASE, "table": {"columns": [column]}})
+    both = {"metric": "test/accuracy", "target": 0.5, "over": "Plain"}
+    with pytest.raises(UserError, match="goes with at, not with target"):
+        parse("x", "cpu", {**BASE, "table": {"columns": [both]}})
+
+
+CLAIMS = [
+    {"text": text, "source": "section 1", "predicate": predicate, "metric": "test/accuracy", "of": "With BN",
+     "than": "Plain"}
+    for text, predicate in (("BN is better", "higher"), ("BN is worse", "lower"))
+]  # fmt: skip
+
+
+def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
+    experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
+    found = measured(experiment.experiment, fabricate.root)
+    text = summary_text(experiment.experiment, found, claim_entries(experiment.experiment, found))["summary.md"]
+    assert text.startswith("# Which one?\n\nA set-up. Scale: cpu.\n")
+    holds, contradicted = text.index("## What holds here"), text.index("## What does not")
+    assert holds < text.index("- BN is better.") < contradicted < text.index("- BN is worse.")
+    assert "cannot tell" not in text
+    assert "- With BN 87.5 ± 1; Plain 75 ± 0\n" in text
+    assert "- It is made up\n" in text
+
+
+def test_summary_is_written_where_it_is_asked_for(fabricate: Fabric) -> None:
+    experiment = runs(fabricate, claims=CLAIMS)
+    found = measured(experiment.experiment, fabricate.root)
+    assert summary_text(experiment.experiment, found, []) == {}
+
+
+def test_published_curve_lies_along_the_figures_axis(fabricate: Fabric) -> None:
+    experiment = runs(fabricate, scale="paper")
+    printed = {"With BN": {"epoch": [1, 2], "value": [0.5, 0.125]}}
+    figure = experiment.figure(kind="curves", metric="test/error", x="epoch", published=printed)
+    drawn = [line.get_xydata().tolist() for axes in figure.axes for line in axes.lines]
+    assert [[1.0, 50.0], [2.0, 12.5]] in drawn

@@ -1,0 +1,146 @@
+"""Tables of several columns: metrics, steps to a target, speed-ups, and what the paper prints, from made-up runs."""
+
+from __future__ import annotations
+
+import csv
+import math
+from typing import Any
+
+import pytest
+from drawn import Made, made
+from fabricated import Fabric
+
+from normexp.report.experiment.measured import measured
+from normexp.report.experiment.overview import Overview, overview
+from normexp.report.formats import markdown
+from normexp.stats import paired
+
+ARMS = {name: {"norm": "none"} for name in ("Slow", "Fast", "Half", "Late", "Broken")}
+STEPS = range(0, 101, 10)
+REACHED = {  # arm -> seed -> first step at which the best of Slow with that seed, .80 or .82 or .84, is met
+    "Slow": (100, 90, 80),
+    "Fast": (20, 20, 10),
+    "Half": (50, 60, None),
+    "Late": (None, None, None),
+    "Broken": (None, None, None),
+}
+RACE = {"metric": "test/accuracy", "target": "best of Slow"}
+
+
+def row(step: int, accuracy: float) -> dict[str, object]:
+    return {"step": step, "epoch": step / 10, "test/loss": 2.0 - accuracy, "test/accuracy": accuracy}
+
+
+def run(arm: str, point: dict[str, Any], _: object) -> list[dict[str, object]]:
+    """Return a run that meets the target at its step and stays there, or never does."""
+    best, reached = 0.8 + 0.02 * point["seed"], REACHED[arm][point["seed"]]
+    last = 50 if arm == "Broken" else 100
+    above = (math.inf if reached is None else reached for _ in STEPS)
+    return [row(step, best if step >= at else 0.1) for step, at in zip(STEPS, above, strict=True) if step <= last]
+
+
+@pytest.fixture
+def experiment(fabricate: Fabric) -> Made:
+    columns = [RACE, {**RACE, "than": "Slow"}, {"metric": "test/accuracy", "at": "best"}, "test/loss"]
+    published = [
+        {"arm": "Fast", **RACE, "value": "2.1e6", "place": "Table 1"},
+        {"arm": "Fast", **RACE, "than": "Slow", "value": "14.8", "place": "Table 1"},
+        {"arm": "Late", **RACE, "value": "never", "place": "Table 1"},
+    ]
+    found = made(fabricate, arms=ARMS, table={"columns": columns}, published=published)
+    found.statuses = {("Broken", seed): "diverged" for seed in range(3)}
+    found.run(run)
+    return found
+
+
+def table(experiment: Made) -> Overview:
+    return overview(experiment.experiment, measured(experiment.experiment, experiment.fabric.root), ("A note.",))
+
+
+def column(experiment: Made, title: str) -> dict[str, str]:
+    found = table(experiment)
+    return {line[0]: line[found.headers.index(title)] for line in found.cells}
+
+
+def plain(experiment: Made) -> dict[str, dict[str, str]]:
+    return {line["arm"]: line for line in csv.DictReader(table(experiment).csv().splitlines())}
+
+
+def test_overview_has_the_published_numbers_before_their_columns(experiment):
+    steps, speed = "steps to best of Slow", "speed-up over Slow [95 %]"
+    assert table(experiment).headers == [
+        "arm", "published", steps, "published", speed, "test accuracy (%), best", "test loss", "n",
+    ]  # fmt: skip
+    printed = {line[0]: (line[1], line[3]) for line in table(experiment).cells}
+    assert printed == {
+        "Slow": ("-", "-"), "Fast": ("2.1e6", "14.8"), "Half": ("-", "-"), "Late": ("never", "-"), "Broken": ("-", "-"),
+    }  # fmt: skip
+
+
+def test_overview_steps_are_medians_with_never_above_all(experiment):
+    assert column(experiment, "steps to best of Slow") == {
+        "Slow": "90 (80 to 100)",
+        "Fast": "20 (10 to 20)",
+        "Half": "60 (50 to never), 2/3",
+        "Late": "never in 100",
+        "Broken": "diverged",
+    }
+
+
+def test_overview_steps_where_most_runs_never_arrive(fabricate, monkeypatch):
+    monkeypatch.setitem(REACHED, "Half", (50, None, None))
+    found = made(fabricate, arms=ARMS, table={"columns": [RACE]})
+    found.run(run)
+    assert column(found, "steps to best of Slow")["Half"] == "never (50 to never), 1/3"
+
+
+def test_overview_speed_up_is_the_paired_ratio_with_its_interval(experiment):
+    logs = [{seed: math.log(step) for seed, step in enumerate(REACHED[arm])} for arm in ("Slow", "Fast")]
+    expected = paired(*logs)
+    ends = [math.exp(each) for each in (expected.value, expected.interval().low, expected.interval().high)]
+    assert ends[0] == pytest.approx((5 * 4.5 * 8) ** (1 / 3))
+    shown = column(experiment, "speed-up over Slow [95 %]")
+    assert shown["Slow"] == "-"
+    assert shown["Fast"] == f"{ends[0]:.3g} [{ends[1]:.3g}, {ends[2]:.3g}]"
+    row = plain(experiment)["Fast"]
+    name = "speed-up over Slow to best of Slow"
+    assert [float(row[name + kind]) for kind in ("", " low", " high")] == pytest.approx(ends)
+    assert row[f"{name} n"] == "3"
+
+
+def test_overview_speed_up_of_an_arm_that_never_arrives_is_not_known(experiment):
+    """By rank: it is slower than any ratio seen, by an unknown factor, or by any where the run diverged."""
+    shown = column(experiment, "speed-up over Slow [95 %]")
+    assert shown["Late"].startswith("? [0, ")
+    assert shown["Broken"].startswith("0 [0, ")
+
+
+def test_overview_plain_steps(experiment):
+    row = plain(experiment)["Half"]
+    kinds = ("median", "lowest", "highest", "reached", "n")
+    assert [row[f"steps to best of Slow {kind}"] for kind in kinds] == ["60.0", "50.0", "inf", "2", "3"]
+    assert row["test/accuracy best mean"] != ""
+    assert plain(experiment)["Fast"]["steps to best of Slow published"] == "2.1e6"
+
+
+def test_overview_target_may_be_a_number(fabricate):
+    fixed = made(fabricate, arms=ARMS, table={"columns": [{"metric": "test/accuracy", "target": 0.82}]})
+    fixed.run(run)
+    assert column(fixed, "steps to 82 %")["Slow"] == "90 (80 to never), 2/3"
+
+
+def test_overview_metrics_as_they_were_without_anything_new(experiment, fabricate):
+    simple = made(fabricate, arms=ARMS, table={"columns": ["test/accuracy"]})
+    found = overview(simple.experiment, measured(experiment.experiment, experiment.fabric.root), ())
+    assert found.headers == ["arm", "test accuracy (%)", "n"]
+    assert found.cells[0] == ["Slow", "82 ± 2", "3"]
+    assert found.cells[-1] == ["Broken", "-", "3"]
+    assert found.csv().splitlines()[0] == ",".join(
+        ["arm", *(f"test/accuracy {kind}" for kind in ("mean", "sd", "finite", "n"))]
+    )
+
+
+def test_overview_says_what_its_columns_mean(experiment):
+    text = markdown(table(experiment))
+    assert "Steps to best of Slow: until the first evaluation with a test accuracy as good as that, of the same" in text
+    assert "Speed-up: steps of Slow over steps of the arm, paired by seed" in text

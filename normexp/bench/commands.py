@@ -33,7 +33,7 @@ def seconds(command: Sequence[str], folder: Path | None = None) -> float:
 
 def answer(command: Sequence[str], *words: str) -> str:
     """Return what a command prints. Raises UserError if it fails."""
-    done = subprocess.run([*command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([*command, *words], capture_output=True, text=True)
     if done.returncode:
         raise UserError(f"bench: {' '.join(words)}: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
     return done.stdout.strip()

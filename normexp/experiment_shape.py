@@ -90,13 +90,22 @@ class FigureKeys(Keys):
 
 
 def _check_limits(where: str, limits: Any) -> None:
-    """Raise UserError unless the limits are [LOW, HIGH], or such a pair for x, y or both."""
-    for axis, pair in limits.items() if isinstance(limits, dict) else [("y", limits)] if limits else []:
+    """Raise UserError unless the limits are [LOW, HIGH], such a pair for x, y or both, or one of these by scale."""
+    for scale in limits_by_scale(limits):
+        if scale not in SCALES:
+            raise unknown(f"{where}: limits: scale", str(scale), SCALES)
+    for axis, pair in (limit for at_scale in limits_by_scale(limits).values() for limit in at_scale.items()):
         if axis not in ("x", "y"):
             raise unknown(f"{where}: limits: axis", str(axis), ("x", "y"))
         numbers = isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, int | float) for each in pair)
         if not numbers or not pair[0] < pair[1]:
             raise UserError(f"{where}: limits of {axis}: {pair!r} is not [LOW, HIGH]")
+
+
+def limits_by_scale(limits: Any) -> dict[str, dict[str, Any]]:
+    """Return scale -> axis -> limits; what names no scale is for the paper's, since shorter runs do not get there."""
+    by_scale = limits if isinstance(limits, dict) and any(key in SCALES for key in limits) else {"paper": limits}
+    return {scale: each if isinstance(each, dict) else {"y": each} if each else {} for scale, each in by_scale.items()}
 
 
 _FIGURE = _all("a text", "name", "kind")

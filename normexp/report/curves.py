@@ -77,10 +77,10 @@ def _points(runs: list[dict[int, float]]) -> tuple[Point, ...]:
     A diverged run counts up to its end and is not continued. A step counts only where every run that got that
     far was evaluated: seeds evaluated at other steps would make the mean jump between subsets of them.
     """
-    runs = [run for run in runs if run]
+    ends = [(run, max(run)) for run in runs if run]
     points = []
-    for step in sorted({step for run in runs for step in run}):
-        alive = [run for run in runs if max(run) >= step]
+    for step in sorted({step for run, _ in ends for step in run}):
+        alive = [run for run, end in ends if end >= step]
         if all(step in run for run in alive):
             values = [run[step] for run in alive]
             points.append(Point(step, mean(values), standard_deviation(values), (min(values), max(values))))

@@ -19,7 +19,7 @@ from matplotlib.text import Text
 
 from normexp.curves import Cell
 from normexp.errors import UserError
-from normexp.experiment_shape import FIGURES
+from normexp.experiment_shape import FIGURES, SCALES
 from normexp.report.colors import Look
 from normexp.report.experiment.drawings import KINDS
 from normexp.report.experiment.drawings.axis import Axis, short
@@ -170,6 +170,15 @@ def test_published_curve_is_drawn_at_paper_scale_only(two: Made) -> None:
     assert "Dashed" in captions(figure)
     assert figure.axes[0].get_ylim() == (20, 100)
     assert any(line.get_ydata().tolist() == [50, 90] for line in figure.axes[0].lines if len(line.get_ydata()) == 2)
+
+
+def test_limits_of_a_scale_are_for_that_scale(two: Made) -> None:
+    spec = {"kind": "curves", "metric": "test/accuracy", "where": {"batch_size": 8}}
+    spec |= {"limits": {"smoke": {"x": [20, 60]}, "paper": [0.2, 1.0]}}
+    at = {scale: replace(two.subject(**spec), experiment=replace(two.experiment, scale=scale)) for scale in SCALES}
+    (x, y), usual = KINDS["curves"](at["smoke"]).axes[0].axis()[:2], KINDS["curves"](at["cpu"]).axes[0].axis()
+    assert ((x, y), usual[:2]) == ((20, 60), (0, 100))
+    assert KINDS["curves"](at["paper"]).axes[0].get_ylim() == (20, 100)
 
 
 def test_an_exploding_diverged_run_does_not_set_the_scale(fabricate: Fabric) -> None:
@@ -507,6 +516,14 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "metric and metrics": ({"kind": "heat", "metric": "m", "metrics": ["m"]}, "give either metric or metrics"),
     "neither axis nor metrics": ({"kind": "heat", "metric": "m"}, "give either axis or metrics"),
     "limits": ({"kind": "curves", "metric": "m", "limits": [1, 0]}, r"limits of y: \[1, 0\] is not \[LOW, HIGH\]"),
+    "limits at a scale": (
+        {"kind": "curves", "metric": "m", "limits": {"cpu": [2, 1]}},
+        r"limits of y: \[2, 1\] is not",
+    ),
+    "limits at no scale": (
+        {"kind": "curves", "metric": "m", "limits": {"cpu": [0, 1], "papr": [0, 1]}},
+        "'papr'.*mean paper",
+    ),
     "limits of an axis": ({"kind": "curves", "metric": "m", "limits": {"z": [0, 1]}}, "limits: axis 'z'"),
 }
 

@@ -8,7 +8,7 @@ Keys of every kind
     where       {AXIS: VALUE}: only these points of the grid
     labels      {x: ..., y: ..., z: ...}: what stands at an axis, with its unit; also {COLUMN: ...}, in legends
     log         list of the logarithmic axes
-    limits      [LOW, HIGH] of the axis of the values, or {x: [LOW, HIGH], y: ...}; at paper scale only
+    limits      [LOW, HIGH] of the values, or {x: [LOW, HIGH], y: ...}, both at paper scale; or {SCALE: one of these}
 Kinds that read metrics.csv, all seeds. `at` is last | best | mean | step N, `axis` a key of the grid
     curves           metric; x: step | epoch; published: {ARM: {step or epoch: [...], value: [...]}}
                      a line per arm with its band, which goes from the lowest to the highest seed on a log axis

@@ -11,6 +11,7 @@ from typing import Any
 from normexp.claims.reading import NothingToJudge, value_at
 from normexp.curves import Cell, Curve, better_direction
 from normexp.errors import UserError
+from normexp.experiment_shape import limits_by_scale
 from normexp.experiments import Experiment, run_place
 from normexp.records import FINISHED, RunDirectory
 from normexp.report.colors import BY_NORM, OTHERS, Look, color, distinct
@@ -138,10 +139,9 @@ class Subject:
         return axis in self.spec.get("log", [])
 
     def limits(self, axis: str, metric: str = "") -> list[float]:
-        """Return the axis' limits as printed, at paper scale; [] elsewhere, for shorter runs do not get there."""
-        limits = self.spec.get("limits", {})
-        limits = {"y": limits} if isinstance(limits, list) else limits
-        return [factor(metric) * value for value in limits.get(axis, [])] if self.scale == "paper" else []
+        """Return the axis' limits at this scale; [] where there are none."""
+        limits = limits_by_scale(self.spec.get("limits")).get(self.scale, {})
+        return [factor(metric) * value for value in limits.get(axis, [])]
 
     def captions(self, *meaning: str) -> list[str]:
         """Return the sentences below: the YAML's own, what line and mark mean, then the notes."""

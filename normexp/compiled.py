@@ -13,9 +13,8 @@ Gradient = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss,
 def in_one_graph(gradient: Gradient) -> Gradient:
     """Compile a function that calls `backward`; one that cannot be a single graph is called as it is.
 
-    Never in pieces: where a graph breaks before its backward pass, torch's compiler drops, without a word, the
-    gradients of all that lies before. Some schemes' own backward passes break it, and so does a torch without
-    `trace_autograd_ops`.
+    Never in pieces: where a graph breaks before its backward pass, torch's compiler leaves out gradients without a
+    word. Some schemes' own backward passes break it, and so does a torch without `trace_autograd_ops`.
     """
     from torch._dynamo import config
     from torch._dynamo.exc import TorchDynamoException

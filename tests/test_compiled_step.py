@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
 import torch
+from torch import nn
 from torch._dynamo.utils import counters
 
 from normexp.build import build, initialize_from_data
+from normexp.compiled import in_one_graph
 from normexp.config import compose, options
 from normexp.errors import Impossible, UserError
 from normexp.instantiate import instantiate
-from normexp.train import Window, train
+from normexp.train import Task, Window, make_step, train
 
 DIGITS = ("dataset=digits", "dataset.subset=200", "batch_size=16", "steps=4", "threads=1", "optim.lr=0.01")
 MLP, CNN = ("model=mlp", "model.widths=[16,16]"), ("model=cnn", "model.widths=[8,8]")
@@ -44,17 +48,43 @@ def compare(*words):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("words", [(*MLP, "norm=batch"), (*CNN, "norm=batch", "clip_norm=0.1")], ids=["mlp", "cnn"])
-def test_compiled_step_learns_the_same(words):
-    compare(*words)
-
-
 @pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="torch leaves backward outside")
-def test_compiled_step_holds_its_backward_pass():
+def test_compiled_step_is_one_graph_and_learns_the_same():
     counters.clear()
-    losses_and_weights(*MLP, "norm=batch", "compile=true")
+    compare(*MLP, "norm=batch", "clip_norm=0.1")
     assert counters["stats"]["unique_graphs"] == 1
     assert not counters["graph_break"]
+
+
+class Break(nn.Module):
+    """What the compiler cannot put into one graph with what comes before and after."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x.tanh()
+
+
+@pytest.mark.filterwarnings("ignore")  # as in a run: a warning that is raised would keep the compiler from its mistake
+def test_compiled_step_is_never_half_a_graph():
+    """Where a graph breaks before `backward`, torch leaves out the gradients."""
+    first = nn.Sequential(nn.Linear(3, 3), Break(), nn.Linear(3, 3))
+    networks = first, copy.deepcopy(first)
+    for network, compiled in zip(networks, (False, True), strict=True):
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
+        step = make_step(network, Task("accuracy"), optimizer, nullcontext, lambda: None, compiled=compiled)
+        for _ in range(2):
+            step(torch.eye(3), torch.arange(3))
+        assert all(parameter.grad is not None for parameter in network.parameters())
+    for found, expected in zip(networks[1].parameters(), networks[0].parameters(), strict=True):
+        assert torch.equal(found, expected)
+
+
+def test_compiled_step_lets_mistakes_through():
+    def gradient(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        raise ValueError("no such layer")
+
+    with pytest.raises(ValueError, match="no such layer"):
+        in_one_graph(gradient)(torch.zeros(1), torch.zeros(1))
 
 
 @pytest.mark.slow

@@ -8,12 +8,17 @@ import json
 import pytest
 
 from normexp.arguments import SUITES
+from normexp.bench.commands import peak_memory, python
 from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
+from normexp.bench.suites.growth import copy_with_seed, lengthen
+from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import TOLERANCE, deviation, result, sides
 from normexp.bench.work import Work
+from normexp.errors import UserError
+from normexp.records import RunDirectory, read_rows
 
 IMAGES = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=8", "norm=batch", "model.widths=[8,8]")
 TABLE = ("dataset=house_prices", "model=linear", "batch_size=32")
@@ -62,6 +67,38 @@ def test_bench_writes_a_table_and_its_data(tmp_path):
     assert json.loads(written[1].read_text()) == {
         "environment": {"commit": "c"}, "caption": "Caption.", "data": {"a": [1.0]}, "wrong": [],
     }  # fmt: skip
+
+
+def test_bench_peak_memory_is_that_of_the_command():
+    """A process begins with the peak of its parent, and this one is large."""
+    held = b"x" * (200 * 2**20)
+    assert peak_memory(python("pass")) < 100 * 2**20 < len(held)
+    assert peak_memory(python("b'x' * (150 * 2**20)")) > 150 * 2**20
+    with pytest.raises(UserError, match="boom"):
+        peak_memory(python("raise SystemExit('boom')"))
+
+
+def test_bench_growth_lengthens_curves(cli, results, tmp_path):
+    assert cli("run", "model=linear", "steps=4", "eval_every=2", f"results_dir={results}", "threads=1")[0] == 0
+    (run,) = (results / "runs").iterdir()
+    copy_with_seed(run, tmp_path / "7", 7)
+    lengthen(tmp_path / "7", 50)
+    rows = read_rows(tmp_path / "7" / "metrics.csv")
+    assert [int(row["step"]) for row in rows] == [0, 2, 4, *range(5, 52)]
+    assert RunDirectory(tmp_path / "7").config["seed"] == 7
+    assert RunDirectory(tmp_path / "7").status["step"] == 51
+    status, stdout, _ = cli("table", str(tmp_path))
+    assert status == 0
+    assert "linear" in stdout or "none" in stdout
+
+
+def test_bench_memory_takes_cifar_where_its_archive_is_named(monkeypatch):
+    monkeypatch.setattr("normexp.data.cifar10.Cifar10.find", lambda self: False)
+    assert list(memory_works([])) == ["digits cnn", "digits mlp"]
+    named = memory_works(["dataset=cifar10", "dataset.archive=x.tar"])
+    assert len(named) == 4
+    assert all("dataset.archive=x.tar" in work for name, work in named.items() if "CIFAR" in name)
+    assert memory_works(["norm=batch"]) == {"norm=batch": ("norm=batch",)}
 
 
 MISTAKES = {

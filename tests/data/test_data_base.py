@@ -86,6 +86,7 @@ def test_validation_that_leaves_no_training_example_is_refused() -> None:
 def test_hold_out_of_nothing_leaves_everything() -> None:
     data = Numbered().read(0)
     assert len(hold_out(data, 0, seed=0).train) == 300
+    assert np.shares_memory(hold_out(data, 0, seed=0).train.x, data.train.x)  # a memory map is not read
 
 
 def test_standardized_targets_have_mean_0_and_deviation_1_on_the_training_split() -> None:

@@ -47,7 +47,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     yield Result(
         name="memory",
         caption=f"Peak resident memory in MiB; a process that imports torch has {bare / MEGA:.0f}. The data are uint8 "
-        "(every image and its mirror image, padded, where they are cropped and flipped), or float32 where they are few.",
+        "(every image and its mirror image, padded, where they are cropped and flipped), or float32 where few.",
         headers=["run", "peak", "beyond bare torch", "the data", "what is left"],
         cells=cells,
         data=data,

@@ -99,7 +99,8 @@ def torchs(cell: Cell, kind: str) -> nn.Module:
 
 @pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["equal lengths", "any lengths"])
 @pytest.mark.parametrize("kind", CELLS)
-def test_without_a_scheme_the_cell_is_torchs(kind, lengths):
+def test_without_a_scheme_the_cell_is_torchs(kind, lengths, monkeypatch):
+    monkeypatch.setattr(Cell, "kernel_on_cpu", True)  # as on a GPU
     cell, x = make_cell(kind, Norm()), sequences()
     theirs, packed = torchs(cell, kind), pack(x, None if lengths is None else torch.tensor(lengths))
     start = tuple(part[None] for part in cell.start(len(x), x))
@@ -116,8 +117,10 @@ def test_without_a_scheme_the_cell_is_torchs(kind, lengths):
 
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize(("scheme", "fast"), [("none", True), ("weight", True), ("layer", False), ("normprop", False)])
-def test_kernel_serves_where_no_scheme_acts_on_activations(kind, scheme, fast):
+def test_kernel_serves_where_no_scheme_acts_on_activations(kind, scheme, fast, monkeypatch):
     cell, x = make_cell(kind, norm_of(scheme)), sequences()
+    assert (cell.by_kernel(pack(x), cell.start(len(x), x)) is not None) == (fast and kind == "lstm")
+    monkeypatch.setattr(Cell, "kernel_on_cpu", True)  # as on a GPU
     assert (cell.by_kernel(pack(x), cell.start(len(x), x)) is not None) == fast
 
 

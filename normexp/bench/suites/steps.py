@@ -11,8 +11,7 @@ from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS
 
 CNN = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=128", "norm=batch")
-# Without its noise and dropout, which every side would draw from a generator state of its own, and in small steps:
-# in large ones so deep a network with batch norm makes of rounding errors different curves within three updates.
+# Without its noise and dropout, which every side would draw from a generator state of its own.
 CONVPOOL = (*CNN, "model=convpool", "model.width=0.25", "model.noise=0", "model.dropout=0", "optim.lr=0.001")
 MLP = ("dataset=mnist", "model=mlp", "model.widths=[100,100,100]", "batch_size=60", "norm=batch")
 LINEAR = ("dataset=house_prices", "model=linear", "batch_size=32")
@@ -25,6 +24,9 @@ WORKS: dict[str, tuple[str, ...]] = {
     "linear": LINEAR,
 }
 TOLERANCE = 2e-3  # of a loss in float32 over the first steps: other kernels round differently, and steps amplify it
+# Where rounding alone makes other curves: in bfloat16, and in a deep network, millions of whose activations lie around
+# the kinks of ReLUs and maxima. In float32 a gradient of ConvPool is 0.5 % from that in float64, in any layout.
+UNSTEADY = ("precision=bf16", "model=convpool")
 SEEDS = 3
 
 
@@ -44,7 +46,8 @@ def sides(images: bool) -> list[str]:
 
 def result(name: str, work: Sequence[str], raced: list[Side]) -> Result:
     ours = raced[0]
-    allowed = spread(work) if "precision=bf16" in work else TOLERANCE
+    unsteady = any(word in UNSTEADY for word in work)
+    allowed = spread(work) if unsteady else TOLERANCE
     apart = {side.name: deviation(side, ours) for side in raced}
     cells = [
         [ABOUT[side.name], str(Ratio.of(ours.speeds, side.speeds)), f"{apart[side.name]:.1e}"] for side in raced[1:]
@@ -60,7 +63,7 @@ def result(name: str, work: Sequence[str], raced: list[Side]) -> Result:
         cells=cells,
         notes=(
             f"Losses of the first steps may differ by {allowed:.2g}"
-            + (": the spread of seeds." if "precision=bf16" in work else ": kernels round differently."),
+            + (": the spread of seeds." if unsteady else ": kernels round differently."),
             *(f"Not there: {package} (pip install 'normexp[bench]')." for package in missing),
         ),
         data={side.name: {"steps_per_second": side.speeds, "losses": side.losses} for side in raced},

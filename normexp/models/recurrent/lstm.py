@@ -33,6 +33,7 @@ class LSTMCell(Cell):
     candidate: ClassVar[int] = 2
     states: ClassVar[int] = 2
     kernel = staticmethod(torch.lstm)
+    kernel_on_cpu: ClassVar[bool] = True
 
     bias: nn.Parameter
 

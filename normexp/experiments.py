@@ -25,143 +25,17 @@ deviations             what differs from the paper, printed under the table
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
-from normexp.claims import check_claim
-from normexp.config import Config, compose, config_dir
-from normexp.config.compose import override_text
-from normexp.config.options import load_yaml, option
-from normexp.curves import SECONDS_PER_STEP, Cell, better_direction, with_errors
-from normexp.errors import Impossible, UserError, unknown
-from normexp.experiment_shape import SCALES, check_arms, check_figure_names, check_shape, columns_of
-
-PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
-Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
-
-
-@dataclass(frozen=True)
-class Select:
-    """How one hyperparameter combination is chosen per arm, on the validation split, with seeds of its own.
-
-    Args:
-        arm: choose for this arm alone; all others take what is best there.
-        per: axes of the grid at each of whose values it is chosen anew.
-    """
-
-    over: dict[str, list[Any]]
-    seed: list[int]
-    metric: str
-    common: dict[str, Any] = field(default_factory=dict)
-    arm: str | None = None
-    per: list[str] = field(default_factory=list)
-
-    @property
-    def highest(self) -> bool:
-        return self.metric.endswith("accuracy")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment at one scale."""
-
-    name: str
-    scale: str
-    paper: str
-    item: str
-    title: str
-    about: str
-    arms: dict[str, dict[str, Any]]
-    refused: dict[str, dict[str, Any]]
-    grid: dict[str, list[Any]]
-    common: dict[str, Any]
-    select: Select | None
-    table: dict[str, Any]
-    published: list[dict[str, Any]]
-    published_only: list[dict[str, Any]]
-    figures: list[dict[str, Any]]
-    claims: list[dict[str, Any]]
-    deviations: list[str]
-    summary: str = ""
-
-    def points(self) -> list[Point]:
-        """Return the grid's points, the first key varying slowest."""
-        return product(self.grid)
-
-    def overrides(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> list[str]:
-        """Return the overrides of one run: what is common, the arm's own, what was chosen, the point."""
-        own = {**self.refused, **self.arms}[arm]
-        merged = {**self.common, **own, **(chosen or {}), **dict(point)}
-        if "steps" in merged:
-            merged.pop("epochs", None)
-        return [f"{key}={override_text(value)}" for key, value in merged.items()]
-
-    def with_extra(self, overrides: Mapping[str, Any]) -> Experiment:
-        """Return the experiment with overrides for every run: where the data lie, what to compute on."""
-        return replace(self, common={**self.common, **overrides})
-
-    def config(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> Config:
-        try:
-            return compose(self.overrides(arm, point, chosen))
-        except UserError as error:
-            raise UserError(f"experiment {self.name}, arm {arm!r}: {error}") from None
-
-    def refusals(self) -> dict[str, str]:
-        """Return {refused arm: the program's words}. Raises UserError for one that it would run."""
-        return {arm: self._refusal(arm) for arm in self.refused}
-
-    def _refusal(self, arm: str) -> str:
-        try:
-            compose(self.overrides(arm, self.points()[0]))
-        except Impossible as refusal:
-            return str(refusal)
-        except UserError as error:
-            raise UserError(f"experiment {self.name}: refused: {arm!r}: {error}") from None
-        raise UserError(f"experiment {self.name}: refused: {arm!r} would be run; make it one of the arms")
-
-    def selection_arms(self, arms: Sequence[str]) -> list[str]:
-        """Return the arms for which hyperparameters are chosen when these are to run."""
-        return [self.select.arm] if self.select and self.select.arm else list(arms)
-
-    def choices(self, arms: Sequence[str]) -> dict[str, tuple[str, Point]]:
-        """Return {name: (arm, point of the axes of select.per)} for all that is chosen by itself for these arms."""
-        if self.select is None:
-            return {}
-        places = product({axis: self.grid[axis] for axis in self.select.per})
-        return {str(Cell(arm, place)): (arm, place) for arm in self.selection_arms(arms) for place in places}
-
-    def choice_of(self, arm: str, point: Point) -> str:
-        """Return the name of the choice that a run uses."""
-        per = self.select.per if self.select else []
-        return str(Cell(arm, tuple((axis, dict(point)[axis]) for axis in per)))
-
-    @cached_property
-    def selection_points(self) -> list[Point]:
-        """Return the points of the selection: every combination of hyperparameters with every selection seed."""
-        return product({**self.select.over, "seed": self.select.seed}) if self.select else []
-
-
-def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Return the Cartesian product of a grid as ((key, value), ...)."""
-    keys = list(grid)
-    return [tuple(zip(keys, values, strict=True)) for values in itertools.product(*grid.values())]
-
-
-def folder_name(text: str) -> str:
-    """Return a name or a printed point as a folder's name."""
-    return re.sub(r"[^\w.=,+-]+", "-", text).strip("-")
-
-
-def point_name(point: Point) -> str:
-    """Return `optim.lr=0.1,seed=0` for a point."""
-    return folder_name(",".join(f"{key}={override_text(value)}" for key, value in point))
+from normexp.config import config_dir
+from normexp.config.options import load_yaml
+from normexp.errors import UserError, unknown
+from normexp.experiment import Experiment, Select
+from normexp.experiment_check import check
+from normexp.experiment_shape import SCALES, check_shape
 
 
 def names() -> list[str]:
@@ -205,7 +79,7 @@ def parse(name: str, scale: str, data: Mapping[str, Any]) -> Experiment:
     if scale not in data["scales"]:
         raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(data['scales'])}")
     experiment = _at_scale(name, scale, data, data["scales"][scale] or {})
-    _check(experiment)
+    check(experiment)
     return experiment
 
 
@@ -231,109 +105,3 @@ def _at_scale(name: str, scale: str, data: Mapping[str, Any], own: Mapping[str, 
         deviations=[*data.get("deviations", []), *own.get("deviations", [])],
         summary=data.get("summary", ""),
     )
-
-
-def _check(experiment: Experiment) -> None:
-    """Compose every run; check that arms, metrics and claims name what there is."""
-    where, arms = f"experiment {experiment.name}", experiment.arms
-    if "seed" not in experiment.grid:
-        raise UserError(f"{where}: grid has no seed")
-    experiment.refusals()
-    folders = {folder_name(arm): arm for arm in arms}
-    if other := next((arm for arm in arms if folders[folder_name(arm)] != arm), None):
-        raise UserError(f"{where}: arms {other!r} and {folders[folder_name(other)]!r} would share a folder")
-    configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
-    known = _metrics(configs)
-    if (select := experiment.select) is not None:
-        check_arms(f"{where}: select: arm", [select.arm] if select.arm else [], arms)
-        for axis in select.per:
-            if axis == "seed" or axis not in experiment.grid:
-                raise unknown(f"{where}: select: per", axis, [key for key in experiment.grid if key != "seed"])
-        if select.arm and select.per:
-            raise UserError(f"{where}: select: give either arm or per")
-        choosing = experiment.selection_arms(list(arms))
-        tried = [
-            experiment.config(arm, point, select.common) for arm in choosing for point in experiment.selection_points
-        ]
-        _check_metric(f"{where}: select: metric", select.metric, _recorded(tried))
-    check_arms(f"{where}: table: baseline", [experiment.table.get("baseline", next(iter(arms)))], arms)
-    check_arms(f"{where}: published", [entry["arm"] for entry in experiment.published], arms)
-    _check_published_only(experiment, f"{where}: published_only")
-    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
-    for entry in (experiment.table, *columns_of(experiment.table), *experiment.published):
-        _check_look(where, entry, arms, axes, known)
-    known = [*known, *_probed(experiment, configs)]
-    for figure in experiment.figures:
-        check_figure_names(f"{where}: figure {figure['name']}", figure, list(arms), axes, known)
-    for claim in experiment.claims:
-        try:
-            check_claim(claim, list(arms), known, axes)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
-
-
-def _check_published_only(experiment: Experiment, where: str) -> None:
-    """Raise UserError for a row that is run after all, or one that the table would not show."""
-    metric = experiment.table.get("metric")
-    for entry in experiment.published_only:
-        if entry["arm"] in experiment.arms:
-            raise UserError(f"{where}: arm {entry['arm']!r} is run here; its number belongs under published")
-        if entry["metric"] != metric:
-            raise UserError(f"{where}: metric={entry['metric']} is not that of the table, {metric}")
-
-
-def _recorded(configs: Sequence[Config]) -> list[str]:
-    """Return the columns that metrics.csv will have in every one of these runs."""
-    known = [list(_columns(config)) for config in configs]
-    return [name for name in known[0] if all(name in names for names in known)]
-
-
-def _metrics(configs: Sequence[Config]) -> list[str]:
-    """Return these, and what follows from the records besides."""
-    timed = all(config.choices["study"] == "none" for config in configs)
-    return [*with_errors(_recorded(configs)), *([SECONDS_PER_STEP] if timed else [])]
-
-
-def _probed(experiment: Experiment, configs: Sequence[Config]) -> list[str]:
-    """Return the `probe/LAYER/STATISTIC` that claims and figures name; a network is built only when it trains."""
-    if all(config.choices["probe"] == "none" for config in configs):
-        return []
-    named = (str(entry.get("metric")) for entry in (*experiment.claims, *experiment.figures))
-    return [metric for metric in named if metric.startswith(PROBE)]
-
-
-def _columns(config: Config) -> Iterator[str]:
-    if config.choices["study"] != "none":
-        yield from option("study", config.choices["study"])["_metrics_"]
-        return
-    task = config["dataset"].get("task", option("dataset", config.choices["dataset"])["_task_"])
-    score = "rmse" if task == "regression" else "accuracy"
-    for split in ("train", "validation", "test"):
-        if split != "validation" or config["dataset"].get("validation", 1):
-            yield from (f"{split}/loss", f"{split}/{score}")
-
-
-def _check_look(
-    where: str,
-    entry: Mapping[str, Any],
-    arms: Mapping[str, Any],
-    axes: Mapping[str, Sequence[Any]],
-    known: Sequence[str],
-) -> None:
-    """Check what the table, one of its columns or a published number looks at."""
-    check_figure_names(where, entry, list(arms), axes, known)
-    check_arms(f"{where}: than", [entry["than"]] if "than" in entry else [], arms)
-    check_arms(f"{where}: over", [entry["over"]] if "over" in entry else [], arms)
-    if "target" in entry and better_direction(entry["metric"]) is None:
-        raise UserError(f"{where}: the name of metric {entry['metric']!r} does not tell what is better")
-
-
-def _check_metric(where: str, metric: str, known: Sequence[str]) -> None:
-    if metric not in known:
-        raise unknown(where, metric, known)
-
-
-def run_place(results: Path, experiment: Experiment, arm: str, point: Point, kind: str = "runs") -> Path:
-    """Return the run directory of a cell: results/NAME/SCALE/runs/ARM/POINT."""
-    folder = results / experiment.name / experiment.scale / kind
-    return folder / folder_name(arm) / point_name(point)

@@ -9,8 +9,9 @@ from typing import Any
 
 from normexp.config.allowed import parse
 from normexp.errors import Unavailable, UserError, unknown
+from normexp.experiment import Experiment
 from normexp.experiment_shape import CLAIMS, SCALES, check_arms
-from normexp.experiments import Experiment, load, names, scales
+from normexp.experiments import load, names, scales
 from normexp.records import write_atomically
 from normexp.sources import entries, summary
 from normexp.sweep import Say, take_jobs

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
+from normexp.experiment import Experiment, Point, run_place
 from normexp.experiment_shape import check_arms
-from normexp.experiments import Experiment, Point, run_place
 from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
 from normexp.sweep import Cell, Plan, Say, carry_out, check_cells, provide
 

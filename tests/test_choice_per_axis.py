@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from normexp.errors import UserError
-from normexp.experiments import Experiment, parse, run_place
+from normexp.experiment import Experiment, run_place
+from normexp.experiments import parse
 from normexp.reproduce import choice_path, expected_plan, read_choice, run_plan, selection_plan, write_choice
 
 DATA: dict[str, Any] = {

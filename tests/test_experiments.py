@@ -11,8 +11,9 @@ import yaml
 
 from normexp.config import config_dir
 from normexp.errors import UserError
-from normexp.experiment_shape import FIGURES
-from normexp.experiments import SCALES, load, names, parse, point_name, run_place
+from normexp.experiment import point_name, run_place
+from normexp.experiment_shape import FIGURES, SCALES
+from normexp.experiments import load, names, parse
 
 EVERY = [
     (name, scale)

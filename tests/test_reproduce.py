@@ -13,7 +13,8 @@ import pytest
 from in_process import InProcess
 
 from normexp.errors import UserError
-from normexp.experiments import Experiment, load, run_place
+from normexp.experiment import Experiment, run_place
+from normexp.experiments import load
 from normexp.records import find_runs
 from normexp.reproduce import choice_path, final_score, read_choice, selection_plan, trials, write_choice
 

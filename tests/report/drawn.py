@@ -10,7 +10,8 @@ import numpy as np
 from fabricated import Fabric
 from matplotlib.figure import Figure
 
-from normexp.experiments import Experiment, parse, run_place
+from normexp.experiment import Experiment, run_place
+from normexp.experiments import parse
 from normexp.records import PROBES, RunDirectory
 from normexp.report.experiment.drawings import KINDS, draw
 from normexp.report.experiment.drawings.subject import Subject

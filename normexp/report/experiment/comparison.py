@@ -11,7 +11,7 @@ from typing import Any
 
 from normexp.claims.reading import NothingToJudge, value_at
 from normexp.curves import Cell, better_direction
-from normexp.experiments import Experiment
+from normexp.experiment import Experiment
 from normexp.records import cell as csv_cell
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import is_share, title

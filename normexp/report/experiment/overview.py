@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.curves import Cell
+from normexp.experiment import Experiment
 from normexp.experiment_shape import columns_of
-from normexp.experiments import Experiment
 from normexp.report.experiment.columns import Column, Looked, Printed
 from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.race_columns import SpeedUpOver, StepsTo

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from normexp.audit import DOCUMENTS, NUMBERS, Audited, audited
-from normexp.experiments import Experiment, run_place
+from normexp.experiment import Experiment, run_place
 from normexp.records import read_rows
 from normexp.report.formats import markdown
 from normexp.reproduce import command

@@ -12,8 +12,8 @@ from typing import Any
 
 from normexp.claims import Claim, Verdict, check_claim, judge
 from normexp.errors import UserError
+from normexp.experiment import Experiment
 from normexp.experiment_shape import CLAIMS
-from normexp.experiments import Experiment
 from normexp.records import write_atomically
 from normexp.report.experiment.comparison import Comparison, comparison
 from normexp.report.experiment.drawings import draw

@@ -7,8 +7,8 @@ from typing import Any
 
 from normexp.claims import CONTRADICTED, HOLDS, UNDECIDED
 from normexp.curves import better_direction
+from normexp.experiment import Experiment
 from normexp.experiment_shape import columns_of
-from normexp.experiments import Experiment
 from normexp.report.experiment.columns import Looked
 from normexp.report.experiment.measured import Measured
 from normexp.reproduce import command

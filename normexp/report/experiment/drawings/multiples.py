@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from normexp.curves import Cell
 from normexp.errors import unknown
-from normexp.experiments import PROBE
+from normexp.experiment_check import PROBE
 from normexp.report.colors import Look
 from normexp.report.experiment.drawings.bands import CROSSES, meaning
 from normexp.report.experiment.drawings.curves import metric_line

@@ -11,8 +11,8 @@ from typing import Any
 from normexp.claims.reading import NothingToJudge, value_at
 from normexp.curves import Cell, Curve, better_direction
 from normexp.errors import UserError
+from normexp.experiment import Experiment, run_place
 from normexp.experiment_shape import limits_by_scale
-from normexp.experiments import Experiment, run_place
 from normexp.records import FINISHED, RunDirectory
 from normexp.report.colors import BY_NORM, OTHERS, Look, color, distinct
 from normexp.report.experiment.drawings.ordered import sequence

@@ -12,6 +12,10 @@ if [[ $# -lt 1 || $1 == -* || $1 == *=* ]]; then
     echo "usage: scripts/paper_scale.sh NAME [KEY=VALUE ...]   (normexp list experiments names them)" >&2
     exit 2
 fi
+if ! command -v normexp > /dev/null; then
+    echo "paper_scale.sh: no command normexp on the PATH; activate its environment first (. .venv/bin/activate)" >&2
+    exit 2
+fi
 if ! python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
     echo "paper_scale.sh: torch finds no CUDA GPU on this machine, and a paper's scale takes days without one;" \
         "\`normexp reproduce $1 scale=cpu\` is made for it" >&2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,22 @@ from normexp.ledger import REPRODUCE
 SCRIPT = Path(__file__).parent.parent / "scripts" / "paper_scale.sh"
 
 
-def paper_scale(*words: str, cuda: bool | None = None, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the script; with `cuda` said, beside a `python` that says so and a `normexp` that prints its arguments."""
-    path = os.environ["PATH"]
-    if cuda is not None and folder is not None:
-        for name, text in (("python", f"exit {0 if cuda else 1}"), ("normexp", 'echo "$@"')):
-            (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-            (folder / name).chmod(0o755)
-        path = f"{folder}:{path}"
-    return subprocess.run([SCRIPT, *words], capture_output=True, text=True, env={**os.environ, "PATH": path})
+ENVIRONMENT = Path(sys.executable).parent  # its commands, also where nobody activated it
+
+
+def paper_scale(*words: str, path: Path | str = ENVIRONMENT) -> subprocess.CompletedProcess[str]:
+    """Run the script with the commands of `path` before those of the system."""
+    env = {**os.environ, "PATH": f"{path}:/usr/bin:/bin"}
+    return subprocess.run([SCRIPT, *words], capture_output=True, text=True, env=env)
+
+
+@pytest.fixture
+def gpu(tmp_path) -> Path:
+    """A folder with a `python` that finds a GPU and a `normexp` that prints its arguments."""
+    for name, text in (("python", "exit 0"), ("normexp", 'echo "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
 
 
 def test_paper_scale_without_a_gpu_is_refused_in_one_line():
@@ -38,8 +46,15 @@ def test_paper_scale_without_a_gpu_is_refused_in_one_line():
     assert "`normexp reproduce salimans2016_table1 scale=cpu`" in done.stderr
 
 
-def test_paper_scale_with_a_gpu_reproduces_fast(tmp_path):
-    done = paper_scale("salimans2016_table1", "jobs=1", cuda=True, folder=tmp_path)
+def test_paper_scale_outside_an_environment_says_so_in_one_line(tmp_path):
+    done = paper_scale("salimans2016_table1", path=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("paper_scale.sh: no command normexp on the PATH")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_paper_scale_with_a_gpu_reproduces_fast(gpu):
+    done = paper_scale("salimans2016_table1", "jobs=1", path=gpu)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "reproduce scale=paper device=cuda precision=bf16 compile=true salimans2016_table1 jobs=1\n"
     words = done.stdout.split()
@@ -47,8 +62,8 @@ def test_paper_scale_with_a_gpu_reproduces_fast(tmp_path):
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["scale=cpu"]])
-def test_paper_scale_wants_a_name(words, tmp_path):
-    done = paper_scale(*words, cuda=True, folder=tmp_path)
+def test_paper_scale_wants_a_name(words, gpu):
+    done = paper_scale(*words, path=gpu)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage: scripts/paper_scale.sh NAME")
 

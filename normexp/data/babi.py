@@ -14,7 +14,7 @@ from normexp.data import cache
 from normexp.data.base import Array, Data, Dataset, empty_like
 from normexp.data.cache import Content
 from normexp.data.download import Remote, fetch
-from normexp.data.members import check_complete, files, given_archive, members
+from normexp.data.members import check_complete, files, given, members
 from normexp.data.stories import read_stories
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError, unknown
@@ -62,7 +62,7 @@ class Babi(Dataset):
     def find(self) -> bool:
         if self.archive is None:
             return cache.holds("babi", self._download_key)
-        given_archive(self.archive)
+        given("dataset.archive", self.archive)
         return True
 
     def fetch(self) -> None:
@@ -78,7 +78,7 @@ class Babi(Dataset):
 
         if self.archive is None:
             return cache.cached("babi", self._download_key, download)
-        path = given_archive(self.archive)
+        path = given("dataset.archive", self.archive)
         key = cache.key_of_files(path if path.is_dir() else path.parent, files(path))
         return cache.cached("babi", f"{key} {self.collection} {self.task}", lambda: self._build(path))
 

@@ -16,7 +16,7 @@ from normexp.data.cifar_pickle import read_batch
 from normexp.data.download import Remote, fetch, md5_of
 from normexp.data.image_tree import Tree, arrays, class_names, read_tree
 from normexp.data.images import SUFFIXES
-from normexp.data.members import files, given_archive, members
+from normexp.data.members import files, given, members
 from normexp.data.progress import announce
 from normexp.errors import UserError
 
@@ -56,7 +56,7 @@ class Cifar10(Dataset):
     def find(self) -> bool:
         if self.archive is None:
             return cache.holds("cifar10", "download")
-        given_archive(self.archive)
+        given("dataset.archive", self.archive)
         return True
 
     def fetch(self) -> None:
@@ -66,7 +66,7 @@ class Cifar10(Dataset):
         return self._local(self.archive) if self.archive is not None else _downloaded()
 
     def _local(self, archive: str) -> Content:
-        path = given_archive(archive)
+        path = given("dataset.archive", archive)
         top = path if path.is_dir() else path.parent
         return cache.cached("cifar10", cache.key_of_files(top, files(path)), lambda: _build(path))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from normexp.data.base import Data, Dataset
 from normexp.data.cache import Content
 from normexp.data.entity_stories import NAMES, RELATIONS, generate
 from normexp.data.matching import matching_sentences
-from normexp.data.members import files
+from normexp.data.members import files, given
 from normexp.data.progress import announce
 from normexp.data.questions import Record, read_records, with_shuffled_entities
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
@@ -127,15 +126,10 @@ class Cloze(Dataset):
         return asked._replace(document=document[: self.document_length])
 
 
-def given_corpus(given: str) -> Path:
+def given_corpus(corpus: str) -> Path:
     """Return the path of `dataset.path`. Raises UserError where there is nothing."""
-    path = Path(os.path.expanduser(given))
-    if not path.exists():
-        raise UserError(
-            f"dataset.path={given}: no such file or folder; the CNN questions are at {OFFERED_AT}, "
-            "and without dataset.path stories are generated"
-        )
-    return path
+    otherwise = f"; the CNN questions are at {OFFERED_AT}, and without dataset.path stories are generated"
+    return given("dataset.path", corpus, otherwise)
 
 
 def _stream(name: str, seed: int) -> np.random.Generator:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.data.base import Data, Dataset
 from normexp.data.cache import Content, cached, key_of_files
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
-from normexp.data.members import files
+from normexp.data.members import files, given
 from normexp.errors import UserError
 
 
@@ -53,10 +52,7 @@ class ImageFolder(Dataset):
     def _path(self) -> Path:
         if self.path is None:
             raise UserError(f"dataset.path is not set: give a folder, zip or tar of images; {LAYOUT}")
-        path = Path(os.path.expanduser(self.path))
-        if not path.exists():
-            raise UserError(f"dataset.path={self.path}: no such file or folder")
-        return path
+        return given("dataset.path", self.path)
 
     def _content(self) -> Content:
         path = self._path()

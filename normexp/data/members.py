@@ -35,11 +35,15 @@ class Member:
     position: int
 
 
-def given_archive(archive: str) -> Path:
-    """Return the path of `dataset.archive`. Raises UserError where there is nothing."""
-    path = Path(os.path.expanduser(archive))
+def given(option: str, value: str, otherwise: str = "") -> Path:
+    """Return the path that an option gives, `~` expanded. Raises UserError where there is nothing.
+
+    Args:
+        otherwise: what the user could do instead, for the end of the message.
+    """
+    path = Path(os.path.expanduser(value))
     if not path.exists():
-        raise UserError(f"dataset.archive={archive}: no such file or folder")
+        raise UserError(f"{option}={value}: no such file or folder{otherwise}")
     return path
 
 

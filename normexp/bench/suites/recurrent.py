@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from normexp.bench.result import Ratio, Result
 from normexp.bench.written_out import LayerNormLSTM, TorchLSTM
 from normexp.build import build_norm
+from normexp.checks.cost import Task, seconds
 from normexp.checks.subject import reproducible
 from normexp.config import compose
 from normexp.errors import UserError
@@ -22,7 +22,6 @@ SMALL = (20, 20, 8)
 NORMS = ("none", "layer", "rms", "weight", "normprop", "recurrent_batch")
 TORCH, BY_HAND = "torch.nn.LSTM", "LN-LSTM, written out step by step"
 TOLERANCE = 1e-4  # of outputs in float32
-Step = Callable[[], None]
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -68,7 +67,7 @@ def differences(networks: dict[str, nn.Module], x: Tensor) -> tuple[str, ...]:
     return tuple(found)
 
 
-def step(network: nn.Module, x: Tensor, y: Tensor) -> Step:
+def step(network: nn.Module, x: Tensor, y: Tensor) -> Task:
     """Return one forward and backward pass of training."""
 
     def once() -> None:
@@ -78,15 +77,14 @@ def step(network: nn.Module, x: Tensor, y: Tensor) -> Step:
     return once
 
 
-def measured(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
+def measured(steps: dict[str, Task], rounds: int) -> dict[str, list[float]]:
     """Return seconds of every pass; the rounds go round all of them."""
     times: dict[str, list[float]] = {name: [] for name in steps}
     for turn in range(rounds + 1):
         for name, once in steps.items():
-            began = perf_counter()
-            once()
+            spent = seconds(once)
             if turn:  # the first round warms up
-                times[name].append(perf_counter() - began)
+                times[name].append(spent)
     return times
 
 

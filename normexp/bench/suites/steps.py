@@ -11,7 +11,8 @@ from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS
 
 CNN = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=128", "norm=batch")
-# Without its noise and dropout, which every side would draw from a generator state of its own.
+# Without its noise and dropout, which every side would draw from a generator state of its own, and in small steps: in
+# large ones its rounding errors grow into other curves within the steps that are compared.
 CONVPOOL = (*CNN, "model=convpool", "model.width=0.25", "model.noise=0", "model.dropout=0", "optim.lr=0.001")
 MLP = ("dataset=mnist", "model=mlp", "model.widths=[100,100,100]", "batch_size=60", "norm=batch")
 LINEAR = ("dataset=house_prices", "model=linear", "batch_size=32")

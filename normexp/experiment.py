@@ -60,6 +60,7 @@ class Experiment:
     figures: list[dict[str, Any]]
     claims: list[dict[str, Any]]
     deviations: list[str]
+    findings: list[str] = field(default_factory=list)
     summary: str = ""
 
     def points(self) -> list[Point]:

@@ -52,7 +52,7 @@ EXPERIMENT = Keys(
     | {"refused": "a mapping", "summary": "a text"}
     | _all("a list", "published", "published_only", "figures", "claims", "deviations"),
 )
-SCALE = Keys({}, {"about": "a text", **_MAPPINGS, "deviations": "a list"})
+SCALE = Keys({}, {"about": "a text", **_MAPPINGS, **_all("a list", "deviations", "findings")})
 SELECT = Keys(
     {"over": "a mapping", "seed": "a list", "metric": "a text"},
     {"common": "a mapping", "arm": "a text", "per": "a list"},
@@ -141,7 +141,7 @@ FIGURES = {
     ),
     "heat": FigureKeys(
         {},
-        {**_all("a text", "metric", "axis", "at"), "metrics": "a list"},
+        {**_all("a text", "metric", "axis", "at", "over"), "metrics": "a list"},
         {"log": ("z",)},
         (("metric", "metrics"), ("axis", "metrics")),
     ),
@@ -234,7 +234,8 @@ def check_figure_names(
     rival = [target.removeprefix(BEST_OF)] if isinstance(target, str) and target.startswith(BEST_OF) else []
     if isinstance(target, str) and not rival:
         raise UserError(f"{where}: target={target!r} is neither a number nor `{BEST_OF}ARM`")
-    check_arms(where, [*entry.get("arms", []), *entry.get("published", {}), *rival], dict.fromkeys(arms))
+    over = [entry["over"]] if "over" in entry else []
+    check_arms(where, [*entry.get("arms", []), *entry.get("published", {}), *rival, *over], dict.fromkeys(arms))
     for metric in (*filter(None, [entry.get("metric")]), *entry.get("metrics", [])):
         if metric not in metrics:
             raise unknown(f"{where}: metric", str(metric), metrics)

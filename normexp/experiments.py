@@ -9,7 +9,7 @@ grid                   key -> values; the Cartesian product is run for every arm
 select                 how a hyperparameter is chosen per arm: {over: grid, seed: [...], metric, common, arm,
                        per}; with `arm` it is chosen for that arm alone, and all take what is best there; with `per`,
                        axes of the grid, anew at each of their values
-scales                 smoke | cpu | paper -> {about, common, grid, select}, laid over the above
+scales                 smoke | cpu | paper -> {about, common, grid, select, deviations, findings}, laid over the above
 table                  {metric, at, baseline, margin}: one metric against the published numbers;
                        or {columns, at}: several columns side by side, each a metric or {metric, at}, {metric, target}
                        (steps to a number or to `best of ARM`) or {metric, target, than: ARM} (the speed-up over it)
@@ -21,6 +21,7 @@ figures                list of {name, kind, ...}, see normexp.report.experiment
 claims                 list of predicates, see normexp.claims
 summary                a question that the claims answer: writes summary.md, one page
 deviations             what differs from the paper, printed under the table
+findings               of a scale: what was found out about its results (why a claim fails), printed there too
 """
 
 from __future__ import annotations
@@ -103,5 +104,6 @@ def _at_scale(name: str, scale: str, data: Mapping[str, Any], own: Mapping[str, 
         figures=data.get("figures", []),
         claims=data.get("claims", []),
         deviations=[*data.get("deviations", []), *own.get("deviations", [])],
+        findings=own.get("findings", []),
         summary=data.get("summary", ""),
     )

@@ -18,7 +18,11 @@ def standard_deviation(values: Sequence[float]) -> float:
 
     NaN for fewer than two values: one seed says nothing about the spread; 0 would claim there is none.
     """
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+    if len(values) < 2:
+        return math.nan
+    if len(set(values)) == 1 and math.isfinite(values[0]):
+        return 0.0  # exactly: the mean of three times 0.1 is rounded, and the deviation from it would be shown
+    return float(np.std(values, ddof=1))
 
 
 def median(values: Iterable[float], larger_is_better: bool = False) -> float:

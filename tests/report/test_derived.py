@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from normexp.records import TIMING
 from normexp.report.experiment.comparison import comparison
 from normexp.report.experiment.measured import measured
 from normexp.report.experiment.overview import overview
-from normexp.report.experiment.render import claim_entries
+from normexp.report.experiment.render import claim_entries, render
 from normexp.report.experiment.summary import summary_text
 
 ACCURACY = {"Plain": (0.75, 0.75, 0.75), "With BN": (0.865, 0.875, 0.885)}  # per seed
@@ -135,3 +136,24 @@ def test_published_curve_lies_along_the_figures_axis(fabricate: Fabric) -> None:
     figure = experiment.figure(kind="curves", metric="test/error", x="epoch", published=printed)
     drawn = [line.get_xydata().tolist() for axes in figure.axes for line in axes.lines]
     assert [[1.0, 50.0], [2.0, 12.5]] in drawn
+
+
+def test_table_of_training_runs_counts_those_that_stayed_finite(fabricate: Fabric) -> None:
+    experiment = runs(fabricate, table={"columns": ["test/accuracy"]})
+    found = measured(experiment.experiment, fabricate.root)
+    lost = replace(found.curves[Cell("Plain")][2], diverged_at=100, status="diverged")
+    curves = {**found.curves, Cell("Plain"): {**found.curves[Cell("Plain")], 2: lost}}
+    shown = overview(experiment.experiment, replace(found, curves=curves), ())
+    assert shown.headers[-1] == "converged"
+    assert {line[0]: line[-1] for line in shown.cells} == {"Plain": "2/3", "With BN": "3/3"}
+
+
+def test_findings_of_a_scale_stand_under_its_table_and_on_the_page(fabricate: Fabric) -> None:
+    scales = {"cpu": {"findings": ["It is the rate"]}, "paper": None}
+    experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
+    told = replace(experiment.experiment, findings=parse("x", "cpu", {**BASE, "scales": scales}).findings)
+    assert parse("x", "paper", {**BASE, "scales": scales}).findings == []
+    render(told, fabricate.root)
+    folder = fabricate.root / "x" / "cpu"
+    assert "- Finding: It is the rate\n" in (folder / "table.md").read_text()
+    assert "## What was looked into\n\n- It is the rate\n" in (folder / "summary.md").read_text()

@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from normexp.curves import Cell
 from normexp.errors import UserError
 from normexp.experiment_shape import FIGURES, SCALES
-from normexp.report.colors import Look
+from normexp.report.colors import Look, color
 from normexp.report.experiment.drawings import KINDS
 from normexp.report.experiment.drawings.axis import Axis, short
 from normexp.report.experiment.drawings.bands import band
@@ -268,6 +268,19 @@ def test_heat_prints_the_mean_of_the_converged_and_how_many(two: Made) -> None:
     assert written[3] == f"{100 * np.mean([run.columns['test/accuracy'][-1] for run in runs]):.1f}"
 
 
+def test_heat_over_an_arm_prints_ratios_paired_by_seed(two: Made) -> None:
+    spec = {"kind": "heat", "metric": "test/loss", "axis": "batch_size", "over": "With BN"}
+    figure = two.figure(**spec)
+    written = [text.get_text() for text in figure.axes[0].texts]
+    assert written[2:] == ["1.00", "1.00"]
+    curves = two.subject(**spec).found.curves
+    plain, other = (curves[Cell(arm, (("batch_size", 16),))] for arm in ("Plain", "With BN"))
+    ends = {seed: run.columns["test/loss"][-1] for seed, run in plain.items() if not run.diverged}
+    ratio = np.mean([end / other[seed].columns["test/loss"][-1] for seed, end in ends.items()])
+    assert written[1] == f"{ratio:.2f}\n2/3 conv."
+    assert "Test loss over that of With BN: mean" in captions(figure)
+
+
 def test_heat_of_several_metrics_has_a_column_for_each(two: Made) -> None:
     (axes,) = two.figure(kind="heat", metrics=["test/accuracy", "test/loss"]).axes
     assert [text.get_text() for text in axes.get_xticklabels()] == ["test accuracy\n(%)", "test loss"]
@@ -355,6 +368,18 @@ def test_an_arm_has_its_scheme_s_colour_and_arms_of_one_scheme_other_dashes(two:
     assert shared["a"].dashes != shared["b"].dashes
     free = replace(subject, experiment=replace(subject.experiment, arms={"a": {}, "b": {}})).looks
     assert free["a"].color != free["b"].color
+
+
+def test_rows_have_colours_only_where_no_two_schemes_share_one(two: Made, fabricate: Fabric) -> None:
+    def names(experiment: Made) -> set[object]:
+        (axes,) = experiment.figure(kind="bars", metric="test/loss").axes
+        return {tick.get_color() for tick in axes.get_yticklabels()}
+
+    assert names(two) == {color("none"), color("batch")}
+    assert color("switchable") == color("rms")
+    crowd = made(fabricate, arms={name: {"norm": name} for name in ("batch", "rms", "switchable")})
+    crowd.run(learning)
+    assert names(crowd) == {"black"}
 
 
 def test_several_lines_of_one_arm_go_from_dark_to_light(two: Made) -> None:
@@ -484,6 +509,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "axis": ({"kind": "bars", "metric": "test/loss", "axis": "batch"}, "axis 'batch' .*did you mean batch_size"),
     "place": ({"kind": "bars", "metric": "test/loss", "where": {"batch_size": 9}}, "value of batch_size '9'.*8, 16"),
     "at": ({"kind": "bars", "metric": "test/loss", "at": "end"}, "at='end' is none of last, best, mean, step N"),
+    "over": ({"kind": "heat", "metric": "test/loss", "axis": "batch_size", "over": "Pln"}, "arm 'Pln' .*mean Plain"),
     "target": ({"kind": "steps_to_target", "metric": "test/loss", "target": "low"}, "target='low' is neither a number"),
     "rival": ({"kind": "steps_to_target", "metric": "test/loss", "target": "best of Pln"}, "arm 'Pln' .*mean Plain"),
     "layer": ({"kind": "multiples", "statistic": "p85", "layers": ["hiden.0"]}, "'hiden.0' .*did you mean hidden.0"),

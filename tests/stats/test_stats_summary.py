@@ -30,6 +30,7 @@ def test_nothing_has_no_mean() -> None:
 
 def test_equal_values_have_a_spread_of_zero() -> None:
     assert standard_deviation([0.0, 0.0]) == 0.0
+    assert standard_deviation([0.1, 0.1, 0.1]) == 0.0  # though their mean in floating point is more than 0.1
 
 
 def test_a_nan_is_never_skipped() -> None:

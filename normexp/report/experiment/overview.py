@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.curves import Cell
+from normexp.curves import SECONDS_PER_STEP, Cell
 from normexp.experiment import Experiment
 from normexp.experiment_shape import columns_of
 from normexp.report.experiment.columns import Column, Looked, Printed
@@ -24,6 +24,7 @@ class Overview:
     """The table before it is Markdown, CSV, LaTeX or HTML; see `normexp.report.formats`."""
 
     columns: tuple[Column, ...]
+    found: Measured
     lines: tuple[Cell, ...]
     caption: str
     notes: tuple[str, ...]
@@ -31,16 +32,23 @@ class Overview:
 
     @property
     def headers(self) -> list[str]:
-        return ["arm", *(column.title for column in self.columns), "n"]
+        return ["arm", *(column.title for column in self.columns), "converged" if self._trained else "n"]
 
     @property
     def cells(self) -> list[list[str]]:
-        return [
-            [str(line), *(column.shown(line) for column in self.columns), str(self._n(line))] for line in self.lines
-        ]
+        return [[str(line), *(column.shown(line) for column in self.columns), self._count(line)] for line in self.lines]
 
-    def _n(self, line: Cell) -> int:
-        return max(column.count(line) for column in self.columns)
+    @property
+    def _trained(self) -> bool:
+        """Whether the runs are of training, which can diverge, and not of a study."""
+        return SECONDS_PER_STEP in self.found.metrics
+
+    def _count(self, line: Cell) -> str:
+        """Return how many of the seeds' runs stayed finite, or how many values a study has."""
+        if self._trained:
+            runs = self.found.curves[line].values()
+            return f"{sum(not run.diverged for run in runs)}/{len(runs)}"
+        return str(max(column.count(line) for column in self.columns))
 
     def csv(self) -> str:
         """Return plain columns in full precision; mean and standard deviation are over the finite values."""
@@ -60,7 +68,9 @@ def overview(experiment: Experiment, found: Measured, notes: tuple[str, ...]) ->
     caption = f"{experiment.title}. {experiment.paper}, {experiment.item}. {experiment.about}" + (
         " Mean ± standard deviation over the seeds with a finite value." if several else ""
     )
-    return Overview(columns, cells, " ".join([caption, *filter(None, (each.meaning for each in columns))]), notes)
+    return Overview(
+        columns, found, cells, " ".join([caption, *filter(None, (each.meaning for each in columns))]), notes
+    )
 
 
 def _columns(experiment: Experiment, found: Measured) -> Iterator[Column]:

@@ -114,7 +114,7 @@ def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
 
 
 def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str, ...]:
-    """Return the footnotes: scale, chosen hyperparameters, published places, deviations, traceability."""
+    """Return the footnotes: scale, chosen hyperparameters, published places, findings, deviations, traceability."""
     chosen = [
         f"{arm}: {', '.join(f'{key}={value}' for key, value in values.items())}"
         for arm, values in _chosen(experiment, results).items()
@@ -131,6 +131,7 @@ def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str,
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
+        *(f"Finding: {text}" for text in experiment.findings),
         *(f"Deviation: {text}" for text in experiment.deviations),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
     )

@@ -36,6 +36,8 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
         if judged:
             lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
     lines += ["## Who came first", "", *_best(experiment, found), ""]
+    if experiment.findings:
+        lines += ["## What was looked into", "", *(f"- {text}" for text in experiment.findings), ""]
     lines += ["## What to keep in mind", "", *(f"- {text}" for text in experiment.deviations), ""]
     lines += [f"[The table](table.md) has all arms. Made by `{command(experiment)}`."]
     return {"summary.md": "\n".join(lines) + "\n"}

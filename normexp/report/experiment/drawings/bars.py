@@ -33,7 +33,7 @@ def bars(subject: Subject) -> Figure:
     axes.set_xlabel(subject.label("x", title(metric) + ("" if at == "last" else f", {at}")), parse_math=False)
     for height, (_, cell) in zip(heights, ordered, strict=True):
         if cell is not None:
-            _draw(axes, x, height, subject.color(cell), found[cell])
+            _draw(axes, x, height, subject.row_color(cell), found[cell])
     return figure
 
 
@@ -41,13 +41,13 @@ def _ordered(subject: Subject) -> Iterator[tuple[Row, Cell | None]]:
     """Yield every row: with an axis a heading for each of its values, below it the arms."""
     axis, cells = subject.spec.get("axis"), [cell for cell in subject.cells if cell in subject.runs]
     if axis is None:
-        yield from ((Row(subject.name(cell), subject.color(cell)), cell) for cell in cells)
+        yield from ((Row(subject.name(cell), subject.row_color(cell)), cell) for cell in cells)
         return
     for value in dict.fromkeys(dict(cell.point)[axis] for cell in cells):
         yield Row(f"{subject.label(axis)} = {value}", "black", heading=True), None
         for cell in cells:
             if dict(cell.point)[axis] == value:
-                yield Row(subject.name(cell, without=axis), subject.color(cell)), cell
+                yield Row(subject.name(cell, without=axis), subject.row_color(cell)), cell
 
 
 def _draw(axes: Axes, x: Axis, height: float, color: str, found: Centre) -> None:

@@ -81,13 +81,22 @@ def _entries(subject: Subject) -> tuple[list[str], list[str], list[list[Entry]]]
 
 
 def _entry(subject: Subject, cell: Cell, metric: str) -> Entry:
-    by_seed = subject.values(cell, metric)
+    by_seed = _values(subject, cell, metric)
     finite = [value for value in by_seed.values() if math.isfinite(value)]
     if not finite:
         return Entry(math.nan, "diverged" if by_seed else "")
     value = mean(finite)
-    text = f"{value:.1f}" if is_share(metric) else f"{value:.3g}"
+    text = f"{value:.2f}" if "over" in subject.spec else f"{value:.1f}" if is_share(metric) else f"{value:.3g}"
     return Entry(value, text if len(finite) == len(by_seed) else f"{text}\n{len(finite)}/{len(by_seed)} conv.")
+
+
+def _values(subject: Subject, cell: Cell, metric: str) -> dict[int, float]:
+    """Return seed -> value, with `over` divided by that of its arm at the same point of the grid."""
+    values = subject.values(cell, metric)
+    if "over" not in subject.spec:
+        return values
+    other = subject.values(Cell(subject.spec["over"], cell.point), metric)
+    return {seed: value / other[seed] for seed, value in values.items() if other.get(seed)}
 
 
 def _shades(values: Numbers, log: bool, by_column: bool) -> Numbers:
@@ -123,7 +132,8 @@ def _paint(axes: Axes, shades: Numbers, entries: Sequence[Sequence[Entry]]) -> N
 
 def _meaning(subject: Subject, several: bool, log: bool) -> str:
     seeds = max(len(runs) for runs in subject.runs.values())
-    what = "" if several else f"{title(subject.spec['metric'])}: "
+    over = f" over that of {subject.spec['over']}" if "over" in subject.spec else ""
+    what = "" if several else f"{title(subject.spec['metric'])}{over}: "
     of = "mean over the converged seeds" if seeds > 1 else "one seed each"
     scale = f"{' in each column by itself' if several else ''}{', logarithmic' if log else ''}"
     first = f"{what}{of}"

@@ -35,14 +35,14 @@ def steps_figure(subject: Subject) -> Figure:
     reached = [step for runs in found.values() for step in runs.values() if math.isfinite(step)]
     x = Axis.over([np.array(reached or [1.0]), np.zeros(0 if subject.log("x") else 1)], subject.log("x"))
     captions = subject.captions(_meaning(subject, better, found), beyond_note([x]))
-    rows = [Row(subject.name(cell), subject.color(cell)) for cell in found]
+    rows = [Row(subject.name(cell), subject.row_color(cell)) for cell in found]
     figure, axes, heights = row_figure(subject, rows, captions, right=0.75)
     set_x(axes, x if x.log else replace(x, low=0.0))
     axes.set_xlabel(subject.label("x", "steps to the target"))
     _never_column(axes)
     for height, (cell, runs) in zip(heights, found.items(), strict=True):
         places = {seed: x.at(step) for seed, step in runs.items()}
-        _draw(axes, height, subject.color(cell), places, x.at(median(runs.values())), subject.runs[cell])
+        _draw(axes, height, subject.row_color(cell), places, x.at(median(runs.values())), subject.runs[cell])
     return figure
 
 

@@ -131,6 +131,16 @@ class Subject:
             return color(str(arms[cell.arm].get("norm", common.get("norm", "none"))))
         return PALETTE[list(arms).index(cell.arm) % len(PALETTE)]
 
+    @cached_property
+    def _shared(self) -> bool:
+        """Whether two schemes of the experiment have one colour: there are more schemes than colours."""
+        norms = {str(arm.get("norm", self.experiment.common.get("norm"))) for arm in self.experiment.arms.values()}
+        return len({color(norm) for norm in norms}) < len(norms)
+
+    def row_color(self, cell: Cell) -> str:
+        """Return the colour of a row that its name tells apart: none that would seem to mean a kinship."""
+        return "black" if self._shared else self.color(cell)
+
     def label(self, name: str, usual: str = "") -> str:
         """Return what `labels` calls an axis or a column; otherwise its own name."""
         return str(self.spec.get("labels", {}).get(name, usual or name))

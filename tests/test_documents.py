@@ -1,0 +1,30 @@
+"""The documents: links lead somewhere, and a quoted table is the one in results/."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parent.parent
+DOCUMENTS = (*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").glob("*.md")))
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+QUOTED = re.compile(r"<!-- table:(results/\S+) -->\n(.*?)<!-- /table -->", re.DOTALL)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files(document: Path) -> None:
+    broken = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
+    assert not broken
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_quoted_tables_are_those_in_results(document: Path) -> None:
+    for path, quoted in QUOTED.findall(document.read_text()):
+        rows = [line for line in (TOP / path).read_text().splitlines() if line.startswith("|")]
+        assert quoted.splitlines() == rows, path
+
+
+def test_readme_quotes_a_table() -> None:
+    assert QUOTED.search((TOP / "README.md").read_text())

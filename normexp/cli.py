@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -16,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
-        return _dispatch([word for word in given if word != "--debug"])
+        return _dispatch([_at_home(word) for word in given if word != "--debug"])
     except UserError as error:
         if debug:
             raise
@@ -41,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
+
+
+def _at_home(word: str) -> str:
+    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is."""
+    key, equals, value = word.partition("=")
+    return f"{key}={os.path.expanduser(value)}" if equals and value.startswith("~") else word
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -186,3 +186,10 @@ def test_cli_survives_a_reader_that_goes_away():
     command = f"{sys.executable} -m normexp list | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
     assert (done.stdout, done.stderr) == ("norms\n", "")
+
+
+def test_cli_expands_the_home_folder_that_a_shell_leaves(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    status, _, stderr = cli("run", "dataset=cifar10", "dataset.archive=~/none.tar.gz")
+    assert status == 2
+    assert f"dataset.archive={tmp_path}/none.tar.gz: no such file or folder" in stderr

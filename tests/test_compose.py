@@ -173,3 +173,12 @@ def test_compose_arguments_repeat_the_configuration(number):
     assert again == config
     assert again.name == config.name
     assert again.to_yaml() == config.to_yaml()
+
+
+@pytest.mark.parametrize(
+    "path", ["/data (1)/c.tar", "/Téléchargements/c.tar", "./o'clock/c", '../a"b', "/a#b", "C:\\ü\\c"]
+)
+def test_paths_need_no_quotes_of_hydra(path):
+    config = compose([f"dataset.archive={path}", "dataset=cifar10"])
+    assert config["dataset"]["archive"] == path
+    assert compose(config.overrides)["dataset"]["archive"].endswith(path.replace("\\", "/").rpartition("/")[2])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 
+_PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
 _WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
 
@@ -106,16 +107,24 @@ def compose(overrides: Sequence[str]) -> Config:
 
 def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     """Return the overrides in Hydra's terms. Raises UserError for what is not `key=value`."""
+    return [_parsed(text) for text in overrides]
+
+
+def _parsed(text: str) -> Override:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    parsed = []
-    for text in overrides:
+    key, _, value = text.partition("=")
+    attempts = [text]
+    if _PATH.match(value):  # Hydra's grammar has no word with brackets, accents or quotes in it; folders' names have
+        attempts.append(f"{key}={_quoted(value)}")
+    for attempt in attempts:
         try:
-            parsed += OverridesParser.create().parse_overrides([text])
+            (override,) = OverridesParser.create().parse_overrides([attempt])
         except HydraException:
-            raise UserError(f"{text!r} is not key=value{_example(text)}") from None
-    return parsed
+            continue
+        return override
+    raise UserError(f"{text!r} is not key=value{_example(text)}")
 
 
 def _example(text: str) -> str:
@@ -265,6 +274,10 @@ def override_text(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if not isinstance(value, str) or (_PLAIN.fullmatch(value) and value.lower() not in _WORDS):
         return str(value)
+    return _quoted(value)
+
+
+def _quoted(text: str) -> str:
     from hydra.core.override_parser.types import Quote, QuotedString
 
-    return QuotedString(value, Quote.double).with_quotes()
+    return QuotedString(text, Quote.double).with_quotes()

@@ -31,5 +31,9 @@ class Ratio(Looked):
         other = Cell(self.over, cell.point)
         if other not in self.found.curves:
             return {}
-        theirs = super().values(other)
-        return {seed: value / theirs[seed] for seed, value in super().values(cell).items() if theirs.get(seed)}
+        return ratios(super().values(cell), super().values(other))
+
+
+def ratios(values: Values, others: Values) -> dict[int, float]:
+    """Return seed -> value over the other's with the same seed, where there is one and it is not 0."""
+    return {seed: value / others[seed] for seed, value in values.items() if others.get(seed)}

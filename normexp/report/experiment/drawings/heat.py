@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from normexp.curves import Cell
 from normexp.report.experiment.drawings.frame import Room, frame
 from normexp.report.experiment.drawings.subject import Subject, along
+from normexp.report.experiment.ratio_column import ratios
 from normexp.report.layout import SMALL, broken, text_width
 from normexp.report.measurements import is_share, title
 from normexp.stats import mean
@@ -95,8 +96,7 @@ def _values(subject: Subject, cell: Cell, metric: str) -> dict[int, float]:
     values = subject.values(cell, metric)
     if "over" not in subject.spec:
         return values
-    other = subject.values(Cell(subject.spec["over"], cell.point), metric)
-    return {seed: value / other[seed] for seed, value in values.items() if other.get(seed)}
+    return ratios(values, subject.values(Cell(subject.spec["over"], cell.point), metric))
 
 
 def _shades(values: Numbers, log: bool, by_column: bool) -> Numbers:

@@ -118,6 +118,5 @@ def _check_look(
     """Check what the table, one of its columns or a published number looks at."""
     check_figure_names(where, entry, list(arms), axes, known)
     check_arms(f"{where}: than", [entry["than"]] if "than" in entry else [], arms)
-    check_arms(f"{where}: over", [entry["over"]] if "over" in entry else [], arms)
     if "target" in entry and better_direction(entry["metric"]) is None:
         raise UserError(f"{where}: the name of metric {entry['metric']!r} does not tell what is better")

@@ -126,15 +126,18 @@ class Subject:
 
     def color(self, cell: Cell) -> str:
         """Return the colour of the arm's scheme; where no arm names a scheme, one of the arm's own."""
-        arms, common = self.experiment.arms, self.experiment.common
-        if "norm" in common or any("norm" in arm for arm in arms.values()):
-            return color(str(arms[cell.arm].get("norm", common.get("norm", "none"))))
+        arms = self.experiment.arms
+        if "norm" in self.experiment.common or any("norm" in arm for arm in arms.values()):
+            return color(self._norm(cell.arm))
         return PALETTE[list(arms).index(cell.arm) % len(PALETTE)]
+
+    def _norm(self, arm: str) -> str:
+        return str(self.experiment.arms[arm].get("norm", self.experiment.common.get("norm", "none")))
 
     @cached_property
     def _shared(self) -> bool:
         """Whether two schemes of the experiment have one colour: there are more schemes than colours."""
-        norms = {str(arm.get("norm", self.experiment.common.get("norm"))) for arm in self.experiment.arms.values()}
+        norms = {self._norm(arm) for arm in self.experiment.arms}
         return len({color(norm) for norm in norms}) < len(norms)
 
     def row_color(self, cell: Cell) -> str:

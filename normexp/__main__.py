@@ -1,5 +1,5 @@
 """`python -m normexp` is the same program as `normexp`."""
 
-from normexp.cli import main
+from normexp.cli.verbs import main
 
 raise SystemExit(main())

@@ -131,7 +131,7 @@ class RunDirectory:
             raise UserError(f"{self.path / CONFIG}: damaged or missing ({type(error).__name__})") from None
         if not isinstance(loaded, dict) or "_choices_" not in loaded:
             raise UserError(f"{self.path / CONFIG}: damaged (not the config of a run)")
-        return loaded
+        return {key: with_public_names(value) for key, value in loaded.items()}
 
     def is_locked(self) -> bool:
         """Tell whether a living process is running this. Writes nothing: the folder may be read-only."""
@@ -151,6 +151,32 @@ class RunDirectory:
                     raise Busy(f"{self.path}: another normexp process is running this right now")
                 time.sleep(LOOKING / 50)
             yield
+
+
+_MOVED = {
+    "normexp.init.": "normexp.models.init.",
+    "normexp.inputs.": "normexp.data.inputs.",
+    "normexp.schedules.": "normexp.training.schedules.",
+}
+_PUBLIC = ("norms", "models.init", "models", "data.inputs", "data", "probes", "studies")
+
+
+def public_name(target: str) -> str:
+    """Return today's name of what a record calls `target`: older records name the file that a class stood in."""
+    for old, new in _MOVED.items():
+        if target.startswith(old):
+            target = new + target.removeprefix(old)
+    for package in _PUBLIC:
+        if target.startswith(f"normexp.{package}."):
+            return f"normexp.{package}.{target.rpartition('.')[2]}"
+    return target
+
+
+def with_public_names(node: Any) -> Any:
+    """Return a part of a recorded configuration in which every `_target_` has today's name."""
+    if not isinstance(node, dict):
+        return node
+    return {k: public_name(str(v)) if k == "_target_" else with_public_names(v) for k, v in node.items()}
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:

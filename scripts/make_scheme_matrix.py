@@ -5,7 +5,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from normexp.cli import main
+from normexp.cli.verbs import main
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "schemes.md"
 TITLE = (

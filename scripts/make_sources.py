@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from normexp.records import write_atomically
-from normexp.sources import entries, page
+from normexp.report.sources import entries, page
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -50,7 +50,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("set_weight sets nothing", "layer.weight.copy_(value)", "layer.weight.clone().copy_(value)"),
     ),
     "batch": of(
-        "batched.py",
+        "kernels/batched.py",
         (
             "no gradient through the statistics at all",
             TORCHS,
@@ -146,11 +146,11 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("the layer's bias is kept", "        return True", "        return False"),
     )
     + of(
-        "grouped.py",
+        "kernels/grouped.py",
         ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
     ),
     "group": of(
-        "grouped.py",
+        "kernels/grouped.py",
         ("torch's cancelling kernel at every offset", "if (mean * rstd).square().max() <= MAX_RATIO:", "if True:"),
         ("half precision without weight goes to torch", "if half and (x.is_cuda or weight is None):", "if False:"),
         (
@@ -280,7 +280,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("average pools treated as sums", "(0.0, count**-0.5)", "(0.0, count**0.5)"),
     )
     + of(
-        "gaussian.py",
+        "kernels/gaussian.py",
         ("the maximum of one too few", "count * below ** (count - 1)", "count * below**count"),
         (
             "mean of squares for the variance",
@@ -305,7 +305,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
     )
     + of(
-        "power_iteration.py",
+        "kernels/power_iteration.py",
         (
             "the kernel as (all but the first input, ...)",
             "return weight.movedim(dim, 0).flatten(1)",
@@ -369,7 +369,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("limits rise from the start", "(step - self.wait).clamp(0)", "step.clamp(0)"),
     )
     + of(
-        "batched.py",
+        "kernels/batched.py",
         (
             "no gradient through the statistics",
             "return *parts, None, None, None",
@@ -439,7 +439,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("affine=false is ignored", "if affine else None", "if True else None"),
     )
     + of(
-        "moments.py",
+        "kernels/moments.py",
         ("squares in half precision", "dim=list(range(2, x.dim())), dtype=dtype)", "dim=list(range(2, x.dim())))"),
         ("half of the squares' gradient", "(2 / x[0, 0].numel())", "(1 / x[0, 0].numel())"),
     ),
@@ -497,7 +497,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("one value per channel is taken", 'check_batch(x, "switchable normalization")', "pass"),
     )
     + of(
-        "moments.py",
+        "kernels/moments.py",
         ("pooled variance without that of the means", "var.mean(dim) + mean.var(dim, correction=0)", "var.mean(dim)"),
         ("unbiased variance of the means", "mean.var(dim, correction=0)", "mean.var(dim, correction=1)"),
         ("no gradient through the variance", "slope = 2 * grads[1] / count", "slope = 0 * grads[1] / count"),
@@ -586,7 +586,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("another function", ".tanh()", ".arctan()"),
     )
     + of(
-        "recompute.py",
+        "kernels/recompute.py",
         (
             "gradient for one input too few",
             "[next(found) if need else None for need in needed]",

@@ -2,7 +2,7 @@
 
 import sys
 
-from normexp.cli import main
+from normexp.cli.verbs import main
 
 if __name__ == "__main__":
     sys.exit(main(["plot", *sys.argv[1:]]))

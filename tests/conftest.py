@@ -34,7 +34,7 @@ def results(tmp_path: Path) -> Path:
 @pytest.fixture
 def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
     """Call the command line in this process: cli("run", "norm=batch") -> (exit status, stdout, stderr)."""
-    from normexp.cli import main
+    from normexp.cli.verbs import main
 
     def call(*arguments: object) -> tuple[int, str, str]:
         capfd.readouterr()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from normexp.curves import AxisValue, Cell, Curve
+from normexp.evidence.curves import AxisValue, Cell, Curve
 
 METRIC = "test/accuracy"
 

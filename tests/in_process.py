@@ -6,8 +6,8 @@ import io
 from collections.abc import Callable
 from typing import Any
 
-from normexp.pool import Worker
-from normexp.worker import VERBS
+from normexp.sweeps.pool import Worker
+from normexp.sweeps.worker import VERBS
 
 
 class InProcess(Worker):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from normexp.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
-from normexp.sources import Entry, counted, entries, page, summary
+from normexp.evidence.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
+from normexp.report.sources import Entry, counted, entries, page, summary
 
 CASES = [
     ("0.209", 0.20869, CORRECT),

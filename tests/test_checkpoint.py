@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.build import build_optimizer
-from normexp.checkpoint import read_checkpoint, write_checkpoint
 from normexp.config import compose, options
 from normexp.errors import UserError
+from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.training.build import build_optimizer
 
 X, Y = torch.randn(8, 2, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
 

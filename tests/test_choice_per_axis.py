@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from normexp.errors import UserError
-from normexp.experiment import Experiment, run_place
-from normexp.experiments import parse
-from normexp.reproduce import choice_path, expected_plan, read_choice, run_plan, selection_plan, write_choice
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.load import parse
+from normexp.experiments.reproduce import (
+    choice_path,
+    expected_plan,
+    read_choice,
+    run_plan,
+    selection_plan,
+    write_choice,
+)
 
 DATA: dict[str, Any] = {
     "paper": "A paper",

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from curve_maker import METRIC, along, cells, curve, finals
 
-from normexp.claims import Claim, Verdict, check_claim, judge
-from normexp.curves import Curves, better_direction
 from normexp.errors import UserError
+from normexp.evidence.claims import Claim, Verdict, check_claim, judge
+from normexp.evidence.curves import Curves, better_direction
 
 NAN = math.nan
 ARMS = ("BN", "LN", "plain")

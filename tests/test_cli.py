@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from normexp import cli as module
+from normexp.cli import verbs as module
 from normexp.config import options
 from normexp.errors import Interrupted
 
@@ -54,7 +54,7 @@ def test_cli_mistake_is_one_line_and_status_2_and_leaves_nothing(cli, tmp_path, 
 HEAVY = ("torch", "torchvision", "pandas", "matplotlib", "sklearn", "scipy")
 WITHOUT = """
 import sys
-from normexp.cli import main
+from normexp.cli.verbs import main
 for arguments in eval(sys.argv[1]):
     try:
         main(arguments)

@@ -11,12 +11,12 @@ import torch
 from torch import nn
 from torch._dynamo.utils import counters
 
-from normexp.build import build, initialize_from_data
-from normexp.compiled import in_one_graph
 from normexp.config import compose, options
+from normexp.config.instantiate import instantiate
 from normexp.errors import Impossible, UserError
-from normexp.instantiate import instantiate
-from normexp.train import Task, Window, make_step, train
+from normexp.training.build import build, initialize_from_data
+from normexp.training.compiled import in_one_graph
+from normexp.training.loop import Task, Window, make_step, train
 
 DIGITS = ("dataset=digits", "dataset.subset=200", "batch_size=16", "steps=4", "threads=1", "optim.lr=0.01")
 MLP, CNN = ("model=mlp", "model.widths=[16,16]"), ("model=cnn", "model.widths=[8,8]")

@@ -11,14 +11,14 @@ import torch
 from companions import companions
 from torch import nn
 
-from normexp.build import build_model, build_norm
 from normexp.config import compose, groups, option, options
 from normexp.config.allowed import parse
 from normexp.config.compose import flat
+from normexp.config.instantiate import locate
 from normexp.config.options import config_dir, is_description
 from normexp.errors import UserError
-from normexp.instantiate import locate
 from normexp.norms.base import weight_layers
+from normexp.training.build import build_model, build_norm
 
 EXAMPLES = 40  # whitening wants more of them than a group has channels
 WHOLE = set(options("norm")) - {"group", "instance", "filter_response"}  # can normalize an output of 10 numbers
@@ -144,7 +144,7 @@ def test_config_every_model_runs_with_every_norm(model, norm, shape):
 
 def instantiate_model(config, shape, classes: int = 10) -> nn.Module:
     """Build a network on the meta device: shapes without memory, so without initial weights."""
-    from normexp.instantiate import instantiate
+    from normexp.config.instantiate import instantiate
 
     return instantiate(config["model"], input_shape=shape, num_outputs=classes, norm=build_norm(config))
 

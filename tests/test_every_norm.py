@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from normexp.build import build, initialize_from_data
 from normexp.config import compose
+from normexp.config.instantiate import instantiate
 from normexp.config.options import option, options
 from normexp.errors import Impossible
-from normexp.instantiate import instantiate
-from normexp.train import Window, evaluate, make_step, train
+from normexp.training.build import build, initialize_from_data
+from normexp.training.loop import Window, evaluate, make_step, train
 
 NORMS = options("norm")
 STEPS = 30

@@ -11,9 +11,9 @@ import yaml
 
 from normexp.config import config_dir
 from normexp.errors import UserError
-from normexp.experiment import point_name, run_place
-from normexp.experiment_shape import FIGURES, SCALES
-from normexp.experiments import load, names, parse
+from normexp.experiments.experiment import point_name, run_place
+from normexp.experiments.load import load, names, parse
+from normexp.experiments.shape import FIGURES, SCALES
 
 EVERY = [
     (name, scale)
@@ -200,7 +200,7 @@ def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
 def test_experiment_file_that_is_not_yaml_is_one_line(tmp_path, monkeypatch, text, message):
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "x.yaml").write_text(text)
-    monkeypatch.setattr("normexp.experiments.config_dir", lambda: tmp_path)
+    monkeypatch.setattr("normexp.experiments.load.config_dir", lambda: tmp_path)
     with pytest.raises(UserError, match=message) as refused:
         load("x")
     assert "\n" not in str(refused.value)

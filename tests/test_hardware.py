@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from normexp import hardware
 from normexp.errors import UserError
-from normexp.hardware import choose_device, choose_threads, describe, keep_large_blocks, peak_memory
+from normexp.training import hardware
+from normexp.training.hardware import choose_device, choose_threads, describe, keep_large_blocks, peak_memory
 
 CPU = torch.device("cpu")
 

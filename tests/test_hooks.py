@@ -8,10 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from normexp import execute
 from normexp.config import compose
-from normexp.instantiate import instantiate
+from normexp.config.instantiate import instantiate
 from normexp.records import CHECKPOINT, METRICS, RunDirectory
+from normexp.runs import trainer as execute
 
 TINY = ["model=cnn", "model.widths=[8,8]", "batch_size=16", "dataset.subset=64", "threads=1", "optim.lr=0.05"]
 TINY += ["steps=6", "eval_every=3", "device=cpu"]

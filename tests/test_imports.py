@@ -19,13 +19,13 @@ def test_imports_keep_the_layers():
 
 
 def test_imports_of_the_command_line_are_light():
-    code = "import sys, normexp.cli; sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'hydra')))"
+    code = "import sys, normexp.cli.verbs; sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'hydra')))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_imports_of_a_run_leave_the_compiler_out(tmp_path):
     code = (
-        "import sys; from normexp.cli import main; main(sys.argv[1:]); "
+        "import sys; from normexp.cli.verbs import main; main(sys.argv[1:]); "
         "sys.exit(any(name in sys.modules for name in ('torch._dynamo', 'torchvision', 'pandas', 'matplotlib')))"
     )
     words = [

@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.build import build, build_model, build_norm, initialize_from_data
 from normexp.config import compose, options
+from normexp.config.instantiate import instantiate
 from normexp.data.base import Data, Split
-from normexp.init.data_dependent import DataDependent
-from normexp.init.gaussian import Gaussian
-from normexp.init.lsuv import LSUV
-from normexp.instantiate import instantiate
+from normexp.models.init.data_dependent import DataDependent
+from normexp.models.init.gaussian import Gaussian
+from normexp.models.init.lsuv import LSUV
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.spectral import SpectralNorm
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import generator
+from normexp.training.build import build, build_model, build_norm, initialize_from_data
 
 
 def network(init: str, norm: str = "none", seed: int = 0, model: str = "mlp", *more: str) -> nn.Module:
@@ -253,4 +253,4 @@ def test_init_lsuv_trains(cli, results):
 
 
 def test_init_instantiates_with_its_defaults():
-    assert instantiate({"_target_": "normexp.init.gaussian.Gaussian"}) == Gaussian(std=0.05)
+    assert instantiate({"_target_": "normexp.models.init.gaussian.Gaussian"}) == Gaussian(std=0.05)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from normexp.config import compose, options
+from normexp.config.instantiate import instantiate
+from normexp.data.inputs import ZCA, Center, Identity, MinMax, Standardize
 from normexp.errors import UserError
-from normexp.inputs import ZCA, Center, Identity, MinMax, Standardize
-from normexp.instantiate import instantiate
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (50, 4, 3, 3), np.uint8)
@@ -87,7 +87,7 @@ def test_inputs_zca_gives_the_identity_covariance():
 
 @pytest.mark.parametrize("name", options("inputs"))
 def test_inputs_are_fitted_on_the_training_split_only(name):
-    from normexp.build import build_examples
+    from normexp.training.build import build_examples
 
     config = compose([f"inputs={name}"])
     test = np.full_like(PIXELS[:5], 255)
@@ -107,7 +107,7 @@ def test_inputs_that_take_statistics_can_be_fitted_on_all():
 
 @pytest.mark.parametrize("name", FITTED)
 def test_inputs_fitted_on_all_see_every_split(name):
-    from normexp.build import build_examples
+    from normexp.training.build import build_examples
 
     config = compose([f"inputs={name}", "inputs.fit_on=all"])
     train, validation, test = PIXELS[:20] // 2, PIXELS[20:30] // 3, PIXELS[30:]

@@ -8,10 +8,10 @@ import io
 import pytest
 
 from normexp.config import compose
+from normexp.config.instantiate import locate
 from normexp.config.options import option, options
-from normexp.instantiate import locate
-from normexp.loading import LastLoaded, load
-from normexp.worker import train
+from normexp.data.loading import LastLoaded, load
+from normexp.sweeps.worker import train
 
 
 def test_loading_shares_what_no_seed_changes():
@@ -43,7 +43,7 @@ def test_loading_happens_once_for_the_cells_of_a_worker(results, monkeypatch):
     loads = []
     digits = locate("normexp.data.digits.Digits")
     monkeypatch.setattr(digits, "read", lambda self, seed, read=digits.read: loads.append(seed) or read(self, seed))
-    monkeypatch.setattr("normexp.worker.load", LastLoaded())
+    monkeypatch.setattr("normexp.sweeps.worker.load", LastLoaded())
     words = ["model=linear", "steps=2", "device=cpu", "threads=1", f"results_dir={results}"]
     for seed in range(3):
         answer = train(io.StringIO(), [*words, f"seed={seed}"], str(results / str(seed)), force=False)

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from normexp.errors import UserError
-from normexp.experiments import load
-from normexp.ledger import REPRODUCE
+from normexp.experiments.load import load
+from normexp.report.ledger import REPRODUCE
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "paper_scale.sh"
 

@@ -8,8 +8,8 @@ import pytest
 
 from normexp.config import compose, option, options
 from normexp.errors import UserError
-from normexp.perform import csv_text, perform
 from normexp.records import RunDirectory, read_rows
+from normexp.runs.study_run import csv_text, perform
 from normexp.studies.base import Number, Outcome, Setup, Study
 
 STUDY = "study=batch_layer_example"

@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 
 def run_elsewhere(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command: unlike `python -m`, it does not have the current folder on its path."""
-    script = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli import main; sys.exit(main())"
+    script = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
@@ -56,8 +56,8 @@ def test_plugin_runs_in_a_process_of_its_own(folder):
 
 
 def test_plugin_gets_its_keys(folder, monkeypatch):
-    from normexp.build import build_norm
     from normexp.config import compose
+    from normexp.training.build import build_norm
 
     assert build_norm(compose([*PLUGIN, "norm.start=0.5"])).start == 0.5
     assert build_norm(compose(PLUGIN)).start == 1.0

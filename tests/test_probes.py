@@ -14,11 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp import execute
-from normexp.build import build, initialize_from_data
 from normexp.config import compose, option, options
+from normexp.config.instantiate import instantiate
 from normexp.errors import Impossible, UserError
-from normexp.instantiate import instantiate
 from normexp.norms.weight import WeightNorm
 from normexp.probes.base import Probe, Situation
 from normexp.probes.covariance_spectrum import CovarianceSpectrum
@@ -32,6 +30,8 @@ from normexp.probes.several import Several, make
 from normexp.probes.update_angle import UpdateAngle
 from normexp.probes.weight_norm import WeightNorms
 from normexp.records import RunDirectory
+from normexp.runs import trainer as execute
+from normexp.training.build import build, initialize_from_data
 
 TINY = ("model=mlp", "model.widths=[6,5]", "model.activation=sigmoid", "norm=batch", "batch_size=16", "steps=12")
 TINY += ("eval_every=5", "device=cpu", "threads=1")

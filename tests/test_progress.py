@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from normexp import progress
-from normexp.progress import Progress, Silence
+from normexp.runs import progress
+from normexp.runs.progress import Progress, Silence
 
 ROW = {"train/loss": 0.5, "train/accuracy": 0.8, "test/loss": 0.6, "test/accuracy": 0.75}
 

@@ -13,10 +13,10 @@ import pytest
 from in_process import InProcess
 
 from normexp.errors import UserError
-from normexp.experiment import Experiment, run_place
-from normexp.experiments import load
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.load import load
+from normexp.experiments.reproduce import choice_path, final_score, read_choice, selection_plan, trials, write_choice
 from normexp.records import find_runs
-from normexp.reproduce import choice_path, final_score, read_choice, selection_plan, trials, write_choice
 
 NAME = "ioffe2015_figure1"
 SMOKE = ("reproduce", NAME, "scale=smoke", "jobs=1", "threads=1", "device=cpu")
@@ -26,17 +26,17 @@ RENDERED = {"table.md", "table.csv", "table.tex", "table.html", "claims.json", "
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
-    monkeypatch.setattr("normexp.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory) -> Path:
     """The results folder of the experiment at scale smoke; tests leave it as it is."""
-    from normexp.cli import main
+    from normexp.cli.verbs import main
 
     results = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
         assert main([*SMOKE, f"results_dir={results}"]) == 0
     return results
 

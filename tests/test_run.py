@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 import torch
 
-from normexp import checkpoint, execute
 from normexp.config import compose
 from normexp.data.base import Data, Split
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
-from normexp.run import check_writable
+from normexp.runs import checkpoint
+from normexp.runs import trainer as execute
+from normexp.runs.run import check_writable
 
 FILES = {
     "config.yaml",
@@ -368,9 +369,9 @@ def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch)
 # --- Real signals to a real process. ---
 
 PROGRAM = """
-import sys, normexp.execute as execute
+import sys, normexp.runs.trainer as execute
 execute.SAVE_EVERY = execute.LOOK_EVERY = 0.02
-from normexp.cli import main
+from normexp.cli.verbs import main
 raise SystemExit(main(sys.argv[1:]))
 """
 LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=400", "batch_size=64", "device=cpu", "threads=1")
@@ -398,7 +399,7 @@ def stopped_at(results: Path, sent: signal.Signals, step: int) -> tuple[int, dic
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> dict[str, bytes]:
     """The outcome of LONG, never interrupted."""
-    from normexp.cli import main
+    from normexp.cli.verbs import main
 
     results = tmp_path_factory.mktemp("finished")
     assert main(["run", *LONG, f"results_dir={results}", "--quiet"]) == 0

@@ -9,11 +9,11 @@ from itertools import pairwise
 import pytest
 import torch
 
-from normexp import schedules
-from normexp.build import build_settings
 from normexp.config import compose, options
 from normexp.errors import UserError
-from normexp.train import set_groups
+from normexp.training import schedules
+from normexp.training.build import build_settings
+from normexp.training.loop import set_groups
 
 TOTAL = 20
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from normexp.build import build, build_model, build_norm, initialize_from_data
 from normexp.config import compose, option, options
 from normexp.data.base import Data, Split
 from normexp.norms.base import weight_layers
 from normexp.seeding import generator, seeded, stream
+from normexp.training.build import build, build_model, build_norm, initialize_from_data
 
 CONVOLUTIONAL = ("cnn", "convpool", "inception_small", "nin", "torchvision")
 NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from normexp.build import build_norm
 from normexp.config import compose, options
 from normexp.errors import UserError
 from normexp.norms.group import GroupNorm
 from normexp.norms.stack import Stack
 from normexp.norms.weight_standard import WeightStandardization
+from normexp.training.build import build_norm
 
 WS_GN = ["norm=stack", "norm.weights=weight_standard", "norm.activations=group", "norm.activations.num_groups=8"]
 

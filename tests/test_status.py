@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from normexp.records import RunDirectory
-from normexp.status import overview
+from normexp.sweeps.status import overview
 
 
 def fabricate(path: Path, status: str, **facts: object) -> RunDirectory:

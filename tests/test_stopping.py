@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from normexp.stopping import stop_signals
+from normexp.runs.signals import stop_signals
 
 BOTH = (signal.SIGINT, signal.SIGTERM)
 

@@ -14,7 +14,7 @@ from normexp.config import compose
 from normexp.data import cache, idx_images
 from normexp.data.cache import Content
 from normexp.errors import Unavailable
-from normexp.supply import fetch, to_download
+from normexp.sweeps.prefetch import fetch, to_download
 
 TINY = ("model=linear", "batch_size=10", "steps=2", "device=cpu", "threads=1", "jobs=1")
 FEW = ("dataset.validation=10",)
@@ -30,7 +30,7 @@ def own_cache(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
     """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, lines of stderr)."""
-    monkeypatch.setattr("normexp.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
         status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", *arguments)
@@ -156,7 +156,7 @@ def test_fetch_says_all_that_cannot_be_had(monkeypatch):
 
 @pytest.fixture
 def reproduce(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
-    monkeypatch.setattr("normexp.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
         status, _, stderr = cli("reproduce", *arguments, f"results_dir={results}", "jobs=1")
@@ -174,7 +174,7 @@ def test_reproduce_without_its_data_is_one_line(reproduce, results, name):
 
 
 def test_reproduce_of_several_leaves_out_the_one_without_data(reproduce, results, monkeypatch):
-    monkeypatch.setattr("normexp.ledger._show", lambda *_: None)
+    monkeypatch.setattr("normexp.report.ledger._show", lambda *_: None)
     status, lines = reproduce("ba2016_figure2", "ferreira2024_batch_layer_example", "scale=paper")
     assert status == 2
     assert lines[0].startswith("normexp: ba2016_figure2: left out: dataset.path=cnn/questions: no such file")

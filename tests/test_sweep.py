@@ -15,9 +15,9 @@ import pytest
 from in_process import InProcess
 
 from normexp.errors import Interrupted
-from normexp.pool import STOPPED, Pool, Worker
 from normexp.records import RunDirectory, find_runs
-from normexp.sweep import Cell, make_plan
+from normexp.sweeps.pool import STOPPED, Pool, Worker
+from normexp.sweeps.sweep import Cell, make_plan
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 
@@ -25,7 +25,7 @@ TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu"
 @pytest.fixture
 def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
     """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, stderr)."""
-    monkeypatch.setattr("normexp.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
     def call(*arguments: str, verb: tuple[str, ...] = ("sweep",), place: Path = results) -> tuple[int, str]:
         status, stdout, stderr = cli(*verb, *TINY, f"results_dir={place}", "jobs=1", *arguments)
@@ -116,7 +116,7 @@ def test_sweep_counts_only_the_steps_that_are_left(sweep, results, monkeypatch):
     sweep("seed=0,1")
     status = find_runs([results])[0].path / "status.json"
     status.write_text(status.read_text().replace('"done"', '"interrupted"').replace('"step": 6', '"step": 4'))
-    monkeypatch.setattr("normexp.estimate.seconds_of", lambda config, load: 30.0)
+    monkeypatch.setattr("normexp.runs.estimate.seconds_of", lambda config, load: 30.0)
     assert "about 40 s with jobs=1" in sweep("seed=0,1,2", "--dry-run")[1]  # a third of one run, and a new one
     assert "about 90 s with jobs=1" in sweep("seed=0,1,2", "--dry-run", "--force")[1]
 
@@ -227,7 +227,7 @@ def test_sweep_killed_cell_keeps_no_traceback_of_an_earlier_failure(sweep, resul
     (run.path / "traceback.txt").write_text("of another time")
     run.write_status("failed", cause="another")
     monkeypatch.setattr(InProcess, "ask", lambda *_: {"status": "failed", "cause": "killed"})
-    monkeypatch.setattr("normexp.sweep.time_needed", lambda *_: "")
+    monkeypatch.setattr("normexp.sweeps.sweep.time_needed", lambda *_: "")
     status, stderr = sweep("seed=0")
     assert (status, run.status["cause"]) == (1, "killed")
     assert "traceback" not in stderr
@@ -238,7 +238,7 @@ def test_sweep_cell_that_cannot_be_built_is_recorded(sweep, results, monkeypatch
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("normexp.execute.build", fail)
+    monkeypatch.setattr("normexp.runs.trainer.build", fail)
     assert sweep("seed=0")[0] == 1
     run = find_runs([results])[0]
     assert run.status == {"status": "failed", "cause": "MemoryError: no message"}
@@ -319,7 +319,7 @@ def test_worker_told_to_stop_while_it_starts_does_stop():
 # --- Real processes, real signals. ---
 
 LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=300", "batch_size=64", "device=cpu", "threads=1")
-COMMAND = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli import main; sys.exit(main())"
+COMMAND = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
 
 
 @contextmanager
@@ -373,18 +373,18 @@ def alive(process: int) -> bool:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> dict[str, bytes]:
     """The curves of LONG with seeds 0 and 1, never stopped."""
-    from normexp.cli import main
+    from normexp.cli.verbs import main
 
     results = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
         assert main(["sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1"]) == 0
     return metrics(results)
 
 
 def check_continues(cli, results: Path, undisturbed: dict[str, bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
         status, _, stderr = cli("sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1")
     assert status == 0, stderr
     assert "1 to continue" in stderr

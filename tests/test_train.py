@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from normexp.train import Task, Window, evaluate, make_step, train
+from normexp.training.loop import Task, Window, evaluate, make_step, train
 
 CPU = torch.device("cpu")
 ACCURACY, RMSE = Task("accuracy"), Task("rmse", scale=3.0)

@@ -15,15 +15,11 @@ import pytest
 import yaml
 from curve_maker import METRIC, along, cells, curve, finals
 
-from normexp.claims import check_claim, judge
 from normexp.config import compose
-from normexp.curves import Curves
 from normexp.errors import UserError
-from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory, find_runs, write_atomically
-from normexp.report.formats import FORMATS
-from normexp.report.select import select
-from normexp.report.tables import table
-from normexp.stats import (
+from normexp.evidence.claims import check_claim, judge
+from normexp.evidence.curves import Curves
+from normexp.evidence.stats import (
     bootstrap_interval,
     decide,
     holm,
@@ -35,8 +31,12 @@ from normexp.stats import (
     standard_deviation,
     steps_to_target,
 )
-from normexp.stats.interval import Interval
-from normexp.verdicts import published_verdict
+from normexp.evidence.stats.interval import Interval
+from normexp.evidence.verdicts import published_verdict
+from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory, find_runs, write_atomically
+from normexp.report.formats import FORMATS
+from normexp.report.select import select
+from normexp.report.tables import table
 
 NAN, INF = math.nan, math.inf
 CHOICES = {"dataset": "digits", "inputs": "standardize", "model": "cnn", "norm": "none", "optim": "sgd"}

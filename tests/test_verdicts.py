@@ -7,7 +7,7 @@ import math
 import pytest
 
 from normexp.errors import UserError
-from normexp.verdicts import PublishedVerdict, published_verdict
+from normexp.evidence.verdicts import PublishedVerdict, published_verdict
 
 INF = math.inf
 

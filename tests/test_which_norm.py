@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from normexp.config.options import options
-from normexp.experiments import load, scales
+from normexp.experiments.load import load, scales
 
 LEFT_OUT = {
     "stack": "it needs two schemes to stack; the arm `weight_standard + group` does",

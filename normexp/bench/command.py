@@ -25,7 +25,7 @@ def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None, say: 
     names, overrides = chosen(words, quick)
     if rounds < 1:
         raise UserError(f"bench: --rounds {rounds}: must be an integer in [1, inf)")
-    from normexp.hardware import choose_device, describe
+    from normexp.training.hardware import choose_device, describe
 
     wrong: list[str] = []
     for name in names:

@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.build import INIT_EXAMPLES, build_model, build_norm
 from normexp.config import compose
+from normexp.config.instantiate import instantiate, locate
 from normexp.data.base import Data, Split
-from normexp.instantiate import instantiate, locate
 from normexp.seeding import generator, seeded
+from normexp.training.build import INIT_EXAMPLES, build_model, build_norm
 
 SHAPES = {"cifar10": (32, 32, 3), "mnist": (28, 28, 1), "fashion_mnist": (28, 28, 1), "digits": (8, 8, 1)}
 EXAMPLES = 4096

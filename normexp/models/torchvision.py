@@ -38,7 +38,7 @@ def torchvision_model(
     if min(input_shape[1:]) < SMALL:
         _use_small_stem(network)
     converted = convert(network, norm, output=normalize_output)
-    converted.keeps_initialization = True  # type: ignore[assignment]  # torchvision's own, see normexp.build
+    converted.keeps_initialization = True  # type: ignore[assignment]  # torchvision's own, see normexp.training.build
     return converted
 
 

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
-from normexp.norms.batched import AnyRankBatchNorm, check_batch
-from normexp.norms.population import check_estimates, estimate
+from normexp.norms.kernels.batched import AnyRankBatchNorm, check_batch
+from normexp.norms.kernels.population import check_estimates, estimate
 
 
 class DeviationBatchNorm(nn.Module):

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
-from normexp.norms.batched import Standardize, channel_statistics, check_batch
+from normexp.norms.kernels.batched import Standardize, channel_statistics, check_batch
 
 
 class Limit:

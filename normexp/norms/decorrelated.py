@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32, check_eps, check_momentum
-from normexp.norms.grouped import largest_divisor
-from normexp.norms.moments import over_positions, scale_shift
+from normexp.norms.kernels.grouped import largest_divisor
+from normexp.norms.kernels.moments import over_positions, scale_shift
 
 
 def eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.moments import channel_sum, multiply_add, over_positions
-from normexp.norms.recompute import recomputed
+from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions
+from normexp.norms.kernels.recompute import recomputed
 
 
 class Tanh(nn.Module):

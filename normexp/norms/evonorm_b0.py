@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
-from normexp.norms.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
-from normexp.norms.recompute import recomputed
+from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
+from normexp.norms.kernels.recompute import recomputed
 
 
 class MaximumOfDeviations(nn.Module):

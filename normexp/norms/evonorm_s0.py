@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
-from normexp.norms.grouped import largest_divisor
-from normexp.norms.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
-from normexp.norms.recompute import recomputed
+from normexp.norms.kernels.grouped import largest_divisor
+from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
+from normexp.norms.kernels.recompute import recomputed
 
 
 class GatedGroup(nn.Module):

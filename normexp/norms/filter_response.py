@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
-from normexp.norms.moments import channel_sum, multiply_add, over_positions, position_sum
-from normexp.norms.recompute import recomputed
+from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions, position_sum
+from normexp.norms.kernels.recompute import recomputed
 
 
 class FilterResponse(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
-from normexp.norms.batched import AnyRankBatchNorm
+from normexp.norms.kernels.batched import AnyRankBatchNorm
 
 
 class ChunkedBatchNorm(AnyRankBatchNorm):

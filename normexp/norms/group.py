@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from normexp.norms.base import Norm, check_eps
-from normexp.norms.grouped import GroupedNorm, largest_divisor
+from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
 
 
 @dataclass(frozen=True, kw_only=True)

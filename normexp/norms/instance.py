@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
-from normexp.norms.grouped import GroupedNorm
+from normexp.norms.kernels.grouped import GroupedNorm
 
 LARGE = 2**15  # values per sample, from which the kernel for one sample takes longer than its call
 

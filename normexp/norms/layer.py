@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32, check_eps
-from normexp.norms.grouped import GroupedNorm
+from normexp.norms.kernels.grouped import GroupedNorm
 
 
 class SampleNorm(GroupedNorm):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, Site, Step, TimeStep, num_outputs, output_dim, weight_layers
-from normexp.norms.gaussian import activation_moments, maximum_moments
+from normexp.norms.kernels.gaussian import activation_moments, maximum_moments
 
 RELU_GAIN = 1.21  # as printed: the root of pi / (pi - 1) = 1.4669, by which a ReLU layer scales gradients
 MAXIMA = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from normexp.norms.base import Norm, at_least_float32, check_eps
-from normexp.norms.moments import channel_sum, moments, multiply_add, over_positions, position_sum, scale_shift
-from normexp.norms.tiles import tiled, tiles
+from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, position_sum, scale_shift
+from normexp.norms.kernels.tiles import tiled, tiles
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
 

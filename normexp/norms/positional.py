@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
-from normexp.norms.moments import scale_shift
+from normexp.norms.kernels.moments import scale_shift
 
 
 class PositionNorm(nn.Module):

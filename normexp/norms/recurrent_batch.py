@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import STATES, Norm, Site, Step, TimeStep, check_eps, check_momentum
-from normexp.norms.batched import AlwaysBatchNorm, AnyRankBatchNorm, check_batch
-from normexp.norms.population import ESTIMATES, EXAMPLES, check_estimates, estimate
+from normexp.norms.kernels.batched import AlwaysBatchNorm, AnyRankBatchNorm, check_batch
+from normexp.norms.kernels.population import ESTIMATES, EXAMPLES, check_estimates, estimate
 
 ROUNDING = 1e-6  # a standard deviation this far below the size of the values is their rounding error
 

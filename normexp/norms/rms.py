@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
-from normexp.norms.moments import mean_square, over_positions
+from normexp.norms.kernels.moments import mean_square, over_positions
 
 
 class RootMeanSquare(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, check_eps, num_outputs, output_dim
-from normexp.norms.gaussian import activation_moments
+from normexp.norms.kernels.gaussian import activation_moments
 
 
 class ScaledStandardWeight(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, check_eps, output_dim
-from normexp.norms.power_iteration import WARM_UP, as_matrix, power_step, singular_value
+from normexp.norms.kernels.power_iteration import WARM_UP, as_matrix, power_step, singular_value
 
 
 class UnitSpectralNorm(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, output_dim, weight_layers
-from normexp.norms.power_iteration import as_matrix, power_step, singular_value
+from normexp.norms.kernels.power_iteration import as_matrix, power_step, singular_value
 
 BUFFER = "singular_vector"  # on the layer itself: saved, moved and resumed with it
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
-from normexp.norms.batched import check_batch
-from normexp.norms.moments import moments, pooled, scale_shift
+from normexp.norms.kernels.batched import check_batch
+from normexp.norms.kernels.moments import moments, pooled, scale_shift
 
 
 class MixedNorm(nn.Module):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 
 from normexp.norms.base import Norm, at_least_float32, output_dim, weight_layers
-from normexp.norms.trial import left_as_found
+from normexp.norms.kernels.trial import left_as_found
 
 
 @dataclass(frozen=True, kw_only=True)

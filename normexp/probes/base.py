@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.trial import left_as_found
+from normexp.norms.kernels.trial import left_as_found
 from normexp.seeding import stream
 
 Batch = tuple[Tensor, Tensor]

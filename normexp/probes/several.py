@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from normexp.config import option, options
+from normexp.config.instantiate import instantiate
 from normexp.config.options import without_descriptions
 from normexp.errors import unknown
-from normexp.instantiate import instantiate
 from normexp.probes.base import Probe, Row, Situation
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.measurements import is_share
 from normexp.report.select import Arm, Run
-from normexp.stats import mean, standard_deviation
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from normexp.evidence.stats import median
 from normexp.report.curves import Curve
 from normexp.report.measurements import is_share
-from normexp.stats import median
 
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
 OFF_SCALE = 10.0  # a diverging run may reach 1e30; the axis ends at this multiple of the converged runs

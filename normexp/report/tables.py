@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from normexp.evidence.stats import mean, standard_deviation
 from normexp.records import RunDirectory
 from normexp.report.labels import PLACES
 from normexp.report.measurements import is_share, title
 from normexp.report.notes import notes
 from normexp.report.select import Arm, Run, select
-from normexp.stats import mean, standard_deviation
 
 METRICS = ("test/accuracy", "test/rmse", "validation/accuracy", "validation/rmse", "train/loss")
 CAPTION = (

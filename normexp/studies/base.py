@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from normexp.build import Parts, build
 from normexp.config import Config
+from normexp.config.instantiate import instantiate
 from normexp.data.base import Data
-from normexp.instantiate import instantiate
+from normexp.training.build import Parts, build
 
 Row = Mapping[str, object]
 
@@ -45,7 +45,7 @@ class Number:
     """A number, or a sentence, that a document prints, beside what follows from the document's own inputs.
 
     Args:
-        document: S000 ... S004, see `normexp.audit.DOCUMENTS`.
+        document: S000 ... S004, see `normexp.evidence.audit.DOCUMENTS`.
         place: where it is printed: section, equation, page.
         quantity: what it is.
         printed: as printed, typed off; the digits count.
@@ -73,7 +73,7 @@ class Outcome:
         rows: of metrics.csv: `step` (increasing integers; what they count is the study's to say) and every metric
             that the option's `_metrics_` names.
         tables: name -> rows of a CSV file of that name, for figures.
-        numbers: printed numbers for the audit, see `normexp.audit`.
+        numbers: printed numbers for the audit, see `normexp.evidence.audit`.
     """
 
     rows: Sequence[Row]

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.batches import Examples
-from normexp.build import Parts, build_norm
-from normexp.checks.subject import without_eps
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
+from normexp.norms.checks.subject import without_eps
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
 from normexp.studies.collision import affine_batch, partner
 from normexp.studies.trained import trained
+from normexp.training.batches import Examples
+from normexp.training.build import Parts, build_norm
 
 NEAR, SAME = 1e-3, 1e-9  # distances of standard normal samples in float64: different beyond, equal below
 Found = dict[str, float]

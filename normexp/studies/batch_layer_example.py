@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normexp.audit import WRONG, judged
+from normexp.evidence.audit import WRONG, judged
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
 from normexp.studies.numbers import Array, counts, entries, values
 from normexp.studies.remarks import explained

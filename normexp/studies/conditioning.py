@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from normexp.build import build_model, build_norm
 from normexp.config import Config
+from normexp.config.instantiate import instantiate
 from normexp.data.base import Array, Data, Split
+from normexp.data.inputs import InputNorm, Transform
 from normexp.errors import UserError
-from normexp.inputs import InputNorm, Transform
-from normexp.instantiate import instantiate
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Setup, Study
 from normexp.studies.descent import Descent, Quadratic
 from normexp.studies.update_signs import share_of_units, updates
-from normexp.train import Task
+from normexp.training.build import build_model, build_norm
+from normexp.training.loop import Task
 
 DRAWN = 3  # eigenvectors in the figure of the paths: the first, the middle and the last one
 POINTS = 200  # steps at which a path is looked at

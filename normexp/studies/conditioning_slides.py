@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from normexp.build import Parts
 from normexp.seeding import seeded
 from normexp.studies.base import Number, Outcome, Setup, Study
 from normexp.studies.descent import Quadratic
 from normexp.studies.numbers import counts
 from normexp.studies.update_signs import share_of_layers, share_of_units, updates
+from normexp.training.build import Parts
 
 TOLERANCE = 1e-6  # relative, float64; rates are found to 1e-7
 PLACE = "What happens if input samples are not 0 mean and unit variance?"

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from normexp.build import Parts
 from normexp.config import Config
+from normexp.config.instantiate import instantiate
 from normexp.data.base import Array, Data, Split
 from normexp.data.covariate_shift import law
+from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
-from normexp.inputs import InputNorm
-from normexp.instantiate import instantiate
 from normexp.studies.base import Outcome, Row, Setup, Study
 from normexp.studies.trained import score, trained
+from normexp.training.build import Parts
 
 SPLITS = {"validation": "own_domain_rmse", "test": "other_domain_rmse"}
 OTHER = {"a": "b", "b": "a"}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.build import build_norm
 from normexp.config import Config
 from normexp.norms.base import set_weight
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.training.build import build_norm
 
 ROUNDING = 1e-9  # relative, after a hundred float64 products
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.build import build_norm
-from normexp.checks.batch_dependence import depends_on_batch
+from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.instantiate import instantiate
 from normexp.models.activations import activation
 from normexp.norms.base import Norm
+from normexp.norms.checks.batch_dependence import depends_on_batch
 from normexp.norms.normprop import NormProp
 from normexp.probes.jacobian import pull_back
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
 from normexp.studies.normprop_constants import activation_name
+from normexp.training.build import build_norm
 
 NEAR = 0.1  # relative
 ROUNDING = 1e-12  # relative to the largest singular value

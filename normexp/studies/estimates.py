@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.batched import channel_statistics
+from normexp.norms.kernels.batched import channel_statistics
 
 
 @dataclass(frozen=True)

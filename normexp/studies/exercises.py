@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from normexp.audit import CORRECT, judged
+from normexp.evidence.audit import CORRECT, judged
 from normexp.seeding import seeded
 from normexp.studies.base import Number, Outcome, Setup, Study
 from normexp.studies.numbers import Array

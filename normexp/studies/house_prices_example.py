@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.instantiate import instantiate
 from normexp.studies.base import Outcome, Row, Setup, Study
 from normexp.studies.house_prices_printed import printed_numbers
 from normexp.studies.linear_regression import Array, Regression

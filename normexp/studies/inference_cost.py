@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.build import Parts, build_model, initialize_from_data
-from normexp.checks.memory import kept_by
 from normexp.config import Config
 from normexp.errors import UserError
+from normexp.evidence.stats import Sign
 from normexp.norms.base import Norm, weight_layers
+from normexp.norms.checks.memory import kept_by
 from normexp.norms.fold import fold
-from normexp.stats import Sign
 from normexp.studies.base import Outcome, Setup, Study
+from normexp.training.build import Parts, build_model, initialize_from_data
 
 WARM_UP = 3  # rounds that do not count
 PASSES = 2  # of a prediction: one is too short to be timed

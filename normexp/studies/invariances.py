@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from normexp.build import build_norm
-from normexp.checks.invariance import (
+from normexp.norms.checks.invariance import (
     changed,
     output,
     recenter_dataset,
@@ -18,9 +17,10 @@ from normexp.checks.invariance import (
     rescale_weight_matrix,
     rescale_weight_vector,
 )
-from normexp.checks.subject import Subject, distance, make_subject
+from normexp.norms.checks.subject import Subject, distance, make_subject
 from normexp.seeding import seeded
 from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.training.build import build_norm
 
 SAME = 1e-9  # relative, in float64
 ROUNDING = torch.finfo(torch.float64).eps

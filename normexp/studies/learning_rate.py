@@ -10,13 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from normexp.batches import Examples, in_order
-from normexp.build import build_optimizer, initialize_from_data
 from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Setup, Study
-from normexp.train import evaluate, set_groups
+from normexp.training.batches import Examples, in_order
+from normexp.training.build import build_optimizer, initialize_from_data
+from normexp.training.loop import evaluate, set_groups
 
 Curve = list[tuple[int, float, float]]  # (steps, validation rmse, test rmse)
 

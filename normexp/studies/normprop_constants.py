@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from normexp.config import Config
 from normexp.errors import UserError
 from normexp.models.activations import activation
-from normexp.norms.gaussian import activation_moments, nodes
+from normexp.norms.kernels.gaussian import activation_moments, nodes
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Setup, Study
 

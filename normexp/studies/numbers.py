@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from normexp.audit import CORRECT, ROUNDED, WRONG, judged
+from normexp.evidence.audit import CORRECT, ROUNDED, WRONG, judged
 from normexp.studies.base import Number
 
 Array = npt.NDArray[np.float64]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from normexp.build import initialize_from_data
 from normexp.errors import UserError
 from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.unroll import pack, unroll
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Row, Setup, Study
+from normexp.training.build import initialize_from_data
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
-from normexp.audit import CORRECT, WRONG, judged
+from normexp.evidence.audit import CORRECT, WRONG, judged
 from normexp.studies.base import Number
 
 

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from normexp.batches import EVALUATION_BATCH, Batch, TrainingBatches, in_order
-from normexp.build import Parts, initialize_from_data
 from normexp.errors import UserError
 from normexp.seeding import stream
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
 from normexp.studies.estimates import Statistics, average, exponential, observed
-from normexp.train import evaluate, set_groups
+from normexp.training.batches import EVALUATION_BATCH, Batch, TrainingBatches, in_order
+from normexp.training.build import Parts, initialize_from_data
+from normexp.training.loop import evaluate, set_groups
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from normexp.build import build_norm
-from normexp.checks.batch_dependence import depends_on_batch
-from normexp.checks.subject import Subject, distance, make_subject, settle
 from normexp.norms.base import Norm
+from normexp.norms.checks.batch_dependence import depends_on_batch
+from normexp.norms.checks.subject import Subject, distance, make_subject, settle
 from normexp.seeding import seeded
 from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.training.build import build_norm
 
 SAME = 1e-9  # relative, in float64
 

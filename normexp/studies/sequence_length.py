@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from normexp.batches import Examples
-from normexp.build import Parts
+from normexp.config.instantiate import instantiate
+from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
-from normexp.inputs import InputNorm
-from normexp.instantiate import instantiate
 from normexp.studies.base import Outcome, Setup, Study
 from normexp.studies.trained import score, trained
+from normexp.training.batches import Examples
+from normexp.training.build import Parts
 
 LENGTHS = ("test_length", "test_delay")  # what data sets call the length of their test sequences
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from normexp.batches import Examples
+from normexp.config.instantiate import instantiate
 from normexp.data.base import Array, Data, Split, empty_like
+from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
-from normexp.inputs import InputNorm
-from normexp.instantiate import instantiate
 from normexp.seeding import generator, stream
 from normexp.studies.base import Outcome, Setup, Study
 from normexp.studies.trained import score, trained
+from normexp.training.batches import Examples
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from normexp.build import Parts
-from normexp.checks.batch_dependence import SAME, train_eval_gap
-from normexp.checks.capabilities import YES, attempt, convolution, dense, train
-from normexp.checks.subject import INPUTS
 from normexp.errors import UserError
 from normexp.norms.base import Norm
+from normexp.norms.checks.batch_dependence import SAME, train_eval_gap
+from normexp.norms.checks.capabilities import YES, attempt, convolution, dense, train
+from normexp.norms.checks.subject import INPUTS
 from normexp.norms.normprop import NormProp
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Setup, Study
 from normexp.studies.trained import score, trained
+from normexp.training.build import Parts
 
 SLIDES = {
     "slides on the NormProp ReLU layer": (NormProp(), "for global data normalization"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from normexp.batches import EVALUATION_BATCH, Examples, in_order
-from normexp.build import Parts, build, initialize_from_data
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.seeding import seeded
-from normexp.train import Window, evaluate, train
+from normexp.training.batches import EVALUATION_BATCH, Examples, in_order
+from normexp.training.build import Parts, build, initialize_from_data
+from normexp.training.loop import Window, evaluate, train
 
 
 def trained(config: Config, data: Data) -> Parts:

@@ -11,10 +11,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from normexp.build import Parts, initialize_from_data
 from normexp.probes.layers import Weight, free_weights
 from normexp.studies.base import Number, Outcome, Row, Setup, Study
-from normexp.train import make_step, set_groups
+from normexp.training.build import Parts, initialize_from_data
+from normexp.training.loop import make_step, set_groups
 
 SAME = 1e-9  # in float64
 SLIDES = 'slides "Effect of backpropagating through normalization"'

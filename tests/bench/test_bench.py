@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from normexp.arguments import SUITES
 from normexp.bench.commands import peak_memory, python
 from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
@@ -17,6 +16,7 @@ from normexp.bench.suites.growth import copy_with_seed, lengthen
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import TOLERANCE, deviation, result, sides
 from normexp.bench.work import Work
+from normexp.cli.parsers import SUITES
 from normexp.errors import UserError
 from normexp.records import RunDirectory, read_rows
 

@@ -8,22 +8,22 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.build import build_norm
-from normexp.checks.batch_dependence import depends_on_batch, train_eval_gap
-from normexp.checks.capabilities import capabilities
-from normexp.checks.cost import cost
-from normexp.checks.gradient_factor import gradient_factor
-from normexp.checks.invariance import invariances
-from normexp.checks.memory import kept_bytes, kept_relative_to_batch_norm
-from normexp.checks.size import PerChannel, added_parameters, buffers
-from normexp.checks.subject import make_subject, settle
-from normexp.checks.text import gap_text, gradient_text
 from normexp.config import compose
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
+from normexp.norms.checks.batch_dependence import depends_on_batch, train_eval_gap
+from normexp.norms.checks.capabilities import capabilities
+from normexp.norms.checks.cost import cost
+from normexp.norms.checks.gradient_factor import gradient_factor
+from normexp.norms.checks.invariance import invariances
+from normexp.norms.checks.memory import kept_bytes, kept_relative_to_batch_norm
+from normexp.norms.checks.size import PerChannel, added_parameters, buffers
+from normexp.norms.checks.subject import make_subject, settle
+from normexp.norms.checks.text import gap_text, gradient_text
 from normexp.norms.layer import LayerNorm
 from normexp.norms.mean_only import MeanOnlyBatchNorm
 from normexp.norms.weight import WeightNorm
+from normexp.training.build import build_norm
 
 
 def scheme(name):

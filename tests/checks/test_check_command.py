@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from normexp.checks.commands import matrix_command
 from normexp.config import options
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
+from normexp.norms.checks.commands import matrix_command
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "schemes.md"
 BROKEN = """

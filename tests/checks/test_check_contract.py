@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.build import build_norm
-from normexp.checks.contract import CLAUSES, contract
 from normexp.config import compose, option, options
 from normexp.norms.base import Norm
+from normexp.norms.checks.contract import CLAUSES, contract
+from normexp.training.build import build_norm
 
 
 class Mean(nn.Module):

@@ -13,7 +13,6 @@ import torch
 from attentive_equations import AttentiveReference
 from torch import Tensor, nn
 
-from normexp.build import build_model, build_norm
 from normexp.config import compose, option, options
 from normexp.data.tokens import PADDING, UNKNOWN, Question, encode
 from normexp.errors import UserError
@@ -21,6 +20,7 @@ from normexp.models.attentive_reader import AttentiveReader
 from normexp.models.recurrent.reader import mirrored
 from normexp.models.texts import document_and_question
 from normexp.norms.base import weight_layers
+from normexp.training.build import build_model, build_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 WORDS = (PADDING, UNKNOWN, *"abcde")

@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.build import build, initialize_from_data
 from normexp.config import compose, option, options
-from normexp.init.he import He
-from normexp.instantiate import instantiate
+from normexp.config.instantiate import instantiate
 from normexp.models.inception_small import InceptionSmall, SideBySide
+from normexp.models.init.he import He
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.normprop import NormProp, Standardized
 from normexp.norms.spectral import SpectralNorm
-from normexp.train import Window, train
+from normexp.training.build import build, initialize_from_data
+from normexp.training.loop import Window, train
 
 CIFAR = (3, 32, 32)
 

@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.build import build, initialize_from_data
 from normexp.config import compose, options
-from normexp.instantiate import instantiate
+from normexp.config.instantiate import instantiate
 from normexp.models.nin import NIN
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.normprop import NormProp, Standardized
-from normexp.train import Window, train
+from normexp.training.build import build, initialize_from_data
+from normexp.training.loop import Window, train
 
 CIFAR = (3, 32, 32)
 RATES = {"weight": 0.005}

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from normexp.build import build_model, build_norm
 from normexp.config import compose, option, options
 from normexp.errors import UserError
 from normexp.models.lstm_classifier import CELLS, LSTMClassifier
@@ -18,6 +17,7 @@ from normexp.models.recurrent.unroll import last_state, pack
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.normprop import NormProp
 from normexp.norms.recurrent_batch import RecurrentBatchNorm
+from normexp.training.build import build_model, build_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 BASE = ["model=lstm_classifier", "dataset=adding", "inputs=none"]

@@ -8,7 +8,6 @@ import torch
 from recurrent_equations import Reference, settled_std
 from torch import nn
 
-from normexp.build import build_norm
 from normexp.config import compose, option, options
 from normexp.models.lstm_classifier import CELLS
 from normexp.models.recurrent.cell import Cell
@@ -16,6 +15,7 @@ from normexp.models.recurrent.unroll import last_state, pack, unroll
 from normexp.norms.base import Norm
 from normexp.norms.layer import LayerNorm
 from normexp.norms.normprop import recurrent_std
+from normexp.training.build import build_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 INPUTS, UNITS, STEPS = 2, 3, 4

@@ -13,7 +13,7 @@ from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
 from normexp.norms.convert import NORMS, convert
 from normexp.norms.group import GroupNorm
-from normexp.norms.grouped import GroupedNorm
+from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
 

@@ -8,10 +8,10 @@ from torch import nn
 
 from normexp.norms.batch import BatchNorm
 from normexp.norms.dynamic_tanh import DynamicTanh
+from normexp.norms.kernels.moments import mean_square, moments, pooled
+from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.layer import LayerNorm
-from normexp.norms.moments import mean_square, moments, pooled
 from normexp.norms.positional import PositionalNorm
-from normexp.norms.recompute import recomputed
 from normexp.norms.rms import RMSNorm
 
 SHAPES = [(4, 3), (4, 3, 1, 1), (4, 3, 5), (4, 3, 5, 2), (2, 3, 4, 2, 3)]

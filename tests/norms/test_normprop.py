@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from normexp.norms.base import weight_layers
-from normexp.norms.gaussian import activation_moments, maximum_moments, nodes
+from normexp.norms.kernels.gaussian import activation_moments, maximum_moments, nodes
 from normexp.norms.normprop import RELU_GAIN, NormProp
 from normexp.norms.stack import Stack
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from normexp.norms.base import set_weight, weight_layers
-from normexp.norms.power_iteration import WARM_UP
+from normexp.norms.kernels.power_iteration import WARM_UP
 from normexp.norms.spectral import SpectralNorm
 from normexp.norms.spectral_penalty import SpectralPenalty
 

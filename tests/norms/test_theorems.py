@@ -10,13 +10,13 @@ from conftest import CONFIGS, instantiate
 from invariances import CHANGES, EXPECTED
 from torch import nn
 
-from normexp.checks.batch_dependence import depends_on_batch, train_eval_gap
-from normexp.checks.gradient_factor import gradient_factor
-from normexp.checks.invariance import sensitivities
-from normexp.checks.subject import draw, free_weight, make_subject, settle, without_eps
 from normexp.norms.base import weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.batch_renorm import BatchRenorm
+from normexp.norms.checks.batch_dependence import depends_on_batch, train_eval_gap
+from normexp.norms.checks.gradient_factor import gradient_factor
+from normexp.norms.checks.invariance import sensitivities
+from normexp.norms.checks.subject import draw, free_weight, make_subject, settle, without_eps
 
 EXACT = [name for name, config in CONFIGS.items() if config.get("_gradient_") != "approximate"]
 SCALE_FREE = [name for name in EXACT if name in EXPECTED and EXPECTED[name][CHANGES[0]]]

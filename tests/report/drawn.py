@@ -10,8 +10,8 @@ import numpy as np
 from fabricated import Fabric
 from matplotlib.figure import Figure
 
-from normexp.experiment import Experiment, run_place
-from normexp.experiments import parse
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.load import parse
 from normexp.records import PROBES, RunDirectory
 from normexp.report.experiment.drawings import KINDS, draw
 from normexp.report.experiment.drawings.subject import Subject

@@ -11,9 +11,9 @@ import pytest
 from drawn import BASE, Made, made, write_csv
 from fabricated import Fabric
 
-from normexp.curves import Cell
 from normexp.errors import UserError
-from normexp.experiments import parse
+from normexp.evidence.curves import Cell
+from normexp.experiments.load import parse
 from normexp.records import TIMING
 from normexp.report.experiment.comparison import comparison
 from normexp.report.experiment.measured import measured

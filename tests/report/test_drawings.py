@@ -17,9 +17,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from normexp.curves import Cell
 from normexp.errors import UserError
-from normexp.experiment_shape import FIGURES, SCALES
+from normexp.evidence.curves import Cell
+from normexp.experiments.shape import FIGURES, SCALES
 from normexp.report.colors import Look, color
 from normexp.report.experiment.drawings import KINDS
 from normexp.report.experiment.drawings.axis import Axis, short

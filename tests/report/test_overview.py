@@ -10,10 +10,10 @@ import pytest
 from drawn import Made, made
 from fabricated import Fabric
 
+from normexp.evidence.stats import paired
 from normexp.report.experiment.measured import measured
 from normexp.report.experiment.overview import Overview, overview
 from normexp.report.formats import markdown
-from normexp.stats import paired
 
 ARMS = {name: {"norm": "none"} for name in ("Slow", "Fast", "Half", "Late", "Broken")}
 STEPS = range(0, 101, 10)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.stats import Interval, RankSum, Sign, Student, decide, holm, seeds_to_decide
+from normexp.evidence.stats import Interval, RankSum, Sign, Student, decide, holm, seeds_to_decide
 
 INF = math.inf
 

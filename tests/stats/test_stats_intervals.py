@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from normexp.errors import UserError
-from normexp.stats import (
+from normexp.evidence.stats import (
     EVERYTHING,
     Interval,
     Sign,

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from normexp.errors import UserError
-from normexp.stats import Interval, Printed
+from normexp.evidence.stats import Interval, Printed
 
 
 @pytest.mark.parametrize(

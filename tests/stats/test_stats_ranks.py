@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.stats import EVERYTHING, Interval, RankSum, paired
+from normexp.evidence.stats import EVERYTHING, Interval, RankSum, paired
 
 INF = math.inf
 # Hollander & Wolfe 1973, page 69: permeability of the membrane at term and at 12 to 26 weeks; W = 35, and R's

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.stats import NEVER, Steps, speed_up, steps_to_target
+from normexp.evidence.stats import NEVER, Steps, speed_up, steps_to_target
 
 INF, NAN = math.inf, math.nan
 

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from normexp.stats import mean, median, standard_deviation
+from normexp.evidence.stats import mean, median, standard_deviation
 
 VALUES = [0.9712, 0.9688, 0.9731]
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from normexp.audit import CORRECT, judged
 from normexp.config import compose
+from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.instantiate import instantiate
+from normexp.evidence.audit import CORRECT, judged
 from normexp.studies.base import Setup
 from normexp.studies.batch_collision import collisions, represented
 from normexp.studies.collision import affine_batch, partner

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from normexp.audit import CORRECT, judged
 from normexp.config import compose
-from normexp.instantiate import instantiate
+from normexp.config.instantiate import instantiate
+from normexp.evidence.audit import CORRECT, judged
 from normexp.studies.base import Setup
 
 

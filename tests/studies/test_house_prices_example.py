@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from normexp.audit import CORRECT, ROUNDED, judged
 from normexp.config import compose
 from normexp.errors import UserError
+from normexp.evidence.audit import CORRECT, ROUNDED, judged
 from normexp.studies.base import Outcome, Setup
 from normexp.studies.house_prices_example import HousePricesExample
 from normexp.studies.house_prices_printed import printed_numbers

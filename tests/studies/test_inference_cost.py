@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from normexp.config import compose
-from normexp.instantiate import instantiate
+from normexp.config.instantiate import instantiate
 from normexp.studies import inference_cost
 from normexp.studies.base import Setup
 from normexp.studies.inference_cost import WARM_UP, folded, now, ratio, timed, without_norm

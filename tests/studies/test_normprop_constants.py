@@ -10,9 +10,9 @@ import torch
 from scipy import integrate, stats
 from torch import nn
 
-from normexp.audit import CORRECT, judged
 from normexp.config import compose
 from normexp.errors import UserError
+from normexp.evidence.audit import CORRECT, judged
 from normexp.seeding import generator
 from normexp.studies.base import Setup
 from normexp.studies.normprop_constants import NormPropConstants, by_monte_carlo, by_quadrature

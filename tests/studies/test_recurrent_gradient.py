@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from normexp.build import initialize_from_data
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.seeding import seeded
 from normexp.studies.base import Setup
 from normexp.studies.recurrent_gradient import RecurrentGradient
+from normexp.training.build import initialize_from_data
 
 BASE = ["dataset=copy", "dataset.items=3", "dataset.delay=8", "dataset.examples=120", "dataset.validation=20"]
 BASE += ["dataset.test=20", "inputs=none", "model=lstm_classifier", "model.hidden=7", "batch_size=20", "threads=1"]

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.audit import CORRECT, WRONG, judged
 from normexp.config import compose
 from normexp.errors import UserError
+from normexp.evidence.audit import CORRECT, WRONG, judged
 from normexp.norms.batch import BatchNorm
 from normexp.studies.base import Setup
 from normexp.studies.estimates import Statistics, average, exponential, observed

@@ -10,7 +10,7 @@ import pytest
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.records import METRICS, read_rows
-from normexp.run import run
+from normexp.runs.run import run
 from normexp.studies.base import Setup
 from normexp.studies.sequence_length import SequenceLength, ratio
 

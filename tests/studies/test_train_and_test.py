@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.checks.capabilities import YES
 from normexp.config import compose
+from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.instantiate import instantiate
 from normexp.norms.batch import BatchNorm
+from normexp.norms.checks.capabilities import YES
 from normexp.norms.normprop import NormProp
 from normexp.seeding import generator
 from normexp.studies.base import Setup

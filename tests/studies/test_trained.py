@@ -6,7 +6,7 @@ from pathlib import Path
 
 from normexp.config import compose
 from normexp.records import METRICS, read_rows
-from normexp.run import run
+from normexp.runs.run import run
 from normexp.studies.base import Setup
 from normexp.studies.trained import score, trained
 

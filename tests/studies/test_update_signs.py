@@ -8,7 +8,7 @@ from torch import nn
 
 from normexp.errors import UserError
 from normexp.studies.update_signs import one_sign, share_of_layers, share_of_units, updates
-from normexp.train import Task
+from normexp.training.loop import Task
 
 TASK = Task("rmse")
 

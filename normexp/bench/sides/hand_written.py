@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from normexp.bench.work import Train, Work
-from normexp.hardware import flush_denormals, keep_large_blocks
+from normexp.training.hardware import flush_denormals, keep_large_blocks
 
 
 def train(work: Work) -> Train:

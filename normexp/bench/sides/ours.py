@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from normexp.bench.work import Train, Work
-from normexp.build import build, initialize_from_data
-from normexp.train import Window
-from normexp.train import train as loop
+from normexp.training.build import build, initialize_from_data
+from normexp.training.loop import Window
+from normexp.training.loop import train as loop
 
 
 def train(work: Work) -> Train:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import torch
 
 from normexp.bench.result import Result
-from normexp.build import build_norm
-from normexp.checks.cost import Maps, Task, seconds, tasks
-from normexp.checks.memory import kept_relative_to_batch_norm
-from normexp.checks.subject import reproducible
 from normexp.config import compose, options
 from normexp.errors import UserError
-from normexp.hardware import keep_large_blocks
+from normexp.norms.checks.cost import Maps, Task, seconds, tasks
+from normexp.norms.checks.memory import kept_relative_to_batch_norm
+from normexp.norms.checks.subject import reproducible
+from normexp.training.build import build_norm
+from normexp.training.hardware import keep_large_blocks
 
 SHAPES = ((128, 96, 32, 32), (128, 192, 16, 16))
 SMALL = ((16, 32, 16, 16),)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from normexp.bench.commands import answer, normexp, peak_memory, python
 from normexp.bench.result import Result
 from normexp.config import compose
-from normexp.instantiate import instantiate
+from normexp.config.instantiate import instantiate
 
 SMALL = ("norm=batch", "model=cnn", "model.widths=[8,8]", "threads=1")  # so that the data are what is seen
 WORKS = {
@@ -23,9 +23,9 @@ CIFAR = {
 }  # fmt: skip
 STORED = """
 import sys, torch
-from normexp.build import build_examples
+from normexp.training.build import build_examples
 from normexp.config import compose
-from normexp.loading import load
+from normexp.data.loading import load
 config = compose(sys.argv[1:])
 splits = build_examples(config, load(config), torch.device("cpu")).values()
 print(sum(split.x.untyped_storage().nbytes() for split in splits))

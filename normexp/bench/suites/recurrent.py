@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from normexp.bench.result import Ratio, Result
 from normexp.bench.written_out import LayerNormLSTM, TorchLSTM
-from normexp.build import build_norm
-from normexp.checks.cost import Task, seconds
-from normexp.checks.subject import reproducible
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.models.lstm_classifier import LSTMClassifier
+from normexp.norms.checks.cost import Task, seconds
+from normexp.norms.checks.subject import reproducible
+from normexp.training.build import build_norm
 
 SHAPE, UNITS, CLASSES = (100, 100, 28), 100, 10  # batch, time steps, features
 SMALL = (20, 20, 8)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from normexp.bench.commands import normexp, seconds
 from normexp.bench.result import Ratio, Result
-from normexp.cores import physical_cores
 from normexp.errors import UserError
+from normexp.training.cores import physical_cores
 
 WORKS = {
     "mlp": ("dataset=digits", "model=mlp", "norm=batch", "batch_size=60", "steps=3000"),

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from normexp.claims.reading import NothingToJudge, value_at
-from normexp.curves import Cell, better_direction
+from normexp.evidence.claims.reading import NothingToJudge, value_at
+from normexp.evidence.curves import Cell, better_direction
+from normexp.evidence.stats import mean, standard_deviation
 from normexp.records import cell as csv_cell
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import is_share, title
-from normexp.stats import mean, standard_deviation
 
 EMPTY = "-"
 Values = Mapping[int, float]  # seed -> value

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.claims.reading import NothingToJudge, value_at
-from normexp.curves import Cell, better_direction
-from normexp.experiment import Experiment
+from normexp.evidence.claims.reading import NothingToJudge, value_at
+from normexp.evidence.curves import Cell, better_direction
+from normexp.evidence.stats import Estimate, mean, paired, standard_deviation
+from normexp.evidence.verdicts import published_verdict
+from normexp.experiments.experiment import Experiment
 from normexp.records import cell as csv_cell
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import is_share, title
-from normexp.stats import Estimate, mean, paired, standard_deviation
-from normexp.verdicts import published_verdict
 
 EMPTY = "-"
 REFUSED = "refused"

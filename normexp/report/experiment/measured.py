@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from normexp.curves import SECONDS_PER_STEP, Cell, Curve, Curves, error_of
-from normexp.experiment import Experiment, Point, run_place
-from normexp.experiment_check import PROBE
+from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Curves, error_of
+from normexp.experiments.check import PROBE
+from normexp.experiments.experiment import Experiment, Point, run_place
 from normexp.records import FINISHED, PROBES, TIMING, RunDirectory, read_rows
 from normexp.report.measurements import measurements
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.curves import SECONDS_PER_STEP, Cell
-from normexp.experiment import Experiment
-from normexp.experiment_shape import columns_of
+from normexp.evidence.curves import SECONDS_PER_STEP, Cell
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.shape import columns_of
 from normexp.report.experiment.columns import Column, Looked, Printed
 from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.race_columns import SpeedUpOver, StepsTo

@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from normexp.audit import DOCUMENTS, NUMBERS, Audited, audited
-from normexp.experiment import Experiment, run_place
+from normexp.evidence.audit import DOCUMENTS, NUMBERS, Audited, audited
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.reproduce import command
 from normexp.records import read_rows
 from normexp.report.formats import markdown
-from normexp.reproduce import command
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from normexp.claims.reading import best
-from normexp.curves import Cell
-from normexp.experiment_shape import BEST_OF
+from normexp.evidence.claims.reading import best
+from normexp.evidence.curves import Cell
+from normexp.evidence.stats import Steps, steps_to_target
+from normexp.experiments.shape import BEST_OF
 from normexp.report.experiment.measured import Measured
-from normexp.stats import Steps, steps_to_target
 
 Target = float | int | str  # a number, or `best of ARM`
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from normexp.curves import Cell, better_direction
+from normexp.evidence.curves import Cell, better_direction
+from normexp.evidence.stats import SpeedUp, Steps, median, speed_up
 from normexp.records import cell as csv_cell
 from normexp.report.experiment.columns import EMPTY
 from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.race import Target, steps_of
 from normexp.report.measurements import is_share, title
-from normexp.stats import SpeedUp, Steps, median, speed_up
 
 
 @dataclass(frozen=True)

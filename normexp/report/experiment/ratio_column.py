@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from normexp.curves import Cell
+from normexp.evidence.curves import Cell
 from normexp.report.experiment.columns import Looked, Values
 from normexp.report.measurements import title
 

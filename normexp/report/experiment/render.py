@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from normexp.claims import Claim, Verdict, check_claim, judge
 from normexp.errors import UserError
-from normexp.experiment import Experiment
-from normexp.experiment_shape import CLAIMS
+from normexp.evidence.claims import Claim, Verdict, check_claim, judge
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.reproduce import command, read_choice, read_selection
+from normexp.experiments.shape import CLAIMS
 from normexp.records import write_atomically
 from normexp.report.experiment.comparison import Comparison, comparison
 from normexp.report.experiment.drawings import draw
@@ -22,7 +23,6 @@ from normexp.report.experiment.overview import overview
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.formats import html_page, latex, markdown
-from normexp.reproduce import command, read_choice, read_selection
 
 MOST_CHOICES = 12  # that a footnote can hold
 

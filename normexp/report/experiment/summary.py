@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from normexp.claims import CONTRADICTED, HOLDS, UNDECIDED
-from normexp.curves import better_direction
-from normexp.experiment import Experiment
-from normexp.experiment_shape import columns_of
+from normexp.evidence.claims import CONTRADICTED, HOLDS, UNDECIDED
+from normexp.evidence.curves import better_direction
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.reproduce import command
+from normexp.experiments.shape import columns_of
 from normexp.report.experiment.columns import Looked
 from normexp.report.experiment.measured import Measured
-from normexp.reproduce import command
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {

@@ -42,8 +42,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from normexp.errors import unknown
-from normexp.experiment import Experiment
-from normexp.experiment_shape import check_figure_names
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.shape import check_figure_names
 from normexp.report.experiment.drawings.against import against
 from normexp.report.experiment.drawings.bars import bars
 from normexp.report.experiment.drawings.contour import contour

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from normexp.curves import AxisValue, Cell
+from normexp.evidence.curves import AxisValue, Cell
 from normexp.report.colors import Look
 from normexp.report.experiment.drawings.frame import Room
 from normexp.report.experiment.drawings.intervals import Centre, centre, meaning

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from normexp.curves import Cell
+from normexp.evidence.curves import Cell
 from normexp.report.experiment.drawings.axis import Axis, beyond_note, set_x
 from normexp.report.experiment.drawings.intervals import Centre, centre, meaning
 from normexp.report.experiment.drawings.rows import Row, row_figure

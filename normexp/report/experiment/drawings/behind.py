@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from normexp.curves import Cell
+from normexp.evidence.curves import Cell
 from normexp.report.experiment.drawings.subject import Subject
 from normexp.report.experiment.drawings.tables import Table
 from normexp.report.layout import SMALL

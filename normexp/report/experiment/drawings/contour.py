@@ -14,7 +14,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from normexp.curves import Cell
+from normexp.evidence.curves import Cell
 from normexp.report.experiment.drawings.axis import Axis, set_axes
 from normexp.report.experiment.drawings.frame import Room, frame, name_panel
 from normexp.report.experiment.drawings.path import Path, path

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from normexp.curves import Cell, Curve
+from normexp.evidence.curves import Cell, Curve
 from normexp.records import RunDirectory
 from normexp.report.colors import Look
 from normexp.report.experiment.drawings.bands import CROSSES, band, meaning

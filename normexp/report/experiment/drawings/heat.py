@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from normexp.curves import Cell
+from normexp.evidence.curves import Cell
+from normexp.evidence.stats import mean
 from normexp.report.experiment.drawings.frame import Room, frame
 from normexp.report.experiment.drawings.subject import Subject, along
 from normexp.report.experiment.ratio_column import ratios
 from normexp.report.layout import SMALL, broken, text_width
 from normexp.report.measurements import is_share, title
-from normexp.stats import mean
 
 Numbers = npt.NDArray[np.float64]
 

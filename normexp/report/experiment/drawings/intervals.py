@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from normexp.stats import mean, t_interval
+from normexp.evidence.stats import mean, t_interval
 
 LINEAR = "Mean over the converged seeds and its 95 % t interval."
 ONE = "One seed each, so no interval."

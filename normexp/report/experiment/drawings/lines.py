@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from normexp.curves import Cell
 from normexp.errors import unknown
+from normexp.evidence.curves import Cell
 from normexp.report.colors import Look
 from normexp.report.experiment.drawings.behind import Behind
 from normexp.report.experiment.drawings.frame import Room

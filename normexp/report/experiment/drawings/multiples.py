@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from matplotlib.figure import Figure
 
-from normexp.curves import Cell
 from normexp.errors import unknown
-from normexp.experiment_check import PROBE
+from normexp.evidence.curves import Cell
+from normexp.experiments.check import PROBE
 from normexp.report.colors import Look
 from normexp.report.experiment.drawings.bands import CROSSES, meaning
 from normexp.report.experiment.drawings.curves import metric_line

@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from normexp.curves import Cell, Curve, better_direction
+from normexp.evidence.curves import Cell, Curve, better_direction
+from normexp.evidence.stats import median
 from normexp.report.experiment.drawings.axis import Axis, beyond_note, set_x
 from normexp.report.experiment.drawings.rows import Row, row_figure
 from normexp.report.experiment.drawings.subject import Subject, factor
 from normexp.report.experiment.race import steps_of
 from normexp.report.measurements import title
-from normexp.stats import median
 
 NEVER_X, NEVER_WIDTH = 1.03, 0.14  # of the panel's width: where the column begins, how wide it is
 APART = (0.0, 0.22, -0.22, 0.11, -0.11)  # of a row: where seeds with equally many steps lie

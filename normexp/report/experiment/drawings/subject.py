@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from normexp.claims.reading import NothingToJudge, value_at
-from normexp.curves import Cell, Curve, better_direction
 from normexp.errors import UserError
-from normexp.experiment import Experiment, run_place
-from normexp.experiment_shape import limits_by_scale
+from normexp.evidence.claims.reading import NothingToJudge, value_at
+from normexp.evidence.curves import Cell, Curve, better_direction
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.shape import limits_by_scale
 from normexp.records import FINISHED, RunDirectory
 from normexp.report.colors import BY_NORM, OTHERS, Look, color, distinct
 from normexp.report.experiment.drawings.ordered import sequence
@@ -27,7 +27,7 @@ class Subject:
     """One figure's subject.
 
     Args:
-        spec: the entry of `figures`; its keys are checked by normexp.experiment_shape.
+        spec: the entry of `figures`; its keys are checked by normexp.experiments.shape.
         notes: sentences that stand under every figure of the experiment.
     """
 

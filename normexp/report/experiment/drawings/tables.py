@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from normexp.curves import Cell
 from normexp.errors import UserError, unknown
+from normexp.evidence.curves import Cell
 from normexp.records import RunDirectory, read_rows
 from normexp.report.experiment.drawings.subject import Subject
 

@@ -1,0 +1,242 @@
+"""The command line: verbs to functions. Imports nothing heavy at module level (no torch, pandas, matplotlib)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from normexp.cli.parsers import LISTS, flags, parsers
+from normexp.config.options import option, options
+from normexp.errors import Interrupted, UserError, nearest, unknown
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit status: 0 done, 1 a run failed, 2 a mistake of the user, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    try:
+        return _dispatch([_at_home(word) for word in given if word != "--debug"])
+    except UserError as error:
+        if debug:
+            raise
+        for line in str(error).splitlines():
+            _say(line)
+        return 2
+    except Interrupted as stopped:
+        print(f"normexp: {stopped}", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        print("normexp: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `normexp list | head`
+        sys.stdout = None  # nothing is left to flush at exit
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        reason = (str(error).strip() or "no message").splitlines()[0]
+        print(
+            f"normexp: failed: {type(error).__name__}: {reason} (--debug shows the traceback)",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def _at_home(word: str) -> str:
+    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is."""
+    key, equals, value = word.partition("=")
+    return f"{key}={os.path.expanduser(value)}" if equals and value.startswith("~") else word
+
+
+def _dispatch(arguments: list[str]) -> int:
+    parser, commands = parsers()
+    if not arguments:
+        raise UserError(f"no command; give one of {', '.join(VERBS)} (normexp --help says what they do)")
+    verb, *rest = arguments
+    if verb in flags(parser):
+        parser.parse_args([verb])  # prints and exits
+    if verb.startswith("-"):
+        raise unknown("option", verb, [*flags(parser), "--debug"])
+    if verb not in VERBS:
+        hint = "; did you mean `normexp run ...`?" if "=" in verb else nearest(verb, VERBS)
+        raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{hint}")
+    parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
+    if left:
+        wrong = next((word for word in left if word.startswith("-")), None)
+        raise (
+            unknown(f"{verb}: option", wrong, [*flags(commands[verb]), "--debug"])
+            if wrong
+            else UserError(f"{verb}: {left[0]!r} is one argument too many")
+        )
+    return VERBS[verb](parsed)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.multirun:
+        return _sweep(arguments)
+    from normexp.config import compose
+
+    config = compose(arguments.overrides)
+    if arguments.cfg:
+        print(config.to_yaml(), end="")
+        return 0
+    from normexp.runs.progress import Progress, Silence
+    from normexp.runs.run import run
+
+    directory = run(config, _say, force=arguments.force, display=Silence if arguments.quiet else Progress)
+    if not arguments.quiet:
+        from normexp.report.commands import compare, found
+
+        print(compare(directory) if config.choices["study"] == "none" else found(directory))
+    print(directory.path)
+    return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    from normexp.sweeps.sweep import sweep
+
+    return sweep(arguments.overrides, arguments.jobs, _say, dry_run=arguments.dry_run, force=arguments.force)
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import reproduce_all
+
+    return reproduce_all(
+        arguments.names,
+        _say,
+        everything=arguments.all,
+        arm=arguments.cell,
+        jobs=arguments.jobs,
+        dry_run=arguments.dry_run,
+        force=arguments.force,
+    )
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import report_all
+
+    for path in report_all(arguments.names):
+        print(path)
+    return 0
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import write_ledger
+
+    print(write_ledger(arguments.names), end="")
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from normexp.sweeps.status import overview
+
+    print(overview(arguments.path), end="")
+    return 0
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import plot_command
+
+    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric):
+        print(path)
+    return 0
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import table_command
+
+    print(table_command(_paths("table", arguments), arguments.out, arguments.format), end="")
+    return 0
+
+
+def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
+    if not arguments.paths:
+        raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
+    return list(arguments.paths)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
+        raise unknown("list:", arguments.what, [*LISTS, "experiments"])
+    if arguments.matrix:
+        return _matrix(arguments.what)
+    if arguments.what == "experiments":
+        return _list_experiments()
+    kinds = [arguments.what] if arguments.what else list(LISTS)
+    for place, kind in enumerate(kinds):
+        if len(kinds) > 1:
+            print(("\n" if place else "") + kind)
+        for name in options(LISTS[kind]):
+            about = option(LISTS[kind], name)
+            print(f"  {name:22} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
+    return 0
+
+
+def _list_experiments() -> int:
+    from normexp.config.options import config_dir, load_yaml
+
+    for path in sorted((config_dir() / "experiment").glob("*.yaml")):
+        about = load_yaml(path)
+        print(f"  {path.stem:24} {about['title']}  [{about['paper']}, {about['item']}]")
+    return 0
+
+
+def _matrix(what: str | None) -> int:
+    if what != "norms":
+        raise UserError("list: --matrix is of norms: normexp list norms --matrix")
+    from normexp.config import compose
+    from normexp.norms.checks.commands import matrix_command
+    from normexp.training.build import build_norm
+
+    print(matrix_command({name: build_norm(compose([f"norm={name}"])) for name in options("norm")}), end="")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    given = list(arguments.overrides)
+    if not given:
+        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
+    if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
+        raise UserError(
+            f"check: {other[0]!r} is no part of a scheme; give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]"
+        )
+    from normexp.config import compose
+
+    config = compose(given)
+    from normexp.norms.checks.commands import check_command
+    from normexp.training.build import build_norm
+
+    norm = build_norm(config)
+    own = "_target_" in str(given)
+    exact = own or option("norm", config.choices["norm"]).get("_gradient_") != "approximate"
+    flags = {"exact_gradient": exact, "full": arguments.full, "inductor": arguments.inductor}
+    text, holds = check_command(norm, repr(norm), **flags)
+    print(text)
+    return 0 if holds else 1
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from normexp.bench.command import bench
+
+    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out, _say)
+
+
+def _say(line: str) -> None:
+    print(f"normexp: {line}", file=sys.stderr)
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "sweep": _sweep,
+    "reproduce": _reproduce,
+    "report": _report,
+    "claims": _claims,
+    "status": _status,
+    "plot": _plot,
+    "table": _table,
+    "list": _list,
+    "check": _check,
+    "bench": _bench,
+}

@@ -1,0 +1,15 @@
+from .adding import Adding as Adding
+from .babi import Babi as Babi
+from .base import Dataset as Dataset
+from .cifar10 import Cifar10 as Cifar10
+from .cloze import Cloze as Cloze
+from .copying import Copying as Copying
+from .covariate_shift import CovariateShift as CovariateShift
+from .csv_file import CsvFile as CsvFile
+from .digits import Digits as Digits
+from .fashion_mnist import FashionMnist as FashionMnist
+from .house_prices import HousePrices as HousePrices
+from .image_folder import ImageFolder as ImageFolder
+from .mnist import Mnist as Mnist
+from .sequential_digits import SequentialDigits as SequentialDigits
+from .sequential_mnist import SequentialMnist as SequentialMnist

@@ -1,0 +1,70 @@
+"""Printed numbers of documents, judged digit by digit against what follows from the documents' own inputs.
+
+correct           the computed value, rounded to the printed digits, is the printed number
+rounded wrongly   less than one unit of the last printed digit away: truncated, or rounded to the wrong side
+wrong             anything else; the entry says what it should be and why
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+
+from normexp.evidence.stats import Printed
+
+NUMBERS = "numbers.csv"
+CORRECT, ROUNDED, WRONG = "correct", "rounded wrongly", "wrong"
+DOCUMENTS = {
+    "S000": "Xingdong Zuo, Normalization tricks (notes, 5 November 2018)",
+    "S001": "Normalization (page of a public collection of machine learning notes)",
+    "S002": "Devansh Arpit, Normalization Techniques (slides)",
+    "S003": "Lucas N. Ferreira, INF721 Deep Learning, L12: Normalization (lecture notes, 2024/2)",
+    "S004": "Batch Normalization (notes with links to the papers)",
+}
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One printed number with its verdict."""
+
+    document: str
+    place: str
+    quantity: str
+    printed: str
+    computed: str
+    verdict: str
+    reading: str
+    remark: str
+
+    @property
+    def shown(self) -> str:
+        """The computed value with two digits more than were printed."""
+        try:
+            value = Decimal(self.computed)
+            return str(round(value, _places(self.printed) + 2).normalize() + 0) if value.is_finite() else self.computed
+        except ArithmeticError:  # a sentence, or a number beside one
+            return self.computed
+
+
+def audited(row: Mapping[str, str]) -> Audited:
+    """Judge one row of numbers.csv."""
+    verdict = judged(row["printed"], row["computed"], row["agrees"])
+    facts = {key: row[key] for key in ("document", "place", "quantity", "printed", "computed", "reading", "remark")}
+    return Audited(**facts, verdict=verdict)
+
+
+def judged(printed: str, computed: str, agrees: str = "") -> str:
+    """Return the verdict on a printed text; `agrees` (True, False) decides about sentences."""
+    if agrees:
+        return CORRECT if agrees == "True" else WRONG
+    number, exact, unit = Printed.of(printed), Decimal(f"{float(computed):.12g}"), Decimal(1).scaleb(-_places(printed))
+    value = Decimal(repr(number.value))
+    if any(exact.quantize(unit, way) == value for way in (ROUND_HALF_EVEN, ROUND_HALF_UP)):
+        return CORRECT
+    return ROUNDED if abs(exact - value) < unit else WRONG
+
+
+def _places(printed: str) -> int:
+    """Return how many decimal places are printed."""
+    return len(printed.strip().partition(".")[2])

@@ -1,0 +1,1 @@
+"""Experiments as YAML: schema, checks, selection, reproduction."""

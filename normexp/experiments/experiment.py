@@ -1,0 +1,142 @@
+"""One experiment at one scale: arms, grid, choices, and the configuration and the place of every run."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from normexp.config import Config, compose
+from normexp.config.compose import override_text
+from normexp.errors import Impossible, UserError
+from normexp.evidence.curves import Cell
+
+Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
+
+
+@dataclass(frozen=True)
+class Select:
+    """How one hyperparameter combination is chosen per arm, on the validation split, with seeds of its own.
+
+    Args:
+        arm: choose for this arm alone; all others take what is best there.
+        per: axes of the grid at each of whose values it is chosen anew.
+    """
+
+    over: dict[str, list[Any]]
+    seed: list[int]
+    metric: str
+    common: dict[str, Any] = field(default_factory=dict)
+    arm: str | None = None
+    per: list[str] = field(default_factory=list)
+
+    @property
+    def highest(self) -> bool:
+        return self.metric.endswith("accuracy")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment at one scale."""
+
+    name: str
+    scale: str
+    paper: str
+    item: str
+    title: str
+    about: str
+    arms: dict[str, dict[str, Any]]
+    refused: dict[str, dict[str, Any]]
+    grid: dict[str, list[Any]]
+    common: dict[str, Any]
+    select: Select | None
+    table: dict[str, Any]
+    published: list[dict[str, Any]]
+    published_only: list[dict[str, Any]]
+    figures: list[dict[str, Any]]
+    claims: list[dict[str, Any]]
+    deviations: list[str]
+    findings: list[str] = field(default_factory=list)
+    summary: str = ""
+
+    def points(self) -> list[Point]:
+        """Return the grid's points, the first key varying slowest."""
+        return product(self.grid)
+
+    def overrides(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> list[str]:
+        """Return the overrides of one run: what is common, the arm's own, what was chosen, the point."""
+        own = {**self.refused, **self.arms}[arm]
+        merged = {**self.common, **own, **(chosen or {}), **dict(point)}
+        if "steps" in merged:
+            merged.pop("epochs", None)
+        return [f"{key}={override_text(value)}" for key, value in merged.items()]
+
+    def with_extra(self, overrides: Mapping[str, Any]) -> Experiment:
+        """Return the experiment with overrides for every run: where the data lie, what to compute on."""
+        return replace(self, common={**self.common, **overrides})
+
+    def config(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> Config:
+        try:
+            return compose(self.overrides(arm, point, chosen))
+        except UserError as error:
+            raise UserError(f"experiment {self.name}, arm {arm!r}: {error}") from None
+
+    def refusals(self) -> dict[str, str]:
+        """Return {refused arm: the program's words}. Raises UserError for one that it would run."""
+        return {arm: self._refusal(arm) for arm in self.refused}
+
+    def _refusal(self, arm: str) -> str:
+        try:
+            compose(self.overrides(arm, self.points()[0]))
+        except Impossible as refusal:
+            return str(refusal)
+        except UserError as error:
+            raise UserError(f"experiment {self.name}: refused: {arm!r}: {error}") from None
+        raise UserError(f"experiment {self.name}: refused: {arm!r} would be run; make it one of the arms")
+
+    def selection_arms(self, arms: Sequence[str]) -> list[str]:
+        """Return the arms for which hyperparameters are chosen when these are to run."""
+        return [self.select.arm] if self.select and self.select.arm else list(arms)
+
+    def choices(self, arms: Sequence[str]) -> dict[str, tuple[str, Point]]:
+        """Return {name: (arm, point of the axes of select.per)} for all that is chosen by itself for these arms."""
+        if self.select is None:
+            return {}
+        places = product({axis: self.grid[axis] for axis in self.select.per})
+        return {str(Cell(arm, place)): (arm, place) for arm in self.selection_arms(arms) for place in places}
+
+    def choice_of(self, arm: str, point: Point) -> str:
+        """Return the name of the choice that a run uses."""
+        per = self.select.per if self.select else []
+        return str(Cell(arm, tuple((axis, dict(point)[axis]) for axis in per)))
+
+    @cached_property
+    def selection_points(self) -> list[Point]:
+        """Return the points of the selection: every combination of hyperparameters with every selection seed."""
+        return product({**self.select.over, "seed": self.select.seed}) if self.select else []
+
+
+def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """Return the Cartesian product of a grid as ((key, value), ...)."""
+    keys = list(grid)
+    return [tuple(zip(keys, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def folder_name(text: str) -> str:
+    """Return a name or a printed point as a folder's name."""
+    return re.sub(r"[^\w.=,+-]+", "-", text).strip("-")
+
+
+def point_name(point: Point) -> str:
+    """Return `optim.lr=0.1,seed=0` for a point."""
+    return folder_name(",".join(f"{key}={override_text(value)}" for key, value in point))
+
+
+def run_place(results: Path, experiment: Experiment, arm: str, point: Point, kind: str = "runs") -> Path:
+    """Return the run directory of a cell: results/NAME/SCALE/runs/ARM/POINT."""
+    folder = results / experiment.name / experiment.scale / kind
+    return folder / folder_name(arm) / point_name(point)

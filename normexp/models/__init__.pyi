@@ -1,0 +1,9 @@
+from .attentive_reader import AttentiveReader as AttentiveReader
+from .cnn import CNN as CNN
+from .convpool import ConvPool as ConvPool
+from .inception_small import InceptionSmall as InceptionSmall
+from .linear import Linear as Linear
+from .lstm_classifier import LSTMClassifier as LSTMClassifier
+from .mlp import MLP as MLP
+from .nin import NIN as NIN
+from .torchvision import torchvision_model as torchvision_model

@@ -1,0 +1,40 @@
+"""`normexp check` and `normexp list norms --matrix`: from a scheme to printed text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from normexp.norms.base import Norm
+from normexp.norms.checks.card import measure
+from normexp.norms.checks.contract import contract
+from normexp.norms.checks.cost import FULL, SMALL, cost
+from normexp.norms.checks.matrix import matrix
+from normexp.norms.checks.text import card_text, findings_text
+
+
+def check_command(
+    norm: Norm, title: str, *, exact_gradient: bool = True, full: bool = False, inductor: bool = False
+) -> tuple[str, bool]:
+    """Return the contract's findings and the card as text, and whether the contract holds.
+
+    Args:
+        exact_gradient: False for a scheme whose backward is not the derivative of its forward.
+        full: take times on (128, 96, 32, 32), the size of a first layer on CIFAR-10.
+        inductor: compile to machine code, not only to a graph.
+    """
+    findings = contract(norm, exact_gradient=exact_gradient)
+    holds = not any(finding.broken for finding in findings)
+    verdict = "holds" if holds else "is broken"
+    head = f"{title}\n\ncontract: {verdict}\n{findings_text(findings)}"
+    try:
+        card = measure(norm, backend="inductor" if inductor else "aot_eager")
+        text = card_text(card, cost(norm, FULL if full else SMALL))
+    except Exception as error:  # a scheme that breaks the contract may raise anything
+        reason = (str(error).strip() or "no message").splitlines()[0]
+        return f"{head}\n\nno card: {type(error).__name__}: {reason}", False
+    return f"{head}\n\n{text}", holds
+
+
+def matrix_command(norms: Mapping[str, Norm]) -> str:
+    """Return the matrix of these schemes as Markdown."""
+    return matrix({name: measure(norm) for name, norm in norms.items()})

@@ -1,0 +1,56 @@
+"""The cards of all schemes as one Markdown table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from normexp.norms.checks.card import Card
+from normexp.norms.checks.text import gap_text, gradient_text, yes_no
+
+SHORT = {
+    "weight matrix re-scaling": "c W",
+    "weight matrix re-centering": "W + 1 r",
+    "weight vector re-scaling": "c w_i",
+    "dataset re-scaling": "c x",
+    "dataset re-centering": "x + r",
+    "single training case re-scaling": "c x_n",
+}
+NOTE = """\
+Measured by `normexp list norms --matrix` with each scheme's default options; `normexp check norm=NAME` prints one
+scheme's card with reasons and times.
+
+- `c W` to `c x_n`: does a layer's output stay the same when its weights are multiplied by c (`c W`), when one vector
+  is added to every unit's weights (`W + 1 r`), when one unit's weights are multiplied (`c w_i`), when all inputs are
+  multiplied (`c x`), when one vector is added to all inputs (`x + r`), when one example is multiplied (`c x_n`)? This
+  is the table of Ba, Kiros & Hinton 2016, section 5.1, in float64, without bias and eps, running estimates settled.
+- `gradient`: the weights' gradient at c W, relative to that at W; `-` where its direction changes.
+- `batch`: an example's output in training depends on the others. `gap`: training against evaluation on one batch of 96.
+- `vectors` to `channels last`: works in training, backward included.
+- `learned`, `buffers`: numbers beyond the layer's weight and bias, for C outputs; `bias`: the layer's own.
+- `kept`: bytes kept for backward beyond a plain block's, batch norm's = 1.
+"""
+
+
+def matrix(cards: Mapping[str, Card]) -> str:
+    """Return a note on the columns and one row per scheme, in the order given."""
+    rows = [cells(name, card) for name, card in cards.items()]
+    header = list(rows[0])
+    lines = [header, ["---"] * len(header), *(list(row.values()) for row in rows)]
+    return f"{NOTE}\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def cells(name: str, card: Card) -> dict[str, str]:
+    """Return column -> text of one scheme."""
+    gradient = "-" if card.gradient_factor is None else gradient_text(card.gradient_factor)
+    return {
+        "scheme": name,
+        **{SHORT[change]: yes_no(same) for change, same in card.invariances.items()},
+        "gradient": gradient,
+        "batch": yes_no(card.depends_in_training),
+        "gap": gap_text(card.gap),
+        **{case: answer.partition(":")[0] for case, answer in card.works.items()},
+        "learned": str(card.parameters),
+        "bias": "dropped" if card.cancels_bias else "kept",
+        "buffers": str(card.buffers),
+        "kept": f"{card.kept:.1f}",
+    }

@@ -1,0 +1,1 @@
+"""One configuration to one run directory: trainer, checkpoint, recorder, progress, signals, estimate."""

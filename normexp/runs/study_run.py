@@ -1,0 +1,91 @@
+"""One study -> one recorded run directory. A study takes seconds: a killed one starts again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from normexp.config import Config, option
+from normexp.config.instantiate import instantiate
+from normexp.errors import UserError
+from normexp.evidence.audit import NUMBERS
+from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
+from normexp.studies.base import Outcome, Setup, Study
+from normexp.training.hardware import choose_device, describe
+
+
+def perform(config: Config, directory: RunDirectory, force: bool) -> str:
+    """Carry out the configuration's study and return the status, `done`. Raises UserError where it cannot work."""
+    study: Study = instantiate(config["study"])
+    torch.set_num_threads(config["threads"] or 1)
+    try:
+        directory.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
+    with directory.lock():
+        status = directory.status
+        if status["status"] in FINISHED and not force:
+            return str(status["status"])
+        return _carry_out(study, Setup(config), directory, int(status.get("attempts", 0)) + 1)
+
+
+def _carry_out(study: Study, setup: Setup, directory: RunDirectory, attempts: int) -> str:
+    began = time.monotonic()
+    try:
+        outcome = study.measure(setup)
+    except UserError:
+        if attempts == 1 and not any(path.name != ".lock" for path in directory.path.iterdir()):
+            _remove(directory)
+        raise
+    names = list(option("study", setup.config.choices["study"])["_metrics_"])
+    _check(outcome, names)
+    (directory.path / TRACEBACK).unlink(missing_ok=True)
+    write_atomically(directory.path / CONFIG, setup.config.to_yaml())
+    directory.write_environment(_environment(setup))
+    write_atomically(directory.path / METRICS, csv_text(["step", *names], outcome.rows))
+    for name, rows in outcome.tables.items():
+        write_atomically(directory.path / f"{name}.csv", csv_text(list(rows[0]), rows))
+    if outcome.numbers:
+        rows = [asdict(number) for number in outcome.numbers]
+        write_atomically(directory.path / NUMBERS, csv_text(list(rows[0]), rows))
+    last = outcome.rows[-1]["step"]
+    seconds = round(time.monotonic() - began, 4)
+    directory.write_status("done", step=last, steps=last, attempts=attempts, seconds=seconds)
+    return "done"
+
+
+def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
+    """Return CSV in which every number reads back to exactly the same number."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(row[name]) for name in columns] for row in rows)
+    return out.getvalue()
+
+
+def _check(outcome: Outcome, names: Sequence[str]) -> None:
+    """Hold the study to what its option promises: experiments are checked by it before anything runs."""
+    for row in outcome.rows:
+        if set(row) != {"step", *names}:
+            raise AssertionError(f"a row has {sorted(set(row) - {'step'})}, the option promises {sorted(names)}")
+    if not outcome.rows:
+        raise AssertionError("the study measured nothing")
+
+
+def _environment(setup: Setup) -> dict[str, Any]:
+    facts = describe(choose_device(setup.config["device"]), torch.get_num_threads())
+    if not setup.data_loaded:
+        return facts
+    data = setup.data
+    return {**facts, "data": {"note": data.note, "sha256": data.fingerprint}}
+
+
+def _remove(directory: RunDirectory) -> None:
+    (directory.path / ".lock").unlink(missing_ok=True)
+    directory.path.rmdir()

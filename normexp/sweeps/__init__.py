@@ -1,0 +1,1 @@
+"""Many configurations: plan, worker processes, prefetched data, status."""

@@ -1,0 +1,184 @@
+"""Worker processes side by side: a cell that fails, is killed or runs out of memory costs itself only."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from normexp.errors import Interrupted, UserError
+from normexp.records import TRACEBACK, RunDirectory, write_atomically
+
+# A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
+PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from normexp.sweeps.worker import main; main()"
+BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
+STOPPED = "stopped, and what was running is saved; the same command continues"
+
+
+class Job(Protocol):
+    """A cell as the pool needs it."""
+
+    @property
+    def overrides(self) -> list[str]: ...
+
+    @property
+    def directory(self) -> RunDirectory: ...
+
+
+class Worker:
+    """One process that trains one cell after the other; it starts at the first cell, and again after it died.
+
+    Args:
+        threads: CPU threads for the process.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.process: subprocess.Popen[str] | None = None
+        self.stopping = False
+
+    def ask(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
+        """Send one message and return the answer; a process that died answers `failed` with its cause.
+
+        Raises: Interrupted where `stop` came first.
+        """
+        if self.stopping:
+            raise Interrupted(STOPPED)
+        process = self.process = self.process or self._start()
+        if self.stopping:  # since it was looked at: `stop` found no process, or this one
+            process.terminate()
+        answer = _answer(process, message, on_step)
+        if answer is None:
+            self.close()
+            answer = {"status": "failed", "cause": _cause_of_death(process.returncode)}
+        if self.stopping and answer.get("status") in ("failed", "interrupted"):
+            raise Interrupted(STOPPED)
+        return answer
+
+    def stop(self) -> None:
+        """Have the process save its run and end, and start no other."""
+        self.stopping = True
+        if (process := self.process) is not None:
+            process.terminate()
+
+    def close(self) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with suppress(BrokenPipeError):  # what it never read is lost with it
+                process.stdin.close()
+            process.wait()
+            process.stdout.close()
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(self.threads)},
+            start_new_session=True,  # Ctrl-C reaches the sweep alone, which then stops its workers
+        )
+
+
+def _answer(
+    process: subprocess.Popen[str], message: dict[str, Any], on_step: Callable[[int, int], None]
+) -> dict[str, Any] | None:
+    """Return the answer to one message, or None if the process dies before it has given one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            if not line.endswith("\n"):
+                break  # killed in the middle of a word
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == "end":
+                return event
+            on_step(event["step"], event["steps"])
+    return None
+
+
+def _cause_of_death(status: int) -> str:
+    if status >= 0:
+        return f"the worker process ended with status {status}"
+    name = signal.Signals(-status).name
+    hint = " (out of memory?)" if name == "SIGKILL" else ""
+    return f"the worker process was killed by {name}{hint}"
+
+
+class Pool:
+    """Trains cells with several workers.
+
+    Args:
+        workers: one per cell that runs at the same time.
+        on_step: called with (cell, steps done, steps), from several threads.
+        on_end: called with (cell, answer), from several threads.
+    """
+
+    def __init__(
+        self,
+        workers: list[Worker],
+        on_step: Callable[[Any, int, int], None],
+        on_end: Callable[[Any, dict[str, Any]], None],
+    ) -> None:
+        self.workers, self.on_step, self.on_end = workers, on_step, on_end
+
+    def run(self, cells: Iterable[Job], force: bool) -> None:
+        """Train all cells. Raises Interrupted, once every run is saved, where the workers were told to stop."""
+        waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        for cell in cells:
+            waiting.put(cell)
+        threads = [threading.Thread(target=self._work, args=(worker, waiting, force)) for worker in self.workers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if any(worker.stopping for worker in self.workers):
+            raise Interrupted(STOPPED)
+
+    def _work(self, worker: Worker, waiting: queue.SimpleQueue[Job], force: bool) -> None:
+        while not worker.stopping:
+            try:
+                cell = waiting.get_nowait()
+                answer = {"status": "busy"} if cell.directory.is_locked() else self._train(worker, cell, force)
+            except (queue.Empty, Interrupted):
+                return
+            if answer["status"] == "busy":  # another sweep is at it: look again later
+                waiting.put(cell)
+                time.sleep(BUSY_PAUSE)
+            else:
+                self._record_failure(cell, answer)
+                self.on_end(cell, answer)
+
+    def _train(self, worker: Worker, cell: Job, force: bool) -> dict[str, Any]:
+        place = str(cell.directory.path)
+        message = {"verb": "train", "overrides": cell.overrides, "place": place, "force": force}
+        return worker.ask(message, lambda step, steps: self.on_step(cell, step, steps))
+
+    def _record_failure(self, cell: Job, answer: dict[str, Any]) -> None:
+        """Leave the cause of a death in the run directory: the dead worker could not."""
+        directory = cell.directory
+        if answer["status"] != "failed":
+            return
+        with suppress(OSError, UserError):  # a full disk, a damaged record: the sweep's last lines still tell
+            recorded = directory.status
+            if recorded["status"] == "failed" and recorded.get("cause", "").startswith(answer["cause"]):
+                return
+            directory.path.mkdir(parents=True, exist_ok=True)
+            known = {key: value for key, value in recorded.items() if key not in ("status", "cause")}
+            directory.write_status("failed", **known, cause=answer["cause"])
+            (directory.path / TRACEBACK).unlink(missing_ok=True)  # of an earlier attempt
+            if "traceback" in answer:
+                write_atomically(directory.path / TRACEBACK, answer["traceback"])

@@ -1,0 +1,285 @@
+"""A grid of configurations: plan it, train what is missing, say what failed. The same command continues it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from normexp.config import Config, compose
+from normexp.config.grid import expand
+from normexp.errors import Impossible, UserError
+from normexp.records import FINISHED, TRACEBACK, RunDirectory
+from normexp.runs.run import check_stale, check_writable, read_status, usual_place
+from normexp.runs.signals import stop_signals
+from normexp.sweeps.pool import Pool, Worker
+from normexp.sweeps.prefetch import fetch, to_download
+from normexp.training.cores import physical_cores
+
+Say = Callable[[str], None]
+DAMAGED = "damaged"
+MOST_PROBES = 8  # different cells timed for the estimate; the others count as the mean of these
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a sweep, and where it is recorded."""
+
+    config: Config
+    place: Path
+
+    @property
+    def overrides(self) -> list[str]:
+        return self.config.overrides
+
+    @property
+    def directory(self) -> RunDirectory:
+        return RunDirectory(self.place)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The record when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
+        try:
+            return read_status(self.directory)
+        except UserError:
+            return {"status": DAMAGED}
+
+    @property
+    def state(self) -> str:
+        return str(self.record["status"])
+
+    @property
+    def left(self) -> float:
+        """The fraction of its steps that are still to do."""
+        return 1 - self.record.get("step", 0) / self.record.get("steps", 1)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What decides how long it takes: everything but the seed and the optimizer's numbers."""
+        changes = self.config.changes.items()
+        return tuple((key, str(value)) for key, value in changes if key != "seed" and not key.startswith("optim."))
+
+
+@dataclass
+class Plan:
+    """The cells of a sweep by what is to be done with them, and the combinations that cannot work."""
+
+    cells: list[Cell]
+    impossible: list[str] = field(default_factory=list)
+
+    @property
+    def done(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state in FINISHED]
+
+    @property
+    def open(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state not in FINISHED]
+
+    def to_train(self, force: bool) -> list[Cell]:
+        return self.cells if force else self.open
+
+    @property
+    def damaged(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state == DAMAGED]
+
+    def describe(self) -> str:
+        new = sum(cell.state == "new" for cell in self.open)
+        parts = [f"{len(self.cells)} cells", f"{len(self.done)} done", f"{new} to run"]
+        parts += [f"{len(self.open) - new - len(self.damaged)} to continue"]
+        return ", ".join(parts)
+
+
+def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
+    """Compose and check every cell before anything starts; equal cells collapse into one.
+
+    Raises: UserError for the first value that is not allowed. A combination of allowed values that cannot work
+    (batch statistics with one example, say) is left out and explained, unless nothing else remains.
+    """
+    cells: dict[Path, Cell] = {}
+    impossible = []
+    for arguments in expand(overrides):
+        try:
+            config = compose(arguments)
+        except Impossible as error:
+            impossible.append(str(error))
+        else:
+            cells.setdefault(usual_place(config), Cell(config, usual_place(config)))
+    if not cells:
+        raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
+    check_cells(cells.values(), force)
+    return Plan(list(cells.values()), list(dict.fromkeys(impossible)))
+
+
+def check_cells(cells: Iterable[Cell], force: bool) -> None:
+    """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults."""
+    for cell in cells:
+        check_writable(cell.place)
+        if cell.state not in ("new", DAMAGED) and not force:
+            check_stale(cell.directory, cell.config)
+
+
+def sweep(overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False) -> int:
+    """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed.
+
+    Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
+    """
+    jobs, overrides = take_jobs(overrides, jobs)
+    plan = make_plan(overrides, force)
+    provide(plan, dry_run, force)
+    return carry_out(plan, jobs, say, dry_run, force)
+
+
+def provide(plan: Plan, dry_run: bool, force: bool) -> None:
+    """Have the data of the plan's runs at hand; a dry run only looks. Raises Unavailable where that cannot be."""
+    configs = [cell.config for cell in plan.to_train(force)]
+    to_download(configs)
+    if not dry_run:
+        fetch(configs)
+
+
+def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool) -> int:
+    """Say the plan, estimate it, train it; return the exit status. Raises Interrupted after Ctrl-C or SIGTERM."""
+    to_train = plan.to_train(force)
+    say(plan.describe())
+    for reason in plan.impossible:
+        say(f"left out: {reason}")
+    for cell in plan.damaged:
+        say(f"{cell.place}: damaged; it will be set aside and trained afresh")
+    if not to_train:
+        return 0
+    if dry_run and (names := to_download(cell.config for cell in to_train)):
+        say(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
+        return 0
+    jobs = min(jobs or default_jobs(), len(to_train))
+    with workforce(jobs) as workers:
+        say(time_needed(workers, to_train, force))
+        return 0 if dry_run else train_all(workers, to_train, say, force)
+
+
+@contextmanager
+def workforce(jobs: int) -> Iterator[list[Worker]]:
+    """Workers with the cores divided between them; they save and end at Ctrl-C and SIGTERM."""
+    workers = [Worker(max(1, physical_cores() // jobs)) for _ in range(jobs)]
+
+    def stop() -> None:
+        for worker in workers:
+            worker.stop()
+
+    try:
+        with stop_signals(stop):
+            yield workers
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
+    """Take `jobs=N` out of the overrides: it belongs to the sweep, not to a run."""
+    rest = [override for override in overrides if not override.startswith("jobs=")]
+    given = [override.removeprefix("jobs=") for override in overrides if override.startswith("jobs=")]
+    if given:
+        try:
+            jobs = int(given[-1])
+        except ValueError:
+            raise UserError(f"jobs={given[-1]}: must be an integer in [1, inf)") from None
+    if jobs is not None and jobs < 1:
+        raise UserError(f"jobs={jobs}: must be an integer in [1, inf)")
+    return jobs, rest
+
+
+def default_jobs() -> int:
+    """One cell per core up to four, one thread each: faster than one cell on all cores. On a GPU one at a time."""
+    return 1 if Path("/dev/nvidia0").exists() else min(4, physical_cores())
+
+
+def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -> str:
+    """Say how long the cells take side by side, from probes of the different kinds; or why that is not known."""
+    first = {cell.kind: cell for cell in reversed(cells)}
+    probed = list(first.items())[:MOST_PROBES]
+    answers = {kind: _probe(workers[0], cell) for kind, cell in probed}
+    seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
+    if not seconds:
+        return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
+    mean = sum(seconds.values()) / len(seconds)
+    total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
+    return f"about {spoken(total / len(workers))} with jobs={len(workers)}"
+
+
+def _probe(worker: Worker, cell: Cell) -> dict[str, Any]:
+    return worker.ask({"verb": "probe", "overrides": cell.overrides}, lambda step, steps: None)
+
+
+def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: bool) -> int:
+    """Train the cells side by side under one bar; name the failures at the end."""
+    failures: list[tuple[Cell, str]] = []
+    ended: set[Path] = set()
+    with board(cells, say) as show:
+
+        def end(cell: Cell, answer: dict[str, Any]) -> None:
+            show.ended(cell, answer["status"])
+            ended.add(cell.place)
+            if answer["status"] not in FINISHED:
+                failures.append((cell, answer.get("cause", answer["status"])))
+
+        Pool(workers, show.step, end).run(cells, force)
+    failures += [(cell, "its worker gave no answer") for cell in cells if cell.place not in ended]
+    for cell, cause in failures:
+        say(f"failed: {cell.place}: {cause}")
+        if (traceback := cell.place / TRACEBACK).exists():
+            say(f"        traceback: {traceback}")
+    if failures:
+        say(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
+    return 1 if failures else 0
+
+
+class Board:
+    """One bar for the whole sweep, in cells; a line for each cell that ends. Safe to call from several threads."""
+
+    def __init__(self, bar: tqdm[Any], total: int, say: Say) -> None:
+        self.bar, self.total, self.say = bar, total, say
+        self._lock, self._began = threading.Lock(), time.monotonic()
+        self._parts: dict[str, float] = {}  # fraction done of the cells that run now
+        self._ended = 0
+
+    def step(self, cell: Cell, step: int, steps: int) -> None:
+        with self._lock:
+            self._parts[str(cell.place)] = step / steps
+            self._refresh()
+
+    def ended(self, cell: Cell, status: str) -> None:
+        with self._lock:
+            self._parts.pop(str(cell.place), None)
+            self._ended += 1
+            self._refresh()
+            self.bar.clear()
+            self.say(f"[{self._ended}/{self.total}] {status} {cell.place}")
+
+    def _refresh(self) -> None:
+        running = ", ".join(f"{Path(place).name} {part:.0%}" for place, part in sorted(self._parts.items()))
+        self.bar.set_postfix_str(running, refresh=False)
+        self.bar.n = self._ended + sum(self._parts.values())
+        self.bar.update(0)
+
+
+@contextmanager
+def board(cells: Sequence[Cell], say: Say) -> Iterator[Board]:
+    layout = "{n:.1f}/{total} cells |{bar}| {remaining} left {postfix}"
+    live = sys.stderr.isatty()
+    with tqdm(total=len(cells), disable=not live, leave=False, dynamic_ncols=True, bar_format=layout) as bar:
+        yield Board(bar, len(cells), say)
+
+
+def spoken(seconds: float) -> str:
+    """Say a duration in the unit that suits it."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{max(1, round(seconds))} s"

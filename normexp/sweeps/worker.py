@@ -1,0 +1,91 @@
+"""A worker process of a sweep: reads one cell per line, trains it, answers in events. Imports torch only once.
+
+Jobs and events are JSON lines on what were standard input and output when the worker began. From then on a library
+that reads finds nothing, and what it prints goes to standard error: neither can be taken for a job or an event.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from normexp.config import compose
+from normexp.data.loading import LastLoaded
+from normexp.errors import Busy, Interrupted, UserError
+from normexp.records import RunDirectory
+from normexp.runs.progress import Silence
+from normexp.runs.run import run
+
+load = LastLoaded()  # a sweep's cells mostly train on the same data
+
+
+def main() -> None:
+    jobs, events = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    for line in jobs:
+        job = json.loads(line)
+        try:
+            send(events, event="end", **VERBS[job.pop("verb")](events, **job))
+        except Interrupted:
+            return
+
+
+def send(events: IO[str], **event: Any) -> None:
+    """Write one event. Raises Interrupted if the sweep is gone: a worker outlives it by a fraction of a second."""
+    try:
+        events.write(json.dumps(event) + "\n")
+    except BrokenPipeError:
+        raise Interrupted("the sweep has ended") from None
+
+
+def probe(events: IO[str], overrides: list[str]) -> dict[str, Any]:
+    """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause."""
+    from normexp.runs.estimate import seconds_of
+
+    try:
+        return {"seconds": seconds_of(compose(overrides), load)}
+    except UserError as error:
+        return {"cause": str(error)}
+    except Exception as error:  # whatever it is, the real run will say it in its own record
+        return {"cause": _one_line(error)}
+
+
+def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dict[str, Any]:
+    """Run one cell; return its status and, where it did not end, the cause in one line."""
+
+    class Events(Silence):
+        def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
+            self.steps = steps
+
+        def look(self, done: int, loss: float) -> None:
+            send(events, event="step", step=done, steps=self.steps)
+
+        def evaluated(self, done: int, row: Mapping[str, object]) -> None:
+            self.look(done, 0.0)
+
+    try:
+        directory = run(compose(overrides), lambda line: None, force, Events, Path(place), load)
+    except Busy:
+        return {"status": "busy"}
+    except Interrupted as stopped:
+        return {"status": "interrupted", "cause": str(stopped)}
+    except UserError as error:
+        return {"status": "failed", "cause": str(error)}
+    except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
+        return {"status": "failed", "cause": _one_line(error), "traceback": traceback.format_exc()}
+    return {"status": RunDirectory(directory.path).status["status"]}
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+
+
+VERBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "probe": probe}
+
+if __name__ == "__main__":
+    main()

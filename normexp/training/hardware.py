@@ -1,0 +1,138 @@
+"""Where a run computes: device, threads, memory format, allocator; and what the record says of it."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from normexp.errors import UserError
+from normexp.norms.base import weight_layers
+from normexp.training.cores import physical_cores
+
+# Multiply-adds of one forward pass over a batch below which a second thread costs more than it brings.
+SMALL_WORK = 20_000_000
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device for `auto`, `cpu`, `cuda` or `mps`. Raises UserError where this machine has none."""
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+    if not available[name]:
+        usable = ", ".join(kind for kind, there in available.items() if there)
+        raise UserError(f"device={name}: not available on this machine; available: auto, {usable}")
+    return torch.device(name)
+
+
+def choose_threads(asked: int | None, model: nn.Module, batch_size: int) -> int:
+    """Return the number of CPU threads: as asked, or one where the work of a step is too small to share."""
+    if asked is not None:
+        return asked
+    convolutional = any(not isinstance(layer, nn.Linear) for layer in weight_layers(model))
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    return _cores() if convolutional or weights * batch_size > SMALL_WORK else 1
+
+
+def keep_large_blocks() -> None:
+    """Tell glibc to keep freed memory: otherwise it returns every large tensor to the kernel, every step."""
+    if not sys.platform.startswith("linux"):
+        return
+    trim_threshold, mmap_max = -1, -4  # names of <malloc.h>
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(mmap_max, 0)
+        libc.mallopt(trim_threshold, 2**31 - 1)
+    except (OSError, AttributeError):
+        pass  # another C library; only speed is lost
+
+
+def leave_compiler_out() -> None:
+    """Spare a run the import of torch's compiler, which takes as long as all of torch.
+
+    torch.optim's methods exempt themselves from compilation at their first call, and import the compiler to do so.
+    Here no optimizer is ever compiled: each method is entered as its own exemption. Where a version of
+    torch does this otherwise, nothing happens.
+    """
+    for name in ("add_param_group", "load_state_dict", "state_dict", "zero_grad"):
+        method = getattr(getattr(torch.optim.Optimizer, name, None), "__wrapped__", None)
+        if method is not None and not hasattr(method, "__dynamo_disable"):
+            setattr(method, "__dynamo_disable", method)
+
+
+def flush_denormals() -> None:
+    """Let numbers below 1e-38 be 0: a processor takes many times as long over them (vanishing gradients hold many)."""
+    torch.set_flush_denormal(True)
+
+
+def describe(device: torch.device, threads: int) -> dict[str, Any]:
+    """Return versions, commit and hardware for environment.json."""
+    return {
+        "normexp": version("normexp"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": dict(_packages()),
+        "platform": platform.platform(),
+        "device": str(device),
+        "processor": _processor(device),
+        "cores": _cores(),
+        "threads": threads,
+    }
+
+
+def peak_memory(device: torch.device) -> int:
+    """Return the most memory used so far, in bytes: of the GPU, else of this process."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
+
+
+def _cores() -> int:
+    """Return the physical cores this process may use, or as many as OMP_NUM_THREADS leaves it (in a sweep)."""
+    return min(physical_cores(), _default_threads)
+
+
+_default_threads = torch.get_num_threads()  # read before anybody changes it
+
+
+def _processor(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        return names[0].partition(":")[2].strip() if names else platform.processor()
+    return platform.processor()
+
+
+@cache
+def _packages() -> dict[str, str]:
+    names = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "safetensors")
+    return {name: version(name) for name in names}
+
+
+@cache
+def _commit() -> str | None:
+    """Return the commit of the checkout that this code runs from, with `+` where files differ; None in a wheel."""
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+        dirty = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no"], cwd=root, capture_output=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")

@@ -6,4 +6,5 @@ from .linear import Linear as Linear
 from .lstm_classifier import LSTMClassifier as LSTMClassifier
 from .mlp import MLP as MLP
 from .nin import NIN as NIN
+from .resnet_small import ResNetSmall as ResNetSmall
 from .torchvision import torchvision_model as torchvision_model

@@ -1,0 +1,64 @@
+"""The small residual network: its published size and shape, its shortcuts, and every scheme on it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from normexp.config import compose, options
+from normexp.config.instantiate import instantiate
+from normexp.models.resnet_small import Residual, ResNetSmall
+from normexp.norms.base import Norm, weight_layers
+from normexp.norms.batch import BatchNorm
+
+
+def network(norm: Norm | None = None, shape=(3, 32, 32), **options: object) -> ResNetSmall:
+    torch.manual_seed(0)
+    return ResNetSmall(shape, 10, norm or Norm(), **options)
+
+
+@pytest.mark.parametrize(("blocks", "layers"), [(3, 20), (5, 32), (9, 56)])
+def test_resnet_small_has_6n_plus_2_layers(blocks, layers):
+    with torch.device("meta"):
+        assert len(weight_layers(network(BatchNorm(), blocks=blocks))) == layers
+
+
+def test_resnet_small_has_the_published_size():
+    """He et al., table 6: 0.27 million parameters for 20 layers."""
+    with torch.device("meta"):
+        assert sum(p.numel() for p in network(BatchNorm()).parameters()) == 269_722
+
+
+@pytest.mark.parametrize("side", [4, 5, 8, 28, 32])
+def test_resnet_small_takes_images_of_any_size_from_4_pixels_on(side):
+    assert network(BatchNorm(), (1, side, side), width=0.25)(torch.randn(3, 1, side, side)).shape == (3, 10)
+
+
+def test_resnet_small_refuses_smaller_images():
+    with pytest.raises(ValueError, match="at least 4 x 4"):
+        network(shape=(1, 3, 3))
+
+
+def test_resnet_small_shortcut_takes_every_second_pixel_and_adds_zeros():
+    block = Residual(2, 5, 2, Norm(), "relu")
+    x = torch.rand(1, 2, 5, 5)  # not below 0, so that the last ReLU changes nothing
+    nn.init.zeros_(block.second[0].weight)
+    nn.init.zeros_(block.second[0].bias)
+    y = block(x)
+    assert torch.equal(y[:, :2], x[:, :, ::2, ::2])
+    assert y.shape == (1, 5, 3, 3)
+    assert not y[:, 2:].any()
+
+
+@pytest.mark.parametrize("norm", options("norm"))
+def test_resnet_small_learns_from_every_parameter_under_every_scheme(norm):
+    config = compose([f"norm={norm}", "model=resnet_small", "model.width=0.25"])
+    torch.manual_seed(0)
+    model = instantiate(config["model"], input_shape=(1, 8, 8), num_outputs=10, norm=instantiate(config["norm"]))
+    x, y = torch.randn(16, 1, 8, 8), torch.arange(16) % 10
+    instantiate(config["norm"]).initialize(model, x)
+    nn.functional.cross_entropy(model(x), y).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name

@@ -9,12 +9,12 @@ import torch
 from conftest import randomize
 
 from normexp.norms import instance
-from normexp.norms.kernels import tiles
 from normexp.norms.dynamic_tanh import DynamicTanh
 from normexp.norms.evonorm_b0 import EvoNormB0
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.filter_response import FilterResponseNorm
 from normexp.norms.instance import InstanceNorm
+from normexp.norms.kernels import tiles
 from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.kernels.moments import moments, scale_shift
 from normexp.norms.online import OnlineNorm

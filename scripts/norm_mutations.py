@@ -221,13 +221,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "stack.py",
         (
             "the second scheme leaves weights alone",
-            "return self.activations.weight(self.weights.weight(layer))",
-            "return self.activations.weight(layer)",
+            "return self.activations.parametrize(self.weights.parametrize(layer))",
+            "return self.activations.parametrize(layer)",
         ),
         (
             "the first scheme is all that acts on activations",
-            "return in_order(self.weights.activation(num_features), self.activations.activation(num_features))",
-            "return self.weights.activation(num_features)",
+            "return in_order(self.weights.normalization(num_features), self.activations.normalization(num_features))",
+            "return self.weights.normalization(num_features)",
         ),
         (
             "the layer's bias is kept",
@@ -245,8 +245,8 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "stack.py",
         (
             "the second scheme first",
-            "return in_order(self.weights.activation(num_features), self.activations.activation(num_features))",
-            "return in_order(self.activations.activation(num_features), self.weights.activation(num_features))",
+            "return in_order(self.weights.normalization(num_features), self.activations.normalization(num_features))",
+            "return in_order(self.activations.normalization(num_features), self.weights.normalization(num_features))",
         ),
         (
             "only the first penalty",

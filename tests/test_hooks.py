@@ -1,4 +1,4 @@
-"""The hooks that training calls, `penalty` and `after_step`: they act in every step, and they resume."""
+"""The hooks that training calls, `penalty` and `step_hook`: they act in every step, and they resume."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from normexp.norms.base import OLD_HOOKS
+
 DOCS = Path(__file__).parents[1] / "docs" / "own_scheme.md"
 TINY = ["model=mlp", "model.widths=[6]", "steps=2", "batch_size=16", "dataset.subset=64", "threads=1", "--quiet"]
 PLUGIN = ["norm._target_=my_norms.Scale", "plugins=[my_norms]"]
@@ -72,6 +74,15 @@ MISTAKES = {
     "no Norm": (["norm._target_=my_norms.NoNorm", "plugins=[my_norms]"], "my_norms.NoNorm: is no Norm"),
     "no such key": ([*PLUGIN, "norm.strat=1"], "'strat'"),
 }
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_HOOKS.items(), ids=OLD_HOOKS)
+def test_plugin_written_against_an_old_hook_is_told_the_new_name(folder, cli, old, new):
+    scheme = f"class Old(Norm):\n    def {old}(self, given):\n        return given\n"
+    (folder / "my_norms.py").write_text(f"from normexp.norms.base import Norm\n\n\n{scheme}")
+    status, _, stderr = cli("run", "norm._target_=my_norms.Old", "plugins=[my_norms]", *TINY)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert f"my_norms.Old: the hook {old}() of a scheme is now called {new}()" in stderr
 
 
 @pytest.mark.parametrize(("overrides", "message"), MISTAKES.values(), ids=MISTAKES)

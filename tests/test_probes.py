@@ -152,7 +152,7 @@ def test_gradient_norm_shrinks_as_a_normalized_weight_grows(network):
 def weight_normalized(seed: int = 0) -> nn.Sequential:
     torch.manual_seed(seed)
     scheme = WeightNorm()
-    return nn.Sequential(scheme.weight(nn.Linear(5, 4)), nn.Tanh(), scheme.weight(nn.Linear(4, 2))).double()
+    return nn.Sequential(scheme.parametrize(nn.Linear(5, 4)), nn.Tanh(), scheme.parametrize(nn.Linear(4, 2))).double()
 
 
 def test_weight_norm_is_of_the_weight_in_use_and_of_the_one_behind_it():
@@ -169,7 +169,7 @@ def test_weight_norm_is_of_the_weight_in_use_and_of_the_one_behind_it():
 
 
 def test_weight_norm_of_a_layer_with_one_input_is_of_v_and_not_of_g():
-    layer = WeightNorm().weight(nn.Linear(1, 2))
+    layer = WeightNorm().parametrize(nn.Linear(1, 2))
     assert ("0.parametrizations.weight.original1", "norm") in found(
         WeightNorms(), facing(nn.Sequential(layer), torch.randn(1, 1))
     )
@@ -381,7 +381,7 @@ def parametrize_spectrally(layer: nn.Linear) -> nn.Module:
     from normexp.norms.spectral import SpectralNorm
 
     assert not parametrize.is_parametrized(layer)
-    return SpectralNorm().weight(layer)
+    return SpectralNorm().parametrize(layer)
 
 
 @pytest.mark.parametrize("name", PROBES)

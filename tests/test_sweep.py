@@ -194,7 +194,7 @@ class Fuse(nn.Module):
 class Bomb(Norm):
     at: int
 
-    def activation(self, num_features):
+    def normalization(self, num_features):
         return Fuse(self.at)
 """
 PLUGIN = ("model=mlp", "norm._target_=bomb.Bomb", "plugins=[bomb]")

@@ -23,6 +23,8 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
         _find_in_current_folder()
     try:
         found: Callable[..., Any] = getattr(import_module(module), name)
+    except UserError as error:
+        raise UserError(f"{target}: {error}") from None
     except Exception as error:  # a plugin may fail in any way while it is imported
         raise UserError(f"{target}: cannot be imported ({type(error).__name__}: {error})") from error
     return found

@@ -18,7 +18,7 @@ class Term(nn.Module):
 
     def __init__(self, num_inputs: int, num_outputs: int, norm: Norm, max_steps: int = 1) -> None:
         super().__init__()
-        self.layer = norm.recurrent_weight(nn.Linear(num_inputs, num_outputs, bias=False))
+        self.layer = norm.parametrize_recurrent(nn.Linear(num_inputs, num_outputs, bias=False))
         self.norm = norm.recurrent(num_outputs, max_steps, "term")
 
     def forward(self, x: Tensor, sizes: list[int] | None = None) -> Tensor:

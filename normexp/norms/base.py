@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
+
+from normexp.errors import UserError
 
 # A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.
 # `sum`: all that enters a nonlinearity at once. `memory`: an LSTM's c on its way into tanh. `rnn`, `lstm`, `gru`: what
 # such a cell newly puts into its state h (the whole of it, in a GRU the candidate).
 Site = Literal["term", "sum", "memory", "rnn", "lstm", "gru"]
 STATES = ("rnn", "lstm", "gru")
+
+OLD_HOOKS = {
+    "activation": "normalization",
+    "weight": "parametrize",
+    "recurrent_weight": "parametrize_recurrent",
+    "after_step": "step_hook",
+}
 
 
 def num_outputs(layer: nn.Module) -> int:
@@ -79,7 +88,13 @@ class Norm:
     """
 
     placement: str = "pre"
-    rowwise: ClassVar[bool] = False  # `activation` treats every row of (N, C) alone: time steps need no order
+    rowwise: ClassVar[bool] = False  # `normalization` treats every row of (N, C) alone: time steps need no order
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for old, new in OLD_HOOKS.items():
+            if callable(vars(cls).get(old)):
+                raise UserError(f"{cls.__module__}.{cls.__name__}: the hook {old}() of a scheme is now called {new}()")
 
     def __post_init__(self) -> None:
         if self.placement not in ("pre", "post"):
@@ -87,14 +102,14 @@ class Norm:
 
     @property
     def cancels_bias(self) -> bool:
-        """True if a constant per channel, added before `activation`, changes nothing in training."""
+        """True if a constant per channel, added before `normalization`, changes nothing in training."""
         return False
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         """Return the same Linear or Conv layer with its weight (re)parametrized."""
         return layer
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         """Return a module on pre-activations: (N, C, *) -> (N, C, *), where C is `num_features`."""
         return nn.Identity()
 
@@ -108,12 +123,12 @@ class Norm:
         N may shrink from step to step: sequences that have ended are left out. Longer sequences than max_steps may
         come in evaluation.
         """
-        module = nn.Identity() if site in STATES else self.activation(num_features)
+        module = nn.Identity() if site in STATES else self.normalization(num_features)
         return TimeStep(module, self.rowwise)
 
-    def recurrent_weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize_recurrent(self, layer: nn.Module) -> nn.Module:
         """Return a Linear layer, W_x or W_h of a recurrent network, with its weight (re)parametrized."""
-        return self.weight(layer)
+        return self.parametrize(layer)
 
     def pool(self, module: nn.Module) -> nn.Module:
         """Return the pooling layer to use in place of `module`."""
@@ -133,7 +148,7 @@ class Norm:
         """Return a scalar to add to the loss, or None."""
         return None
 
-    def after_step(self, model: nn.Module) -> Callable[[], None] | None:
+    def step_hook(self, model: nn.Module) -> Callable[[], None] | None:
         """Return what to call after every optimizer step, or None; asked for once, before training."""
         return None
 
@@ -145,7 +160,7 @@ class Norm:
         pre = self.placement == "pre" or fn is None
         if pre and self.cancels_bias:
             layer.register_parameter("bias", None)
-        steps = [self.weight(layer), self.activation(num_outputs(layer))]
+        steps = [self.parametrize(layer), self.normalization(num_outputs(layer))]
         if fn is not None:
             steps.insert(2 if pre else 1, self.nonlinearity(fn))
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))

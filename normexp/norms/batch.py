@@ -116,7 +116,7 @@ class BatchNorm(Norm):
     def cancels_bias(self) -> bool:
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         if self.running == "torch":
             return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)
         return DeviationBatchNorm(num_features, self.eps, self.momentum, self.affine, self.bias_correction)

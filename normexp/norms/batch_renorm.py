@@ -129,7 +129,7 @@ class BatchRenorm(Norm):
         # of such a constant is 0 throughout, so there is nothing to learn.
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         rmax = Limit(1.0, self.rmax, self.warmup, self.rmax_at)
         dmax = Limit(0.0, self.dmax, self.warmup, self.dmax_at)
         return BatchRenormalization(num_features, self.eps, self.momentum, self.affine, rmax, dmax)

@@ -36,14 +36,14 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False) -> nn.Module:
     replace(model, NONLINEARITIES, norm.nonlinearity)
     replace(model, POOLS, norm.pool)
     if any(isinstance(module, NORMS) for module in model.modules()):
-        if isinstance(norm.activation(1), nn.Identity):
+        if isinstance(norm.normalization(1), nn.Identity):
             add_biases(weight_layers(model))
         elif norm.cancels_bias:
             drop_cancelled_biases(model)
-        replace(model, NORMS, lambda old: norm.activation(channels(old)).to(next(model.parameters())))
+        replace(model, NORMS, lambda old: norm.normalization(channels(old)).to(next(model.parameters())))
     else:
         insert(model, hidden, norm)
-    swap(model, {layer: norm.weight(layer) for layer in hidden})
+    swap(model, {layer: norm.parametrize(layer) for layer in hidden})
     return model
 
 
@@ -98,7 +98,7 @@ def insert(model: nn.Module, hidden: list[nn.Module], norm: Norm) -> None:
     convolutions = [layer for layer in hidden if not isinstance(layer, nn.Linear)]
     new: dict[nn.Module, nn.Module] = {}
     for layer in convolutions or hidden:
-        after = norm.activation(num_outputs(layer)).to(next(layer.parameters()))
+        after = norm.normalization(num_outputs(layer)).to(next(layer.parameters()))
         if isinstance(after, nn.Identity):
             return
         if norm.cancels_bias:

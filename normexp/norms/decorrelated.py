@@ -184,6 +184,6 @@ class DecorrelatedBatchNorm(Norm):
     def cancels_bias(self) -> bool:
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         size = largest_divisor(num_features, self.group_size)
         return Whitening(num_features, size, self.eps, self.momentum, self.affine)

@@ -75,5 +75,5 @@ class DynamicTanh(Norm):
         if not self.alpha > 0:
             raise ValueError(f"alpha must be above 0, not {self.alpha}")
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return Tanh(num_features, self.alpha, self.affine)

@@ -105,7 +105,7 @@ class EvoNormB0(Norm):
         if self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': EvoNorm replaces the nonlinearity")
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return MaximumOfDeviations(num_features, self.eps, self.momentum)
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:

@@ -110,7 +110,7 @@ class EvoNormS0(Norm):
         if self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': EvoNorm replaces the nonlinearity")
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return GatedGroup(num_features, largest_divisor(num_features, self.num_groups), self.eps)
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:

@@ -106,7 +106,7 @@ class FilterResponseNorm(Norm):
         if self.unit and self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': the thresholded unit replaces the nonlinearity")
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return FilterResponse(num_features, self.eps, self.learn_eps, self.unit)
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:

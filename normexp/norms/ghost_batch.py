@@ -83,5 +83,5 @@ class GhostBatchNorm(Norm):
     def cancels_bias(self) -> bool:
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return ChunkedBatchNorm(num_features, self.chunk_size, self.eps, self.momentum, self.affine)

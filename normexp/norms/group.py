@@ -44,6 +44,6 @@ class GroupNorm(Norm):
             raise ValueError(f"num_groups must be at least 1, not {self.num_groups}")
         check_eps(self.eps)
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         groups = largest_divisor(num_features, self.num_groups)
         return GroupedNorm(groups, num_features, self.eps, self.affine)

@@ -94,5 +94,5 @@ class InstanceNorm(Norm):
     def cancels_bias(self) -> bool:
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return MapNorm(num_features, self.eps, self.affine)

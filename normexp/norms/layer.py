@@ -58,5 +58,5 @@ class LayerNorm(Norm):
         super().__post_init__()
         check_eps(self.eps)
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return SampleNorm(num_features, self.eps, self.affine)

@@ -119,5 +119,5 @@ class MeanOnlyBatchNorm(Norm):
     def cancels_bias(self) -> bool:
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return MeanOnly(num_features, self.momentum, self.affine)

@@ -168,7 +168,7 @@ class NormProp(Norm):
         if not self.recurrent_gain > 0:
             raise ValueError(f"recurrent_gain must be above 0, not {self.recurrent_gain}")
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         gamma = 1 / RELU_GAIN if self.jacobian == "gamma" else 1.0
         factor = RELU_GAIN if self.jacobian == "weight" else 1.0
         return parametrize.register_parametrization(layer, "weight", UnitLengthWeight(layer, gamma, factor))
@@ -178,7 +178,7 @@ class NormProp(Norm):
             return TimeStep(nn.Identity())
         return Scale(num_features, recurrent_std(site, self.recurrent_gain), affine=site == "memory")
 
-    def recurrent_weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize_recurrent(self, layer: nn.Module) -> nn.Module:
         step = UnitLengthWeight(layer, self.recurrent_gain, factor=1.0)
         return parametrize.register_parametrization(layer, "weight", step)
 
@@ -194,10 +194,10 @@ class NormProp(Norm):
         for layer in weight_layers(model):
             if unit_length(layer) is not None and layer.bias is not None:
                 layer.bias.fill_(self.beta)  # type: ignore[operator]
-        if project := self.after_step(model):
+        if project := self.step_hook(model):
             project()
 
-    def after_step(self, model: nn.Module) -> Callable[[], None] | None:
+    def step_hook(self, model: nn.Module) -> Callable[[], None] | None:
         steps = [step for layer in weight_layers(model) if (step := unit_length(layer)) is not None]
         if not self.project or not steps:
             return None

@@ -210,5 +210,5 @@ class OnlineNorm(Norm):
         if self.control not in ("layer_scaling", "clamp", "none"):
             raise ValueError(f"control must be 'layer_scaling', 'clamp' or 'none', not {self.control!r}")
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return Online(num_features, self.eps, self.momentum, self.control_rate, self.control, self.affine)

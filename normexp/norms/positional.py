@@ -80,5 +80,5 @@ class PositionalNorm(Norm):
         super().__post_init__()
         check_eps(self.eps)
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return PositionNorm(num_features, self.eps, self.affine)

@@ -113,7 +113,7 @@ class RecurrentBatchNorm(Norm):
     Where there are no time steps, in a convolutional network, this is ordinary batch normalization.
 
     Args:
-        gain: start of the recurrent `weight`; 0.1 keeps the derivative of tanh near 1. In `activation` it is 1.
+        gain: start of the recurrent `weight`; 0.1 keeps the derivative of tanh near 1. In `normalization` it is 1.
         bias: learn the recurrent `bias` (starts at 0), but never at a `term`, whose sum has a bias of its own.
         eps: added to the variance inside the root.
         momentum: weight of the new batch in the running estimates.
@@ -122,7 +122,7 @@ class RecurrentBatchNorm(Norm):
             Features that did not vary over these examples (pixels of the border) give `bias` then, as in training.
             `batch` evaluates with the statistics of the batch at hand, so that an answer depends on the other
             examples; but for a single one, whose statistics are the running averages.
-        placement: of `activation`: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+        placement: of `normalization`: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: recurrent: (N, C), step t -> (N, C); activation: (N, C, *) -> (N, C, *).
 
@@ -152,7 +152,7 @@ class RecurrentBatchNorm(Norm):
     def cancels_bias(self) -> bool:
         return True
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         kind = AlwaysBatchNorm if self.estimates == "batch" else AnyRankBatchNorm
         return kind(num_features, self.eps, self.momentum)
 

@@ -59,5 +59,5 @@ class RMSNorm(Norm):
         super().__post_init__()
         check_eps(self.eps)
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return RootMeanSquare(num_features, self.eps, self.affine)

@@ -78,7 +78,7 @@ class ScaledWeightStandardization(Norm):
         super().__post_init__()
         check_eps(self.eps)
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         step = ScaledStandardWeight(layer, self.eps)
         assert isinstance(layer.weight, Tensor)
         if layer.weight.numel() == num_outputs(layer):

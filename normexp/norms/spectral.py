@@ -69,7 +69,7 @@ class SpectralNorm(Norm):
             raise ValueError(f"n_power_iterations must be at least 1, not {self.n_power_iterations}")
         check_eps(self.eps)
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)
         step = UnitSpectralNorm(layer.weight, output_dim(layer), self.n_power_iterations, self.eps)
         return parametrize.register_parametrization(layer, "weight", step)

@@ -45,7 +45,7 @@ class SpectralPenalty(Norm):
             raise ValueError(f"strength must be above 0, not {self.strength}")
         check_eps(self.eps)
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)
         matrix = as_matrix(layer.weight.detach(), output_dim(layer))
         layer.register_buffer(BUFFER, torch.randn_like(matrix[:, 0]))

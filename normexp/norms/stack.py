@@ -44,14 +44,14 @@ class Stack(Norm):
     def cancels_bias(self) -> bool:
         # What the first part cancels is gone; what it lets through as a constant, the second may cancel. Only
         # a first part that does nothing to activations is sure to let a constant through unchanged.
-        passes = isinstance(self.weights.activation(1), nn.Identity)
+        passes = isinstance(self.weights.normalization(1), nn.Identity)
         return self.weights.cancels_bias or (passes and self.activations.cancels_bias)
 
-    def weight(self, layer: nn.Module) -> nn.Module:
-        return self.activations.weight(self.weights.weight(layer))
+    def parametrize(self, layer: nn.Module) -> nn.Module:
+        return self.activations.parametrize(self.weights.parametrize(layer))
 
-    def activation(self, num_features: int) -> nn.Module:
-        return in_order(self.weights.activation(num_features), self.activations.activation(num_features))
+    def normalization(self, num_features: int) -> nn.Module:
+        return in_order(self.weights.normalization(num_features), self.activations.normalization(num_features))
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         return self.activations.nonlinearity(self.weights.nonlinearity(fn))
@@ -60,8 +60,8 @@ class Stack(Norm):
         parts = (self.weights, self.activations)
         return StepInOrder(*(part.recurrent(num_features, max_steps, site) for part in parts))
 
-    def recurrent_weight(self, layer: nn.Module) -> nn.Module:
-        return self.activations.recurrent_weight(self.weights.recurrent_weight(layer))
+    def parametrize_recurrent(self, layer: nn.Module) -> nn.Module:
+        return self.activations.parametrize_recurrent(self.weights.parametrize_recurrent(layer))
 
     def pool(self, module: nn.Module) -> nn.Module:
         return self.activations.pool(self.weights.pool(module))
@@ -79,8 +79,8 @@ class Stack(Norm):
         present = [term for term in terms if term is not None]
         return sum(present[1:], start=present[0]) if present else None
 
-    def after_step(self, model: nn.Module) -> Callable[[], None] | None:
-        first, second = (part.after_step(model) for part in (self.weights, self.activations))
+    def step_hook(self, model: nn.Module) -> Callable[[], None] | None:
+        first, second = (part.step_hook(model) for part in (self.weights, self.activations))
         if first is None or second is None:
             return first or second
 

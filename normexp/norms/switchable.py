@@ -104,5 +104,5 @@ class SwitchableNorm(Norm):
         check_eps(self.eps)
         check_momentum(self.momentum)
 
-    def activation(self, num_features: int) -> nn.Module:
+    def normalization(self, num_features: int) -> nn.Module:
         return MixedNorm(num_features, self.eps, self.momentum, self.affine)

@@ -43,7 +43,7 @@ class WeightNorm(Norm):
 
     data_init: bool = True
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         return parametrizations.weight_norm(layer, dim=output_dim(layer))
 
     @torch.no_grad()

@@ -59,7 +59,7 @@ class WeightStandardization(Norm):
             raise ValueError(f"std must be 'biased' or 'unbiased', not {self.std!r}")
         check_eps(self.eps)
 
-    def weight(self, layer: nn.Module) -> nn.Module:
+    def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)
         dim = output_dim(layer)
         if layer.weight.numel() == layer.weight.shape[dim]:

@@ -50,7 +50,7 @@ class BatchCollision(Study):
     def measure(self, setup: Setup) -> Outcome:
         if setup.data.task != "classification":
             raise UserError(f"study=batch_collision: dataset={setup.config.choices['dataset']} has no classes")
-        norm = without_eps(build_norm(setup.config)).activation(self.features).double().train(self.training)
+        norm = without_eps(build_norm(setup.config)).normalization(self.features).double().train(self.training)
         parts = trained(setup.config, setup.data)
         parts.model.train(self.training)
         rows: list[Found] = [

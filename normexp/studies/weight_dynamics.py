@@ -71,7 +71,7 @@ def trained(parts: Parts) -> Iterator[Row]:
     """Train, and yield the rows."""
     penalty = partial(parts.norm.penalty, parts.model)
     step = make_step(parts.model, parts.task, parts.optimizer, nullcontext, penalty, clip_norm=parts.clip_norm)
-    project = parts.norm.after_step(parts.model) or (lambda: None)
+    project = parts.norm.step_hook(parts.model) or (lambda: None)
     first, extremes = copied(parts), Extremes()
     after = first
     for done, (x, y) in zip(range(1, parts.steps + 1), parts.batches.from_step(0), strict=False):

@@ -71,7 +71,7 @@ class Parts:
 
     def step(self) -> Step:
         """Return the function of one update, with clipping, the scheme's penalty and what it does after a step."""
-        penalty, after = partial(self.norm.penalty, self.model), self.norm.after_step(self.model)
+        penalty, after = partial(self.norm.penalty, self.model), self.norm.step_hook(self.model)
         return make_step(
             self.forward, self.task, self.optimizer, self.autocast, penalty, after, self.clip_norm, self.compiled
         )

@@ -62,7 +62,7 @@ def test_card_bytes_kept_are_those_of_the_tensors():
 class InOrder(Norm):
     """Adds the sum of all earlier examples: the first depends on no other, the last on all."""
 
-    def activation(self, num_features):
+    def normalization(self, num_features):
         class Running(nn.Module):
             def forward(self, x):
                 return x + x.cumsum(0) - x
@@ -87,7 +87,7 @@ def test_card_batch_norm():
 def test_card_gradient_that_turns_has_no_factor():
     @dataclass(frozen=True, kw_only=True)
     class Tanh(Norm):
-        def activation(self, num_features):
+        def normalization(self, num_features):
             return nn.Tanh()
 
     assert gradient_factor(Tanh()) is None
@@ -136,7 +136,7 @@ class Picky(nn.Module):
 def test_card_finds_what_does_not_work(case):
     @dataclass(frozen=True, kw_only=True)
     class Own(Norm):
-        def activation(self, num_features):
+        def normalization(self, num_features):
             return Picky(case)
 
     works = capabilities(Own())

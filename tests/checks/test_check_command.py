@@ -22,7 +22,7 @@ class Divide(nn.Module):
         return x / x.abs().amax()
 
 class MaxNorm(Norm):
-    def activation(self, num_features):
+    def normalization(self, num_features):
         return Divide()
 """
 

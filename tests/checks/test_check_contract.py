@@ -104,7 +104,7 @@ class Own(Norm):
     def cancels_bias(self):
         return True
 
-    def activation(self, num_features):
+    def normalization(self, num_features):
         return self.module(num_features)
 
 
@@ -119,7 +119,7 @@ class FalseClaim(Norm):
 
 @dataclass(frozen=True, kw_only=True)
 class NoLayer(Norm):
-    def weight(self, layer):
+    def parametrize(self, layer):
         return nn.Identity()
 
 

@@ -31,7 +31,7 @@ def text(seen, momentum, bias_correction):
 @pytest.mark.parametrize("bias_correction", [True, False])
 def test_estimates_are_those_of_the_text(shape, bias_correction):
     norm = BatchNorm(running="source", momentum=0.3, bias_correction=bias_correction, affine=False)
-    module = norm.activation(3).double()
+    module = norm.normalization(3).double()
     for x in batches(shape):
         module(torch.tensor(x))
     mean, std = text(batches(shape), 0.3, bias_correction)
@@ -45,7 +45,7 @@ def test_training_is_the_same():
     x = torch.randn(8, 3, 2, 2, dtype=torch.double, requires_grad=True)
     results = []
     for norm in (BatchNorm(), BatchNorm(running="source")):
-        y = norm.activation(3).double()(x)
+        y = norm.normalization(3).double()(x)
         results.append((y, *torch.autograd.grad(y.sin().sum(), x)))
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
@@ -54,18 +54,18 @@ def test_training_is_the_same():
 def test_the_estimates_start_at_zero_and_shrink_the_deviation():
     """What the text's rule does after one batch: mean and deviation are a tenth of the batch's."""
     source, corrected = (
-        BatchNorm(running="source", bias_correction=each, affine=False).activation(2) for each in (False, True)
+        BatchNorm(running="source", bias_correction=each, affine=False).normalization(2) for each in (False, True)
     )
     x = torch.randn(1000, 2) * 2 + 3
     source(x), corrected(x)
     torch.testing.assert_close(source.running_std, 0.1 * x.std(0, correction=0))
-    torch.testing.assert_close(corrected.eval()(x), BatchNorm(affine=False).activation(2)(x), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(corrected.eval()(x), BatchNorm(affine=False).normalization(2)(x), rtol=1e-4, atol=1e-4)
     assert source.eval()(x).std() > 9
 
 
 def test_average_of_deviations_is_below_the_root_of_the_average_variance():
-    source = BatchNorm(running="source", bias_correction=True).activation(1)
-    torchs = BatchNorm().activation(1)
+    source = BatchNorm(running="source", bias_correction=True).normalization(1)
+    torchs = BatchNorm().normalization(1)
     for _ in range(300):
         x = torch.randn(4, 1)
         source(x), torchs(x)
@@ -74,12 +74,12 @@ def test_average_of_deviations_is_below_the_root_of_the_average_variance():
 
 
 def test_evaluation_before_training_is_finite():
-    module = BatchNorm(running="source", bias_correction=True).activation(3).eval()
+    module = BatchNorm(running="source", bias_correction=True).normalization(3).eval()
     assert module(torch.randn(4, 3)).isfinite().all()
 
 
 def test_estimates_survive_the_state_dict():
-    module, copy = (BatchNorm(running="source", bias_correction=True).activation(3) for _ in range(2))
+    module, copy = (BatchNorm(running="source", bias_correction=True).normalization(3) for _ in range(2))
     module(torch.randn(4, 3))
     copy.load_state_dict(module.state_dict())
     x = torch.randn(4, 3)
@@ -87,7 +87,7 @@ def test_estimates_survive_the_state_dict():
 
 
 def test_half_precision_and_one_value():
-    module = BatchNorm(running="source").activation(3)
+    module = BatchNorm(running="source").normalization(3)
     assert module(torch.randn(4, 3, 2, 2).bfloat16()).dtype == torch.bfloat16
     with pytest.raises(ValueError, match="more than one value"):
         module(torch.randn(1, 3))

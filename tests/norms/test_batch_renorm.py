@@ -19,7 +19,7 @@ SHAPES = [(8, 3), (4, 3, 5), (4, 3, 2, 2)]
 def made(**options):
     """Return the module in double, and its reference."""
     norm = BatchRenorm(**{**ACTIVE, **options})
-    module = norm.activation(3).double()
+    module = norm.normalization(3).double()
     with torch.no_grad():
         module.weight.copy_(torch.tensor([0.5, 1.0, 1.5]))
         module.bias.copy_(torch.tensor([-1.0, 0.0, 2.0]))
@@ -62,7 +62,7 @@ def test_every_step_of_the_schedule_matches_the_reference(shape, options):
 
 
 def test_without_correction_it_is_batch_normalization():
-    module, batch_norm = BatchRenorm(rmax=1, dmax=0, warmup=0).activation(3), BatchNorm().activation(3)
+    module, batch_norm = BatchRenorm(rmax=1, dmax=0, warmup=0).normalization(3), BatchNorm().normalization(3)
     module(torch.randn(8, 3) * 5)  # running estimates that would show
     x = torch.randn(8, 3, 4, requires_grad=True)
     results = []
@@ -75,7 +75,7 @@ def test_without_correction_it_is_batch_normalization():
 
 def test_without_limits_training_is_evaluation():
     """(x - mean) / std * std / running_std + (mean - running_mean) / running_std: the batch drops out."""
-    module = BatchRenorm(rmax=1e9, dmax=1e9, warmup=0, rmax_at=0, dmax_at=0).activation(3).double()
+    module = BatchRenorm(rmax=1e9, dmax=1e9, warmup=0, rmax_at=0, dmax_at=0).normalization(3).double()
     for _ in range(5):
         module(torch.randn(8, 3, dtype=torch.double) * 2 + 1)
     x = torch.randn(8, 3, dtype=torch.double)
@@ -84,7 +84,7 @@ def test_without_limits_training_is_evaluation():
 
 
 def test_correction_is_within_its_limits():
-    module = BatchRenorm(rmax=1.5, dmax=0.5, warmup=0, rmax_at=0, dmax_at=0).activation(3)
+    module = BatchRenorm(rmax=1.5, dmax=0.5, warmup=0, rmax_at=0, dmax_at=0).normalization(3)
     for mean, std in ((100.0, 1000.0), (-100.0, 1e-3)):
         r, d = module.correction(torch.full((3,), mean), torch.full((3,), std))
         assert r.tolist() == pytest.approx([1.5 if std > 1 else 1 / 1.5] * 3)
@@ -93,7 +93,7 @@ def test_correction_is_within_its_limits():
 
 @pytest.mark.parametrize(("step", "rmax", "dmax"), [(0, 1, 0), (5000, 1, 0), (15000, 1.571, 2.5), (10**6, 3, 5)])
 def test_published_schedule(step, rmax, dmax):
-    module = BatchRenorm().activation(1)
+    module = BatchRenorm().normalization(1)
     module.num_batches_tracked.fill_(step)
     r, d = module.correction(torch.tensor([1e6]), torch.tensor([1e6]))
     assert (r.item(), d.item()) == (pytest.approx(rmax, abs=1e-3), pytest.approx(dmax))

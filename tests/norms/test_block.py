@@ -30,7 +30,7 @@ def function(norm):
 
 
 def test_pre_puts_normalization_before_the_nonlinearity(norm):
-    activation = norm.activation(CHANNELS)
+    activation = norm.normalization(CHANNELS)
     middle = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
     assert kinds(norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())) == ["Conv2d", *middle, *function(norm)]
 
@@ -41,7 +41,7 @@ def test_post_puts_normalization_after_the_nonlinearity(norm):
             replace(norm, placement="post")
         return
     norm = replace(norm, placement="post")
-    activation = norm.activation(CHANNELS)
+    activation = norm.normalization(CHANNELS)
     last = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
     block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())
     assert kinds(block) == ["Conv2d", *function(norm), *last]
@@ -49,7 +49,9 @@ def test_post_puts_normalization_after_the_nonlinearity(norm):
 
 
 def test_block_without_nonlinearity_is_linear(norm):
-    last = [] if isinstance(norm.activation(CHANNELS), nn.Identity) else [type(norm.activation(CHANNELS)).__name__]
+    last = (
+        [] if isinstance(norm.normalization(CHANNELS), nn.Identity) else [type(norm.normalization(CHANNELS)).__name__]
+    )
     if isinstance(norm, EvoNormS0 | EvoNormB0):
         last = []  # a nonlinearity whatever its parameters: an output layer goes without
     for placement in ("pre", "post") if function(norm) else ("pre",):
@@ -111,12 +113,12 @@ def test_stack_cancels_what_its_parts_cancel(weights, activations, cancels):
     stack = Stack(weights=weights, activations=activations)
     assert stack.cancels_bias is cancels
     x, bias = torch.randn(20, 4, 3, 3), torch.tensor([0.0, 5, 0, 0]).view(1, 4, 1, 1)
-    module = stack.activation(4)
+    module = stack.normalization(4)
     assert torch.allclose(module(x), module(x + bias), atol=1e-4) is cancels
 
 
 def test_stack_of_two_activations_runs_them_in_order():
-    module = Stack(weights=GroupNorm(), activations=BatchNorm()).activation(4)
+    module = Stack(weights=GroupNorm(), activations=BatchNorm()).normalization(4)
     assert kinds(module) == ["GroupedNorm", "AnyRankBatchNorm"]
     assert isinstance(module[1], AnyRankBatchNorm)
 
@@ -139,16 +141,16 @@ def test_stack_asks_both_parts_for_pooling_and_what_follows_a_step():
         def pool(self, module):
             return nn.Sequential(module, nn.Identity())
 
-        def after_step(self, model):
+        def step_hook(self, model):
             return lambda: done.append("step")
 
     pool = Stack(weights=Scheme(), activations=Scheme()).pool(nn.MaxPool2d(2))
     assert isinstance(pool[0][0], nn.MaxPool2d)
-    Stack(weights=Scheme(), activations=Scheme()).after_step(nn.Linear(2, 2))()
+    Stack(weights=Scheme(), activations=Scheme()).step_hook(nn.Linear(2, 2))()
     assert done == ["step", "step"]
-    Stack(activations=Scheme()).after_step(nn.Linear(2, 2))()
+    Stack(activations=Scheme()).step_hook(nn.Linear(2, 2))()
     assert len(done) == 3
-    assert Stack().after_step(nn.Linear(2, 2)) is None
+    assert Stack().step_hook(nn.Linear(2, 2)) is None
 
 
 def test_stack_refuses_a_placement_in_a_part():

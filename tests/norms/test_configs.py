@@ -16,7 +16,7 @@ def options(config):
 
 def test_every_field_has_a_key_and_every_key_a_field(scheme, norm):
     names = {field.name for field in fields(norm)}
-    if isinstance(norm.activation(64), nn.Identity) and scheme != "stack":  # whose parts are anybody's
+    if isinstance(norm.normalization(64), nn.Identity) and scheme != "stack":  # whose parts are anybody's
         names -= {"placement"}  # nothing to place
     assert options(CONFIGS[scheme]).keys() == names
 

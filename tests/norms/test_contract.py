@@ -27,7 +27,7 @@ def test_is_a_norm(norm):
 
 
 def test_shape_and_type(norm, shape):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     for x in (torch.randn(shape), torch.randn(shape, dtype=torch.double)):
         y = module.to(x.dtype)(x)
         assert (y.shape, y.dtype) == (x.shape, x.dtype)
@@ -36,7 +36,7 @@ def test_shape_and_type(norm, shape):
 def test_gradcheck(scheme, norm, shape):
     if scheme in APPROXIMATE:
         pytest.skip("its backward is not the derivative, as published")
-    module = randomize(norm.activation(CHANNELS).double())
+    module = randomize(norm.normalization(CHANNELS).double())
     x = torch.randn(shape, dtype=torch.double, requires_grad=True)
     assert torch.autograd.gradcheck(module, [x])
 
@@ -44,22 +44,22 @@ def test_gradcheck(scheme, norm, shape):
 def test_second_derivative(scheme, norm):
     if scheme in APPROXIMATE:
         pytest.skip("its backward is not the derivative, as published")
-    module = randomize(norm.activation(4).double())
+    module = randomize(norm.normalization(4).double())
     x = torch.randn(2, 4, 3, dtype=torch.double, requires_grad=True)
     assert torch.autograd.gradgradcheck(module, [x])
 
 
 def test_state_dict_round_trip(norm, shape):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     module(torch.randn(shape) + 3)
-    copy = norm.activation(CHANNELS)
+    copy = norm.normalization(CHANNELS)
     copy.load_state_dict(module.state_dict())
     x = torch.randn(shape)
     assert torch.equal(module.eval()(x), copy.eval()(x))
 
 
 def test_evaluation_changes_no_state(norm, shape):
-    module = norm.activation(CHANNELS).eval()
+    module = norm.normalization(CHANNELS).eval()
     before = {key: value.clone() for key, value in module.state_dict().items()}
     module(torch.randn(shape) + 3)
     assert all(torch.equal(before[key], value) for key, value in module.state_dict().items())
@@ -70,9 +70,9 @@ def test_evaluation_changes_no_state(norm, shape):
 @pytest.mark.parametrize("offset", [1e3, 1e6])
 def test_accuracy_at_an_offset(scheme, norm, memory_format, affine, offset):
     """E[x^2] - E[x]^2 would lose every digit here; the rounding of the mean alone costs percents at 1e6."""
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     if not affine and hasattr(norm, "affine"):
-        module = replace(norm, affine=False).activation(CHANNELS)
+        module = replace(norm, affine=False).normalization(CHANNELS)
     x = (torch.randn(8, CHANNELS, 6, 6) * 16 + offset).contiguous(memory_format=memory_format)
     expected = formula(scheme).train(x.double().numpy(), None, None)
     error = np.abs(module(x).detach().double().numpy() - expected).max()
@@ -84,9 +84,9 @@ def test_accuracy_at_an_offset(scheme, norm, memory_format, affine, offset):
 @pytest.mark.parametrize("affine", [True, False])
 def test_half_precision_keeps_statistics_in_float32(scheme, norm, dtype, memory_format, affine):
     """At a mean of 100 a bfloat16 mean is off by up to 0.25, and a float16 sum of 2,048 values is infinite."""
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     if not affine and hasattr(norm, "affine"):
-        module = replace(norm, affine=False).activation(CHANNELS)
+        module = replace(norm, affine=False).normalization(CHANNELS)
     x = (torch.randn(8, CHANNELS, 16, 16) + 100).to(dtype).contiguous(memory_format=memory_format)
     y = module(x)
     expected = formula(scheme).train(x.double().numpy(), None, None)
@@ -102,7 +102,7 @@ def test_half_precision_keeps_statistics_in_float32(scheme, norm, dtype, memory_
 def test_half_precision_gradient(norm, shape, dtype, training, affine):
     """The mean that backward uses must be in float32 too: with a bfloat16 one the error is a quarter."""
     options = {"affine": affine} if hasattr(norm, "affine") else {}
-    module = replace(norm, **options).activation(CHANNELS).train(training)
+    module = replace(norm, **options).normalization(CHANNELS).train(training)
     x = (torch.randn(shape) + 100).to(dtype)
     cotangent = torch.randn_like(x)
     results = []
@@ -116,7 +116,7 @@ def test_half_precision_gradient(norm, shape, dtype, training, affine):
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -1e4])
 def test_constant_input_is_finite(norm, shape, value):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     x = torch.full(shape, value, requires_grad=True)
     y = module(x)
     y.sum().backward()
@@ -125,25 +125,25 @@ def test_constant_input_is_finite(norm, shape, value):
 
 
 def test_maps_of_one_pixel(scheme, norm):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     x = torch.randn(4, CHANNELS, 1, 1)
     if scheme in NEEDS_MAPS:
         with pytest.raises(ValueError, match="more than one value"):
             module(x)
     else:
-        torch.testing.assert_close(module(x), norm.activation(CHANNELS)(x.flatten(1)).view_as(x))
+        torch.testing.assert_close(module(x), norm.normalization(CHANNELS)(x.flatten(1)).view_as(x))
 
 
 def test_no_maps_at_all(scheme, norm):
     if scheme in NEEDS_MAPS:
         with pytest.raises(ValueError, match="more than one value"):
-            norm.activation(CHANNELS)(torch.randn(4, CHANNELS))
+            norm.normalization(CHANNELS)(torch.randn(4, CHANNELS))
     else:
-        assert norm.activation(CHANNELS)(torch.randn(4, CHANNELS)).isfinite().all()
+        assert norm.normalization(CHANNELS)(torch.randn(4, CHANNELS)).isfinite().all()
 
 
 def test_one_example(scheme, norm):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     x = torch.randn(1, CHANNELS)
     if scheme in MIXES_EXAMPLES and scheme not in APPROXIMATE:
         with pytest.raises(ValueError, match=r"more than 1 value|more than one value"):
@@ -156,7 +156,7 @@ def test_one_example(scheme, norm):
 
 
 def test_examples_are_mixed_as_the_config_says(scheme, norm):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     x = torch.randn(4, CHANNELS, 3, 3)
     other = torch.cat([x[:1], torch.randn(3, CHANNELS, 3, 3)])
     same = torch.equal(module(x)[0], module(other)[0])
@@ -174,7 +174,7 @@ def test_examples_are_mixed_as_the_config_says(scheme, norm):
     ids=["channels_last", "permuted", "every second column", "every second channel"],
 )
 def test_memory_layout_changes_nothing(norm, view):
-    module = randomize(norm.activation(CHANNELS))
+    module = randomize(norm.normalization(CHANNELS))
     x = torch.randn(4, CHANNELS, 5, 3)
     cotangent = torch.randn_like(x)
     results = []
@@ -191,13 +191,13 @@ def test_memory_layout_changes_nothing(norm, view):
 @pytest.mark.parametrize("training", [True, False])
 def test_channels_last_stays(norm, offset, dtype, training):
     x = (torch.randn(4, CHANNELS, 5, 3) + offset).to(dtype).contiguous(memory_format=torch.channels_last)
-    module = norm.activation(CHANNELS).train(training)
+    module = norm.normalization(CHANNELS).train(training)
     assert module(x).is_contiguous(memory_format=torch.channels_last)
 
 
 def test_momentum_is_the_weight_of_the_new_batch(scheme, norm):
     """The values 0, 2, 4 from PyTorch's start: mean 0.9 * 0 + 0.1 * 2, variance 0.9 * 1 + 0.1 * 4 (unbiased)."""
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     module(torch.tensor([0.0, 2.0, 4.0]).view(1, 1, 3).repeat(1, CHANNELS, 1))
     state, momentum = dict(module.named_buffers()), getattr(norm, "momentum", 0.1)
     if "running_mean" in state:
@@ -207,7 +207,7 @@ def test_momentum_is_the_weight_of_the_new_batch(scheme, norm):
 
 
 def test_cancelled_bias_changes_nothing(norm):
-    module = norm.activation(CHANNELS)
+    module = norm.normalization(CHANNELS)
     x = torch.randn(4, CHANNELS, 3, 3, dtype=torch.double)
     shifted = x + torch.randn(1, CHANNELS, 1, 1, dtype=torch.double)
     same = torch.allclose(module.double()(x), module(shifted), atol=1e-12)

@@ -50,14 +50,14 @@ def test_every_scheme_on_every_architecture(scheme, norm, name):
     layers = weight_layers(model)
     expected = count(model, NORMS) or sum(not isinstance(layer, nn.Linear) for layer in layers[:-1])
     convert(model, norm)
-    activation = norm.activation(64)
+    activation = norm.normalization(64)
     if not isinstance(activation, nn.Identity):
         assert count(model, type(activation)) == expected
     assert count(model, NORMS) == (expected if isinstance(activation, NORMS) else 0)
     normalized = [parametrize.is_parametrized(layer, "weight") for layer in weight_layers(model)]
     assert len(normalized) == len(layers)
     assert not normalized[-1]
-    assert set(normalized[:-1]) == {parametrize.is_parametrized(norm.weight(nn.Linear(2, 2)), "weight")}
+    assert set(normalized[:-1]) == {parametrize.is_parametrized(norm.parametrize(nn.Linear(2, 2)), "weight")}
     assert model(torch.empty(2, 3, 64, 64, device="meta")).shape == (2, 10)
 
 

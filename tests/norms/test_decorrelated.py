@@ -21,7 +21,7 @@ def covariance(y):
 @pytest.mark.parametrize("positions", [(), (5,), (5, 4)])
 def test_groups_become_white(positions):
     x = correlated(500).view(500 // max(1, torch.Size(positions).numel()), *positions, 32).movedim(-1, 1)
-    y = DecorrelatedBatchNorm().activation(32).double()(x)
+    y = DecorrelatedBatchNorm().normalization(32).double()(x)
     blocks = covariance(y)
     for start in (0, 16):
         block = blocks[start : start + 16, start : start + 16]
@@ -32,14 +32,14 @@ def test_groups_become_white(positions):
 
 def test_white_input_is_left_alone():
     """ZCA turns nothing, unlike PCA: whitening twice is whitening once."""
-    y = DecorrelatedBatchNorm(eps=1e-12).activation(32).double()(correlated())
-    torch.testing.assert_close(DecorrelatedBatchNorm(eps=1e-12).activation(32).double()(y), y)
+    y = DecorrelatedBatchNorm(eps=1e-12).normalization(32).double()(correlated())
+    torch.testing.assert_close(DecorrelatedBatchNorm(eps=1e-12).normalization(32).double()(y), y)
 
 
 def test_groups_of_one_are_batch_normalization():
     x = correlated(20, 4)
-    found = DecorrelatedBatchNorm(group_size=1, eps=1e-5).activation(4).double()(x)
-    torch.testing.assert_close(found, BatchNorm(affine=False).activation(4).double()(x))
+    found = DecorrelatedBatchNorm(group_size=1, eps=1e-5).normalization(4).double()(x)
+    torch.testing.assert_close(found, BatchNorm(affine=False).normalization(4).double()(x))
 
 
 def test_gradient_of_the_inverse_root_at_equal_eigenvalues():
@@ -65,19 +65,21 @@ def test_gradient_of_the_inverse_root_is_the_numerical_one():
 @pytest.mark.parametrize("shape", [(16, 16), (4, 16, 4), (2, 32, 2, 4)])
 def test_too_few_values_are_refused(shape):
     with pytest.raises(ValueError, match="whitening 16 channels needs more than 16 values per channel"):
-        DecorrelatedBatchNorm().activation(shape[1])(torch.randn(shape))
-    assert DecorrelatedBatchNorm().activation(shape[1]).eval()(torch.randn(shape)).isfinite().all()
+        DecorrelatedBatchNorm().normalization(shape[1])(torch.randn(shape))
+    assert DecorrelatedBatchNorm().normalization(shape[1]).eval()(torch.randn(shape)).isfinite().all()
 
 
 @pytest.mark.parametrize(("channels", "size"), [(96, 16), (10, 10), (20, 10), (17, 1)])
 def test_size_of_groups(channels, size):
-    assert DecorrelatedBatchNorm().activation(channels).running_matrix.shape == (channels // size, size, size)
+    assert DecorrelatedBatchNorm().normalization(channels).running_matrix.shape == (channels // size, size, size)
 
 
 def test_float32_is_close_to_double():
     x = correlated(400)
-    found = DecorrelatedBatchNorm().activation(32)(x.float())
-    torch.testing.assert_close(found.double(), DecorrelatedBatchNorm().activation(32).double()(x), rtol=1e-2, atol=1e-2)
+    found = DecorrelatedBatchNorm().normalization(32)(x.float())
+    torch.testing.assert_close(
+        found.double(), DecorrelatedBatchNorm().normalization(32).double()(x), rtol=1e-2, atol=1e-2
+    )
 
 
 def test_decorrelated_leaves_directions_without_variance_at_zero():
@@ -85,7 +87,7 @@ def test_decorrelated_leaves_directions_without_variance_at_zero():
     generator = torch.Generator().manual_seed(0)
     mixing = torch.randn(9, 16, generator=generator)
     x = (torch.randn(256, 9, generator=generator) @ mixing).requires_grad_()
-    y = DecorrelatedBatchNorm(group_size=16).activation(16)(x)
+    y = DecorrelatedBatchNorm(group_size=16).normalization(16)(x)
     y.square().sum().backward()
     covariance = torch.linalg.eigvalsh(y.detach().T @ y.detach() / len(y))
     torch.testing.assert_close(covariance, torch.tensor([0.0] * 7 + [1.0] * 9), atol=1e-2, rtol=0)
@@ -93,5 +95,5 @@ def test_decorrelated_leaves_directions_without_variance_at_zero():
 
 
 def test_decorrelated_of_nan_is_nan_and_no_error():
-    module = DecorrelatedBatchNorm(group_size=2).activation(2)
+    module = DecorrelatedBatchNorm(group_size=2).normalization(2)
     assert module(torch.full((8, 2), torch.nan)).isnan().all()

@@ -25,15 +25,15 @@ PAIRS = [
     (InstanceNorm(eps=0.1, affine=False), nn.InstanceNorm2d(C, eps=0.1), (5, C, 4, 3)),
     (GroupNorm(num_groups=3), nn.GroupNorm(3, C), (5, C, 4, 3)),
     (GroupNorm(num_groups=3, affine=False), nn.GroupNorm(3, C, affine=False), (5, C)),
-    (GroupNorm(num_groups=1), LayerNorm().activation(C), (5, C, 4, 3)),
-    (GroupNorm(num_groups=C), InstanceNorm().activation(C), (5, C, 4, 3)),
-    (InstanceNorm(), BatchNorm().activation(C), (1, C, 4, 3)),
+    (GroupNorm(num_groups=1), LayerNorm().normalization(C), (5, C, 4, 3)),
+    (GroupNorm(num_groups=C), InstanceNorm().normalization(C), (5, C, 4, 3)),
+    (InstanceNorm(), BatchNorm().normalization(C), (1, C, 4, 3)),
 ]
 
 
 @pytest.mark.parametrize(("norm", "other", "sizes"), PAIRS, ids=lambda part: str(part)[:40])
 def test_same_function_and_gradients(norm, other, sizes):
-    module, other = norm.activation(C).double(), randomize(other.double())
+    module, other = norm.normalization(C).double(), randomize(other.double())
     module.load_state_dict(other.state_dict(), strict=False)
     assert dict(module.named_parameters()).keys() == dict(other.named_parameters()).keys()
     x = torch.randn(sizes, dtype=torch.double, requires_grad=True)
@@ -49,7 +49,7 @@ def test_same_function_and_gradients(norm, other, sizes):
 def test_batch_state_dict_is_torchs():
     torchs = nn.BatchNorm2d(C)
     torchs(torch.randn(4, C, 3, 3))
-    ours = BatchNorm().activation(C)
+    ours = BatchNorm().normalization(C)
     ours.load_state_dict(torchs.state_dict())  # strict
     assert ours.state_dict().keys() == torchs.state_dict().keys()
 
@@ -57,18 +57,18 @@ def test_batch_state_dict_is_torchs():
 def test_mean_only_is_batch_norm_without_the_division():
     x = torch.randn(50, C, 3, dtype=torch.double) * 3 + 1
     std = x.movedim(1, 0).reshape(C, -1).std(1, correction=0).view(1, -1, 1)
-    found = MeanOnlyBatchNorm().activation(C).double()(x)
-    torch.testing.assert_close(found / std, BatchNorm(eps=1e-12).activation(C).double()(x))
+    found = MeanOnlyBatchNorm().normalization(C).double()(x)
+    torch.testing.assert_close(found / std, BatchNorm(eps=1e-12).normalization(C).double()(x))
 
 
 @pytest.mark.parametrize(("channels", "groups"), [(96, 32), (10, 10), (32, 32), (48, 24), (7, 7), (37, 1)])
 def test_number_of_groups(channels, groups):
     assert largest_divisor(channels, 32) == groups
-    assert GroupNorm().activation(channels).num_groups == groups
+    assert GroupNorm().normalization(channels).num_groups == groups
 
 
 def test_layer_norm_does_not_see_other_samples():
-    module = LayerNorm().activation(C)
+    module = LayerNorm().normalization(C)
     x = torch.randn(4, C, 3, 3)
     other = torch.cat([x[:1], torch.randn(3, C, 3, 3)])
     assert torch.equal(module(x)[0], module(other)[0])

@@ -14,14 +14,14 @@ from normexp.norms.group import GroupNorm
 
 def test_s0_is_a_swish_over_the_deviation_of_group_normalization():
     x = torch.randn(4, 8, 5, 3)
-    deviation = F.silu(x) / EvoNormS0(num_groups=2).activation(8)(x)
+    deviation = F.silu(x) / EvoNormS0(num_groups=2).normalization(8)(x)
     centred = x - x.view(4, 2, -1).mean(2).repeat_interleave(4, 1).view(4, 8, 1, 1)
-    torch.testing.assert_close(centred / deviation, GroupNorm(num_groups=2).activation(8)(x), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(centred / deviation, GroupNorm(num_groups=2).normalization(8)(x), rtol=1e-3, atol=1e-3)
 
 
 def test_s0_works_where_v_is_zero():
     """x sigmoid(0) = x / 2; a form that divides by v would not."""
-    module = EvoNormS0().activation(64).double()
+    module = EvoNormS0().normalization(64).double()
     x = torch.randn(4, 64, 3, 3, dtype=torch.double, requires_grad=True)
     one = module(x)
     with torch.no_grad():
@@ -33,7 +33,7 @@ def test_s0_works_where_v_is_zero():
 
 
 def test_b0_without_v_divides_by_the_larger_deviation():
-    module = EvoNormB0().activation(3).double()
+    module = EvoNormB0().normalization(3).double()
     with torch.no_grad():
         module.v.zero_()
     x = torch.randn(6, 3, 4, 4, dtype=torch.double) * torch.arange(1, 7).view(6, 1, 1, 1)
@@ -47,7 +47,7 @@ def test_b0_without_v_divides_by_the_larger_deviation():
 @pytest.mark.parametrize("norm", [EvoNormS0(), EvoNormB0()])
 def test_replaces_the_nonlinearity_and_leaves_an_output_layer_alone(norm):
     assert [type(step).__name__ for step in norm.block(nn.Conv2d(3, 64, 3), nn.ReLU())][1:] == [
-        type(norm.activation(64)).__name__
+        type(norm.normalization(64)).__name__
     ]
     (only,) = norm.block(nn.Linear(3, 10))
     assert only.bias is not None
@@ -55,7 +55,7 @@ def test_replaces_the_nonlinearity_and_leaves_an_output_layer_alone(norm):
 
 @pytest.mark.parametrize("norm", [EvoNormS0(), EvoNormB0()])
 def test_keeps_its_input_alone(norm):
-    module, x, kept = norm.activation(64), torch.randn(8, 64, 20, 20, requires_grad=True), {}
+    module, x, kept = norm.normalization(64), torch.randn(8, 64, 20, 20, requires_grad=True), {}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
         module(x)
     assert sum(kept.values()) < 1.1 * x.nbytes
@@ -63,6 +63,6 @@ def test_keeps_its_input_alone(norm):
 
 def test_one_value_is_refused():
     with pytest.raises(ValueError, match="more than one value per group"):
-        EvoNormS0().activation(32)(torch.randn(4, 32))
+        EvoNormS0().normalization(32)(torch.randn(4, 32))
     with pytest.raises(ValueError, match="more than one value per map"):
-        EvoNormB0().activation(32)(torch.randn(4, 32))
+        EvoNormB0().normalization(32)(torch.randn(4, 32))

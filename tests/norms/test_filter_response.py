@@ -15,11 +15,11 @@ from normexp.norms.filter_response import FilterResponse, FilterResponseNorm
 def test_starts_as_a_relu_of_the_response():
     x = torch.randn(4, 3, 5, 5)
     expected = (x / x.square().mean((2, 3), keepdim=True).sqrt()).relu()
-    torch.testing.assert_close(FilterResponseNorm().activation(3)(x), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(FilterResponseNorm().normalization(3)(x), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_threshold_is_the_smallest_output():
-    module = FilterResponseNorm().activation(3)
+    module = FilterResponseNorm().normalization(3)
     with torch.no_grad():
         module.threshold.copy_(torch.tensor([-0.5, 0.25, 1.0]))
     y = module(torch.randn(4, 3, 8, 8))
@@ -28,7 +28,7 @@ def test_threshold_is_the_smallest_output():
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 1, 1), (4, 3, 2, 2)])
 def test_learned_eps(shape):
-    module = FilterResponseNorm(learn_eps=True).activation(3).double()
+    module = FilterResponseNorm(learn_eps=True).normalization(3).double()
     assert module.eps_learned.item() == pytest.approx(1e-4)
     with torch.no_grad():
         module.eps_learned.fill_(-0.3)
@@ -45,7 +45,7 @@ def test_learned_eps(shape):
 
 
 def test_does_not_see_the_scale_of_one_sample_but_its_mean():
-    module = FilterResponseNorm(eps=1e-12).activation(3).double()
+    module = FilterResponseNorm(eps=1e-12).normalization(3).double()
     x = torch.randn(4, 3, 5, 5, dtype=torch.double)
     torch.testing.assert_close(module(x * 7), module(x))
     assert not torch.allclose(module(x + 1), module(x))
@@ -65,7 +65,7 @@ def test_without_unit_the_network_keeps_its_nonlinearity():
 
 
 def test_keeps_its_input_and_a_byte_per_value():
-    module, x, kept = FilterResponseNorm().activation(3), torch.randn(8, 3, 20, 20, requires_grad=True), {}
+    module, x, kept = FilterResponseNorm().normalization(3), torch.randn(8, 3, 20, 20, requires_grad=True), {}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
         module(x)
     assert sum(kept.values()) < 1.3 * x.nbytes
@@ -74,7 +74,7 @@ def test_keeps_its_input_and_a_byte_per_value():
 def test_output_may_be_changed_in_place():
     """As residual networks do."""
     x = torch.randn(4, 3, 5, 5, requires_grad=True)
-    y = FilterResponseNorm().activation(3)(x)
+    y = FilterResponseNorm().normalization(3)(x)
     y += 1
     y.square().sum().backward()
     assert x.grad.isfinite().all()

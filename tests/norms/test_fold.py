@@ -144,7 +144,7 @@ AFFINE |= dict.fromkeys(["layer", "instance", "group", "rms", "dynamic_tanh"], F
 
 @pytest.mark.parametrize("name", sorted(AFFINE.keys() & CONFIGS.keys()))
 def test_affine_map_tells_which_schemes_can_be_folded(name):
-    module = instantiate(CONFIGS[name]).activation(6).double()
+    module = instantiate(CONFIGS[name]).normalization(6).double()
     module(torch.randn(8, 6, 4, 4, dtype=torch.double) * 2 + 1)
     assert (affine_map(module, (6, 4, 4)) is not None) == AFFINE[name]
 

@@ -26,7 +26,7 @@ def test_chunks(sizes, alone, expected):
 
 @pytest.mark.parametrize("shape", [(9, 3), (9, 3, 5), (10, 3, 2, 2)])
 def test_is_batch_normalization_of_one_chunk_after_the_other(shape):
-    ghost, batch = GhostBatchNorm(chunk_size=4).activation(3), BatchNorm().activation(3)
+    ghost, batch = GhostBatchNorm(chunk_size=4).normalization(3), BatchNorm().normalization(3)
     x = torch.randn(shape)
     sizes = chunk_sizes(len(x), 4, alone=len(shape) > 2)
     expected = torch.cat([batch(chunk) for chunk in x.split(sizes)])
@@ -36,7 +36,7 @@ def test_is_batch_normalization_of_one_chunk_after_the_other(shape):
 
 
 def test_each_chunk_has_mean_0_and_variance_1_and_does_not_see_the_others():
-    module = GhostBatchNorm(chunk_size=4).activation(3).double()
+    module = GhostBatchNorm(chunk_size=4).normalization(3).double()
     x = torch.randn(8, 3, dtype=torch.double) * torch.arange(1, 9).view(8, 1)
     y = module(x)
     for chunk in y.split(4):
@@ -49,17 +49,17 @@ def test_each_chunk_has_mean_0_and_variance_1_and_does_not_see_the_others():
 @pytest.mark.parametrize("chunk_size", [8, 100])
 def test_one_chunk_is_batch_normalization(chunk_size):
     x = torch.randn(8, 3, 4)
-    assert torch.equal(GhostBatchNorm(chunk_size=chunk_size).activation(3)(x), BatchNorm().activation(3)(x))
+    assert torch.equal(GhostBatchNorm(chunk_size=chunk_size).normalization(3)(x), BatchNorm().normalization(3)(x))
 
 
 def test_evaluation_has_no_chunks():
-    module = GhostBatchNorm(chunk_size=2).activation(3).eval()
+    module = GhostBatchNorm(chunk_size=2).normalization(3).eval()
     x = torch.randn(5, 3)
-    torch.testing.assert_close(module(x), BatchNorm().activation(3).eval()(x))
+    torch.testing.assert_close(module(x), BatchNorm().normalization(3).eval()(x))
 
 
 def test_chunks_of_one_vector_are_refused():
     with pytest.raises(ValueError, match="more than 1 value"):
-        GhostBatchNorm(chunk_size=1).activation(3)(torch.randn(4, 3))
+        GhostBatchNorm(chunk_size=1).normalization(3)(torch.randn(4, 3))
     with pytest.raises(ValueError, match="chunk_size must be at least 1, not 0"):
         GhostBatchNorm(chunk_size=0)

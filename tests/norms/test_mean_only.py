@@ -26,7 +26,7 @@ def test_channel_sum(shape, dtype):
 
 @pytest.mark.parametrize("affine", [True, False])
 def test_keeps_nothing_of_the_input(affine):
-    module = MeanOnlyBatchNorm(affine=affine).activation(4)
+    module = MeanOnlyBatchNorm(affine=affine).normalization(4)
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
         module(torch.randn(6, 4, 5, 3, requires_grad=True))
@@ -36,7 +36,7 @@ def test_keeps_nothing_of_the_input(affine):
 def test_gradient_of_a_plain_sum_is_zero():
     """`y.sum()` sends back a gradient of stride 0."""
     x = torch.randn(6, 4, 5, 3, requires_grad=True)
-    module = MeanOnlyBatchNorm().activation(4)
+    module = MeanOnlyBatchNorm().normalization(4)
     module(x).sum().backward()
     torch.testing.assert_close(x.grad, torch.zeros_like(x))
     torch.testing.assert_close(module.bias.grad, torch.full((4,), 6.0 * 5 * 3))
@@ -44,14 +44,14 @@ def test_gradient_of_a_plain_sum_is_zero():
 
 def test_output_may_be_changed_in_place():
     x = torch.randn(6, 4, 5, 3, requires_grad=True)
-    module = MeanOnlyBatchNorm().activation(4)
+    module = MeanOnlyBatchNorm().normalization(4)
     torch.nn.functional.relu(module(x), inplace=True).square().sum().backward()
     expected = 2 * (y := module(x).detach().relu())
     torch.testing.assert_close(x.grad, expected - 2 * y.mean((0, 2, 3), keepdim=True))
 
 
 def test_frozen_bias_and_input_without_gradient():
-    module = MeanOnlyBatchNorm().activation(4)
+    module = MeanOnlyBatchNorm().normalization(4)
     module(torch.randn(6, 4)).sum().backward()
     assert module.bias.grad is not None
     module.bias.requires_grad_(False)

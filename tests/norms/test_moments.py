@@ -64,7 +64,7 @@ def test_recomputed_keeps_nothing_but_its_inputs():
 
 def test_rms_of_vectors_is_torchs():
     x = torch.randn(4, 6, dtype=torch.double, requires_grad=True)
-    ours, torchs = RMSNorm().activation(6).double(), nn.RMSNorm(6, eps=1e-5).double()
+    ours, torchs = RMSNorm().normalization(6).double(), nn.RMSNorm(6, eps=1e-5).double()
     torch.testing.assert_close(ours(x), torchs(x))
     torch.testing.assert_close(*(torch.autograd.grad(each(x).sin().sum(), x) for each in (ours, torchs)))
 
@@ -72,20 +72,20 @@ def test_rms_of_vectors_is_torchs():
 def test_rms_of_centred_input_is_layer_normalization():
     x = torch.randn(4, 6, 3, 2, dtype=torch.double)
     x = x - x.mean((1, 2, 3), keepdim=True)
-    torch.testing.assert_close(RMSNorm().activation(6).double()(x), LayerNorm().activation(6).double()(x))
+    torch.testing.assert_close(RMSNorm().normalization(6).double()(x), LayerNorm().normalization(6).double()(x))
 
 
 def test_positional_is_layer_normalization_of_vectors_at_each_position():
     x = torch.randn(4, 6, 3, 2)
     rows = x.movedim(1, -1).reshape(-1, 6)
-    expected = LayerNorm(affine=False).activation(6)(rows).view(4, 3, 2, 6).movedim(-1, 1)
-    torch.testing.assert_close(PositionalNorm().activation(6)(x), expected)
+    expected = LayerNorm(affine=False).normalization(6)(rows).view(4, 3, 2, 6).movedim(-1, 1)
+    torch.testing.assert_close(PositionalNorm().normalization(6)(x), expected)
     with pytest.raises(ValueError, match="more than one channel"):
-        PositionalNorm().activation(1)(x[:, :1])
+        PositionalNorm().normalization(1)(x[:, :1])
 
 
 def test_dynamic_tanh_starts_as_the_papers_and_measures_nothing():
-    module, x = DynamicTanh().activation(6), torch.randn(4, 6, 3)
+    module, x = DynamicTanh().normalization(6), torch.randn(4, 6, 3)
     torch.testing.assert_close(module(x), (0.5 * x).tanh())
     assert not list(module.buffers())
     assert module.alpha.dim() == 0
@@ -95,7 +95,7 @@ def test_dynamic_tanh_starts_as_the_papers_and_measures_nothing():
 
 def test_pooled_statistics_are_batch_normalizations():
     x = torch.randn(4, 6, 3, 2)
-    module = BatchNorm(momentum=1.0).activation(6)
+    module = BatchNorm(momentum=1.0).normalization(6)
     module(x)
     mean, var = pooled(*moments(x), 0)
     torch.testing.assert_close(module.running_mean, mean)

@@ -141,7 +141,7 @@ def test_gamma_and_weight_are_the_same_function_with_other_gradients():
     x, grads, outputs = torch.randn(5, 9, dtype=torch.double), [], []
     for jacobian in ("gamma", "weight"):
         torch.manual_seed(3)
-        layer = NormProp(jacobian=jacobian).weight(nn.Linear(9, 6).double())
+        layer = NormProp(jacobian=jacobian).parametrize(nn.Linear(9, 6).double())
         outputs.append(layer(x))
         (grad,) = torch.autograd.grad(outputs[-1].square().sum(), layer.parametrizations.weight[0].gamma)
         grads.append(grad)
@@ -152,7 +152,7 @@ def test_gamma_and_weight_are_the_same_function_with_other_gradients():
 @pytest.mark.parametrize("lr", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("make", [lambda: nn.Linear(9, 6), lambda: nn.Conv2d(3, 6, 3)])
 def test_weights_are_orthogonal_to_their_update_and_grow(make, lr):
-    layer = NormProp(project=False).weight(make().double())
+    layer = NormProp(project=False).parametrize(make().double())
     weight = layer.parametrizations.weight.original
     optimizer = torch.optim.SGD([weight], lr)
     old = weight.detach().clone().flatten(1)
@@ -171,7 +171,7 @@ def test_projection_sets_every_length_to_1_and_changes_no_output():
     ).double()
     x = torch.randn(2, 3, 6, 6, dtype=torch.double)
     expected, last = model(x), model[3].weight.detach().clone()
-    norm.after_step(model)()
+    norm.step_hook(model)()
     torch.testing.assert_close(model(x), expected)
     for layer in weight_layers(model)[:-1]:
         original = layer.parametrizations.weight.original.detach()
@@ -181,14 +181,14 @@ def test_projection_sets_every_length_to_1_and_changes_no_output():
 
 def test_projection_costs_nothing_where_it_is_off():
     model = NormProp(project=False).block(nn.Linear(4, 3))
-    assert NormProp(project=False).after_step(model) is None
-    assert NormProp().after_step(nn.Linear(4, 3)) is None
+    assert NormProp(project=False).step_hook(model) is None
+    assert NormProp().step_hook(nn.Linear(4, 3)) is None
 
 
 def test_stack_projects_too():
     norm = Stack(weights=NormProp())
     model = norm.block(nn.Linear(4, 3))
-    norm.after_step(model)()
+    norm.step_hook(model)()
     torch.testing.assert_close(model[0].parametrizations.weight.original.norm(dim=1), torch.ones(3))
 
 
@@ -259,6 +259,6 @@ def test_canonical_error_bound(rows, scale):
 
 
 def test_orthogonal_unit_rows_have_no_canonical_error():
-    layer = SAME.weight(nn.Linear(30, 20).double())
+    layer = SAME.parametrize(nn.Linear(30, 20).double())
     nn.init.orthogonal_(layer.parametrizations.weight.original, gain=5.0)
     torch.testing.assert_close(layer.weight @ layer.weight.T, torch.eye(20, dtype=torch.double))

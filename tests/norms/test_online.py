@@ -28,7 +28,7 @@ def test_scan_is_the_loop():
 
 
 def made(options):
-    module = OnlineNorm(**options).activation(3).double()
+    module = OnlineNorm(**options).normalization(3).double()
     with torch.no_grad():
         module.weight.copy_(torch.tensor([0.5, 1.0, 1.5]))
         module.bias.copy_(torch.tensor([-1.0, 0.0, 2.0]))
@@ -81,7 +81,7 @@ def test_batches_do_not_matter():
 
 def test_gradients_add_up_to_the_controls_which_stay_bounded():
     """So their average over time tends to 0, where that of the incoming gradient stays 3."""
-    module = OnlineNorm(momentum=0.01, control_rate=0.05, control="none", affine=False).activation(1).double()
+    module = OnlineNorm(momentum=0.01, control_rate=0.05, control="none", affine=False).normalization(1).double()
     total, count = 0.0, 0
     for _ in range(100):
         x = torch.randn(64, 1, dtype=torch.double, requires_grad=True)
@@ -93,7 +93,7 @@ def test_gradients_add_up_to_the_controls_which_stay_bounded():
 
 
 def test_half_precision_and_channels_last():
-    module = OnlineNorm().activation(8)
+    module = OnlineNorm().normalization(8)
     x = (torch.randn(4, 8, 5, 3) + 10).bfloat16().contiguous(memory_format=torch.channels_last).requires_grad_()
     y = module(x)
     y.float().square().sum().backward()
@@ -103,7 +103,7 @@ def test_half_precision_and_channels_last():
 
 
 def test_keeps_its_input_alone():
-    module, x, kept = OnlineNorm().activation(8), torch.randn(8, 8, 20, 20, requires_grad=True), {}
+    module, x, kept = OnlineNorm().normalization(8), torch.randn(8, 8, 20, 20, requires_grad=True), {}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
         module(x)
     assert sum(kept.values()) < 1.1 * x.nbytes

@@ -12,7 +12,7 @@ PLAIN = [name for name in CONFIGS if accepts(name, (1, CHANNELS)) and name != "r
 @pytest.mark.parametrize("name", PLAIN)
 def test_every_step_is_the_activation(name):
     norm = instantiate(CONFIGS[name])
-    step, module = (randomize(make) for make in (norm.recurrent(CHANNELS, 3), norm.activation(CHANNELS)))
+    step, module = (randomize(make) for make in (norm.recurrent(CHANNELS, 3), norm.normalization(CHANNELS)))
     values = list(module.parameters())
     with torch.no_grad():
         for mine, its in zip(step.parameters(), values, strict=True):

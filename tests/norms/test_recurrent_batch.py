@@ -13,7 +13,7 @@ STEPS = 3
 
 def test_each_step_is_batch_normalization_with_estimates_of_its_own():
     module = RecurrentBatchNorm().recurrent(4, STEPS)
-    others = [BatchNorm().activation(4) for _ in range(STEPS)]
+    others = [BatchNorm().normalization(4) for _ in range(STEPS)]
     for _ in range(5):
         for t, other in enumerate(others):
             x = torch.randn(6, 4) * (t + 1) + t
@@ -67,7 +67,7 @@ def test_state_dict_round_trip():
 
 def test_elsewhere_it_is_batch_normalization():
     x = torch.randn(6, 4, 3)
-    assert torch.equal(RecurrentBatchNorm().activation(4)(x), BatchNorm().activation(4)(x))
+    assert torch.equal(RecurrentBatchNorm().normalization(4)(x), BatchNorm().normalization(4)(x))
 
 
 def test_impossible_values_are_refused():
@@ -81,7 +81,7 @@ def test_impossible_values_are_refused():
 
 def test_statistics_of_the_batch_in_evaluation():
     norm = RecurrentBatchNorm(estimates="batch")
-    step, layer = norm.recurrent(4, STEPS), norm.activation(4)
+    step, layer = norm.recurrent(4, STEPS), norm.normalization(4)
     x = torch.randn(6, 4) * 3 + 2
     expected, ordinary = step(x, 1), layer(x)
     before = {**step.state_dict(), **layer.state_dict()}
@@ -89,7 +89,7 @@ def test_statistics_of_the_batch_in_evaluation():
     step.eval(), layer.eval()
     torch.testing.assert_close(step(x, 1), expected)
     torch.testing.assert_close(layer(x), ordinary)
-    torch.testing.assert_close(step(x[:3], 1), 0.1 * BatchNorm(affine=False).activation(4)(x[:3]))
+    torch.testing.assert_close(step(x[:3], 1), 0.1 * BatchNorm(affine=False).normalization(4)(x[:3]))
     assert not torch.allclose(step(x[:3], 1), expected[:3])  # so an answer depends on the other examples
     assert all(torch.equal(before[name], value) for name, value in {**step.state_dict(), **layer.state_dict()}.items())
 
@@ -97,7 +97,10 @@ def test_statistics_of_the_batch_in_evaluation():
 def test_a_single_example_is_evaluated_with_running_averages():
     by_batch, running = (RecurrentBatchNorm(estimates=name) for name in ("batch", "running"))
     x = torch.randn(6, 4)
-    for pair in [[n.activation(4) for n in (by_batch, running)], [n.recurrent(4, STEPS) for n in (by_batch, running)]]:
+    for pair in [
+        [n.normalization(4) for n in (by_batch, running)],
+        [n.recurrent(4, STEPS) for n in (by_batch, running)],
+    ]:
         arguments = (0,) if hasattr(pair[0], "max_steps") else ()
         outputs = []
         for module in pair:

@@ -21,7 +21,7 @@ def affine(module: nn.Module) -> list:
 
 def case(norm, shape, seed=0):
     """Return the activation module in double, and an input that is not standardized already."""
-    module = randomize(norm.activation(CHANNELS).double())
+    module = randomize(norm.normalization(CHANNELS).double())
     x = np.random.default_rng(seed).normal(1.7, 3.0, shape) * np.linspace(0.5, 2, CHANNELS).reshape(
         1, -1, *[1] * (len(shape) - 2)
     )
@@ -101,7 +101,7 @@ def test_evaluation_gradients(scheme, norm, shape):
 @pytest.mark.parametrize("kind", ["linear", "conv"])
 def test_weight(scheme, norm, kind):
     layer = nn.Linear(5, 4) if kind == "linear" else nn.Conv2d(3, 4, 3)
-    layer = randomize(norm.weight(layer.double()))
+    layer = randomize(norm.parametrize(layer.double()))
     for _ in range(50):
         _ = layer.weight  # a power iteration converges
     parameters = {name.rpartition(".")[2]: parameter for name, parameter in layer.named_parameters()}
@@ -125,5 +125,5 @@ def test_group_reference_with_fewer_groups():
 
     x = np.random.default_rng(0).normal(2, 3, (3, 6, 4))
     expected = reference.Group({"num_groups": 2, "eps": 1e-5}).normalize(x)
-    found = GroupNorm(num_groups=2).activation(6).double()(torch.tensor(x))
+    found = GroupNorm(num_groups=2).normalization(6).double()(torch.tensor(x))
     np.testing.assert_allclose(found.detach().numpy(), expected, **EXACT)

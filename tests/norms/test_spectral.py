@@ -31,7 +31,7 @@ def sigma(layer, tensor):
 
 @each_layer
 def test_spectral_norm_is_1(make):
-    layer = SpectralNorm().weight(make().double())
+    layer = SpectralNorm().parametrize(make().double())
     for _ in range(300):
         weight = layer.weight
     assert sigma(layer, weight).item() == pytest.approx(1, abs=1e-9)
@@ -39,14 +39,14 @@ def test_spectral_norm_is_1(make):
 
 @each_layer
 def test_is_near_1_from_the_first_forward_pass_also_with_a_new_weight(make):
-    layer = SpectralNorm().weight(make())
+    layer = SpectralNorm().parametrize(make())
     assert sigma(layer, layer.weight).item() == pytest.approx(1, abs=0.05)
     set_weight(layer, torch.randn_like(layer.weight) * 7)
     assert sigma(layer, layer.weight).item() == pytest.approx(1, abs=0.05)
 
 
 def test_gradient_holds_the_singular_vectors_constant():
-    layer = SpectralNorm().weight(nn.Linear(7, 5).double())
+    layer = SpectralNorm().parametrize(nn.Linear(7, 5).double())
     u = layer.parametrizations.weight[0].u
     before, original = u.clone(), layer.parametrizations.weight.original
     cotangent = torch.randn(5, 7, dtype=torch.double)
@@ -60,7 +60,7 @@ def test_gradient_holds_the_singular_vectors_constant():
 
 
 def test_training_keeps_u_and_evaluation_does_not():
-    layer = SpectralNorm().weight(nn.Linear(7, 5).double())
+    layer = SpectralNorm().parametrize(nn.Linear(7, 5).double())
     u = layer.parametrizations.weight[0].u
     before = u.clone()
     layer.eval()(torch.randn(2, 7, dtype=torch.double))
@@ -70,7 +70,7 @@ def test_training_keeps_u_and_evaluation_does_not():
 
 
 def test_one_step_per_training_forward_pass():
-    layer = SpectralNorm().weight(nn.Linear(7, 5).double())
+    layer = SpectralNorm().parametrize(nn.Linear(7, 5).double())
     u, w = layer.parametrizations.weight[0].u, layer.parametrizations.weight.original.detach()
     expected = u.clone()
     for _ in range(3):
@@ -84,14 +84,14 @@ def test_more_steps_come_nearer():
     torch.manual_seed(1)
     value, errors = torch.randn(40, 60, dtype=torch.double), []
     for steps in (1, 50):
-        layer = SpectralNorm(n_power_iterations=steps).weight(nn.Linear(60, 40).double())
+        layer = SpectralNorm(n_power_iterations=steps).parametrize(nn.Linear(60, 40).double())
         set_weight(layer, value)
         errors.append(abs(sigma(layer, layer.weight).item() - 1))
     assert errors[1] < errors[0] / 10
 
 
 def test_agrees_with_torch():
-    layer = SpectralNorm().weight(nn.Conv2d(3, 6, 3).double())
+    layer = SpectralNorm().parametrize(nn.Conv2d(3, 6, 3).double())
     torchs = nn.utils.parametrizations.spectral_norm(nn.Conv2d(3, 6, 3).double())
     torchs.parametrizations.weight.original.data.copy_(layer.parametrizations.weight.original)
     for _ in range(300):
@@ -100,7 +100,7 @@ def test_agrees_with_torch():
 
 
 def test_state_dict_carries_u():
-    layer, copy = (SpectralNorm().weight(nn.Linear(7, 5)) for _ in range(2))
+    layer, copy = (SpectralNorm().parametrize(nn.Linear(7, 5)) for _ in range(2))
     copy.load_state_dict(layer.state_dict())
     assert torch.equal(layer.weight, copy.weight)
 
@@ -111,7 +111,7 @@ CUDA = pytest.param("cuda", marks=[pytest.mark.gpu, NO_CUDA])
 
 @pytest.mark.parametrize("device", ["cpu", CUDA])
 def test_power_iteration_stays_in_float32_under_autocast(device):
-    layer = SpectralNorm().weight(nn.Linear(64, 64)).to(device)
+    layer = SpectralNorm().parametrize(nn.Linear(64, 64)).to(device)
     torch.nn.init.orthogonal_(layer.parametrizations.weight.original)
     with torch.autocast(device, torch.bfloat16):
         weight = layer.weight
@@ -126,7 +126,7 @@ def settled(norm, model):
 
 
 def penalized(norm, *layers):
-    return nn.Sequential(*(norm.weight(layer.double()) for layer in layers))
+    return nn.Sequential(*(norm.parametrize(layer.double()) for layer in layers))
 
 
 def test_penalty_is_half_the_strength_times_the_sum_of_squares():
@@ -149,13 +149,13 @@ def test_penalty_gradient_is_strength_sigma_u_v(make):
 def test_penalty_leaves_the_network_alone():
     layer = nn.Linear(7, 5)
     expected = layer(x := torch.randn(3, 7))
-    assert torch.equal(SpectralPenalty().weight(layer)(x), expected)
+    assert torch.equal(SpectralPenalty().parametrize(layer)(x), expected)
 
 
 def test_penalty_covers_the_layers_of_the_scheme_alone():
     norm = SpectralPenalty()
     assert norm.penalty(nn.Linear(3, 2)) is None
-    model = nn.Sequential(norm.weight(nn.Linear(5, 4)), nn.Linear(4, 3))
+    model = nn.Sequential(norm.parametrize(nn.Linear(5, 4)), nn.Linear(4, 3))
     norm.penalty(model).backward()
     assert model[1].weight.grad is None
     assert model[0].weight.grad is not None

@@ -13,7 +13,7 @@ from normexp.norms.switchable import SwitchableNorm
 
 @pytest.mark.parametrize(("place", "norm"), list(enumerate([InstanceNorm(), LayerNorm(), BatchNorm()])))
 def test_one_kind_alone_is_that_scheme(place, norm):
-    module, other = SwitchableNorm().activation(4).double(), norm.activation(4).double()
+    module, other = SwitchableNorm().normalization(4).double(), norm.normalization(4).double()
     with torch.no_grad():
         for logits in (module.mean_logits, module.var_logits):
             logits.fill_(-1e3)[place] = 1e3
@@ -29,21 +29,21 @@ def test_one_kind_alone_is_that_scheme(place, norm):
 
 @pytest.mark.parametrize(("place", "norm"), [(1, LayerNorm()), (2, BatchNorm())])
 def test_one_kind_alone_on_vectors(place, norm):
-    module = SwitchableNorm().activation(4)
+    module = SwitchableNorm().normalization(4)
     with torch.no_grad():
         for logits in (module.mean_logits, module.var_logits):
             logits.fill_(-1e3)[place] = 1e3
     x = torch.randn(6, 4)
-    torch.testing.assert_close(module(x), norm.activation(4)(x))
+    torch.testing.assert_close(module(x), norm.normalization(4)(x))
 
 
 def test_starts_with_equal_shares():
-    module = SwitchableNorm().activation(4)
+    module = SwitchableNorm().normalization(4)
     assert module.mean_logits.softmax(0).tolist() == pytest.approx([1 / 3] * 3)
 
 
 def test_keeps_its_input_alone():
-    module, x, kept = SwitchableNorm().activation(4), torch.randn(8, 4, 20, 20, requires_grad=True), {}
+    module, x, kept = SwitchableNorm().normalization(4), torch.randn(8, 4, 20, 20, requires_grad=True), {}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
         module(x)
     assert sum(kept.values()) < 1.1 * x.nbytes

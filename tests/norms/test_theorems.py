@@ -149,7 +149,7 @@ def test_gradient_of_batch_norm_flows_through_mean_and_variance(shape):
     The path through the mean makes a channel's gradients sum to 0, the one through the variance makes them
     orthogonal to the normalized values.
     """
-    module = without_eps(BatchNorm()).activation(3).double()
+    module = without_eps(BatchNorm()).normalization(3).double()
     x = draw(shape).requires_grad_()
     y = module(x)
     cotangent = torch.randn_like(y)

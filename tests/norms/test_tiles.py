@@ -47,7 +47,7 @@ def close(found, expected):
 @pytest.mark.parametrize("per_tile", [1, 2])
 @pytest.mark.parametrize("name", IN_TILES)
 def test_tiles_change_nothing(name, per_tile, memory_format, monkeypatch):
-    module = randomize(IN_TILES[name].activation(6).double())
+    module = randomize(IN_TILES[name].normalization(6).double())
     x, cotangent = (torch.randn(5, 6, 3, 2, dtype=torch.double).to(memory_format=memory_format) for _ in range(2))
     expected = results(module, x, cotangent)
     monkeypatch.setattr(tiles, "TILE", per_tile * x[0].numel())
@@ -58,7 +58,7 @@ def test_tiles_change_nothing(name, per_tile, memory_format, monkeypatch):
 
 @pytest.mark.parametrize("name", IN_TILES)
 def test_evaluation_in_tiles(name, monkeypatch):
-    module = randomize(IN_TILES[name].activation(6).double()).eval()
+    module = randomize(IN_TILES[name].normalization(6).double()).eval()
     x = torch.randn(5, 6, 3, 2, dtype=torch.double)
     with torch.no_grad():
         expected = module(x)
@@ -69,7 +69,7 @@ def test_evaluation_in_tiles(name, monkeypatch):
 @pytest.mark.parametrize("name", [name for name in IN_TILES if name != "online"])
 def test_gradient_without_a_graph_is_the_one_with(name):
     """The first is written by hand, the second derived from the formula."""
-    module = randomize(IN_TILES[name].activation(6).double())
+    module = randomize(IN_TILES[name].normalization(6).double())
     x = torch.randn(5, 6, 3, 2, dtype=torch.double, requires_grad=True)
     y = module(x)
     wanted, cotangent = [x, *module.parameters()], torch.randn_like(x)
@@ -102,7 +102,7 @@ def test_moments_and_scale_shift_in_tiles(shape, monkeypatch):
 @pytest.mark.parametrize("shape", [(3, 6, 4, 2), (2, 6, 2, 3, 2)])
 def test_large_maps_in_channels_last_are_batches_of_one(shape, affine, monkeypatch):
     last = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
-    module = randomize(InstanceNorm(affine=affine).activation(6).double())
+    module = randomize(InstanceNorm(affine=affine).normalization(6).double())
     x, cotangent = (torch.randn(shape, dtype=torch.double).to(memory_format=last) for _ in range(2))
     expected = results(module, x, cotangent)
     monkeypatch.setattr(instance, "LARGE", 0)
@@ -120,7 +120,7 @@ def test_large_maps_in_half_precision(offset, monkeypatch):
     x = (torch.randn(3, 6, 16, 16) + offset).bfloat16().to(memory_format=torch.channels_last)
     cotangent, results = torch.randn_like(x), []
     for leaf in (x.clone().requires_grad_(), x.double().requires_grad_()):
-        module = InstanceNorm(affine=False).activation(6)
+        module = InstanceNorm(affine=False).normalization(6)
         y = module.double()(leaf) if leaf.dtype == torch.double else module(leaf)
         results.append([each.double() for each in (y, *torch.autograd.grad(y, [leaf], cotangent.to(y.dtype)))])
     for found, expected in zip(*results, strict=True):

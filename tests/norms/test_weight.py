@@ -69,14 +69,14 @@ def outputs_of_layers(model, batch):
 def test_keeps_the_layers_function(make):
     layer = make().double()
     before = layer.weight.detach().clone()
-    WeightNorm().weight(layer)
+    WeightNorm().parametrize(layer)
     torch.testing.assert_close(layer.weight, before)
     torch.testing.assert_close(gain(layer).flatten(), per_unit(layer, before).norm(dim=1))
 
 
 @pytest.mark.parametrize("make", LAYERS)
 def test_gradient_is_orthogonal_to_v_and_steps_lengthen_it(make):
-    layer = WeightNorm().weight(make().double())
+    layer = WeightNorm().parametrize(make().double())
     v = direction(layer)
     layer.weight.backward(torch.randn_like(layer.weight))
     step = per_unit(layer, v.grad)
@@ -88,7 +88,7 @@ def test_gradient_is_orthogonal_to_v_and_steps_lengthen_it(make):
 
 @pytest.mark.parametrize("make", LAYERS)
 def test_output_does_not_depend_on_the_length_of_v(make):
-    layer = WeightNorm().weight(make().double())
+    layer = WeightNorm().parametrize(make().double())
     before = layer.weight.detach().clone()
     with torch.no_grad():
         direction(layer).mul_(3)
@@ -99,7 +99,7 @@ def test_output_does_not_depend_on_the_length_of_v(make):
 @pytest.mark.parametrize("wrap", [lambda value: value, nn.Parameter])
 def test_setting_the_weight_sets_g_and_v(make, wrap):
     """normexp gives every scheme the same initial weights after the network is built."""
-    layer = WeightNorm().weight(make())
+    layer = WeightNorm().parametrize(make())
     parameters = dict(layer.named_parameters())
     value = torch.randn_like(layer.weight)
     set_weight(layer, wrap(value))
@@ -112,14 +112,14 @@ def test_setting_the_weight_sets_g_and_v(make, wrap):
 
 
 def test_state_dict_round_trip():
-    layer, copy = (WeightNorm().weight(nn.Conv2d(3, 4, 3)) for _ in range(2))
+    layer, copy = (WeightNorm().parametrize(nn.Conv2d(3, 4, 3)) for _ in range(2))
     copy.load_state_dict(layer.state_dict())
     assert torch.equal(layer.weight, copy.weight)
 
 
 def test_transposed_convolution_in_groups_is_refused():
     with pytest.raises(ValueError, match="groups=1, not 2"):
-        WeightNorm().weight(nn.ConvTranspose2d(4, 4, 3, groups=2))
+        WeightNorm().parametrize(nn.ConvTranspose2d(4, 4, 3, groups=2))
 
 
 @pytest.mark.parametrize(("network", "shape"), NETWORKS)
@@ -149,7 +149,7 @@ def test_initialization_under_mean_only_sets_the_scale_alone(network, shape):
 
 def test_initialization_of_layers_without_bias():
     norm = WeightNorm()
-    layers = [norm.weight(nn.Linear(6, 6, bias=False)) for _ in range(2)]
+    layers = [norm.parametrize(nn.Linear(6, 6, bias=False)) for _ in range(2)]
     model, batch = nn.Sequential(layers[0], nn.ReLU(), layers[1]), torch.randn(50, 6) + 2
     norm.initialize(model, batch)
     for units in outputs_of_layers(model, batch):
@@ -209,7 +209,7 @@ def test_one_value_per_channel_is_refused_and_leaves_no_trace():
 
 def test_weights_without_direction_are_refused():
     norm = WeightNorm()
-    layer = norm.weight(nn.Linear(3, 2))
+    layer = norm.parametrize(nn.Linear(3, 2))
     set_weight(layer, torch.zeros(2, 3))
     with pytest.raises(ValueError, match="no direction"):
         norm.initialize(layer, torch.randn(5, 3))
@@ -219,7 +219,7 @@ def test_layer_used_twice_is_set_by_its_first_call():
     class Twice(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.layer = WeightNorm().weight(nn.Linear(4, 4))
+            self.layer = WeightNorm().parametrize(nn.Linear(4, 4))
 
         def forward(self, x):
             self.first = self.layer(x)

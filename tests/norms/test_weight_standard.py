@@ -23,20 +23,20 @@ def rows(layer):
 @each_layer
 @pytest.mark.parametrize(("std", "correction"), [("biased", 0), ("unbiased", 1)])
 def test_every_unit_has_mean_0_and_std_1(make, std, correction):
-    units = rows(WeightStandardization(std=std, eps=1e-15).weight(make().double()))
+    units = rows(WeightStandardization(std=std, eps=1e-15).parametrize(make().double()))
     torch.testing.assert_close(units.mean(1), torch.zeros(6, dtype=torch.double))
     torch.testing.assert_close(units.std(1, correction=correction), torch.ones(6, dtype=torch.double))
 
 
 def test_eps_is_outside_the_root():
-    layer = WeightStandardization(std="biased", eps=0.5).weight(nn.Linear(2, 1).double())
+    layer = WeightStandardization(std="biased", eps=0.5).parametrize(nn.Linear(2, 1).double())
     layer.parametrizations.weight.original.data = torch.tensor([[1.0, 3.0]], dtype=torch.double)
     torch.testing.assert_close(layer.weight, torch.tensor([[-1 / 1.5, 1 / 1.5]], dtype=torch.double))
 
 
 @pytest.mark.parametrize("norm", [WeightStandardization(eps=1e-15), ScaledWeightStandardization(eps=1e-15)])
 def test_gradient_is_orthogonal_to_the_weights_and_to_the_mean(norm):
-    layer = norm.weight(nn.Conv2d(3, 6, 3).double())
+    layer = norm.parametrize(nn.Conv2d(3, 6, 3).double())
     original = layer.parametrizations.weight.original
     layer.weight.backward(torch.randn_like(layer.weight))
     grad, weight = original.grad.flatten(1), original.detach().flatten(1)
@@ -47,14 +47,14 @@ def test_gradient_is_orthogonal_to_the_weights_and_to_the_mean(norm):
 @pytest.mark.parametrize("norm", [WeightStandardization(), ScaledWeightStandardization()])
 def test_one_weight_per_unit_is_refused(norm):
     with pytest.raises(ValueError, match="more than one weight per output unit"):
-        norm.weight(nn.Linear(1, 4))
+        norm.parametrize(nn.Linear(1, 4))
     with pytest.raises(ValueError, match="more than one weight per output unit"):
-        norm.weight(nn.Conv2d(4, 4, 1, groups=4))
+        norm.parametrize(nn.Conv2d(4, 4, 1, groups=4))
 
 
 @each_layer
 def test_scaled_units_have_mean_0_and_length_gain(make):
-    layer = ScaledWeightStandardization().weight(make().double())
+    layer = ScaledWeightStandardization().parametrize(make().double())
     units = rows(layer)
     torch.testing.assert_close(units.mean(1), torch.zeros(6, dtype=torch.double))
     torch.testing.assert_close(units.norm(dim=1), torch.ones(6, dtype=torch.double))
@@ -64,7 +64,7 @@ def test_scaled_units_have_mean_0_and_length_gain(make):
 
 
 def test_scaled_has_a_least_variance():
-    layer = ScaledWeightStandardization(eps=8.0).weight(nn.Linear(2, 1).double())
+    layer = ScaledWeightStandardization(eps=8.0).parametrize(nn.Linear(2, 1).double())
     layer.parametrizations.weight.original.data = torch.tensor([[1.0, 3.0]], dtype=torch.double)  # n var = 2
     torch.testing.assert_close(layer.weight, torch.tensor([[-1.0, 1.0]], dtype=torch.double) / math.sqrt(8))
 

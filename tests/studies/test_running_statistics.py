@@ -50,7 +50,7 @@ def test_exponential_average_of_variances_is_torchs(batches, momentum):
 
 
 def test_exponential_average_of_deviations_is_the_notes(batches):
-    layer = BatchNorm(running="source", momentum=0.9).activation(3).double()
+    layer = BatchNorm(running="source", momentum=0.9).normalization(3).double()
     found = exponential(seen(layer, batches), 0.9, "deviation", 0.0)
     torch.testing.assert_close(found.mean, layer.running_mean)
     torch.testing.assert_close(found.std, layer.running_std)

@@ -59,7 +59,7 @@ class Cell(nn.Module):
         input_layer = nn.Linear(num_inputs, self.gates * num_units, bias=False)
         state_layer = nn.Linear(num_units, self.gates * num_units, bias=False)
         self._draw(recurrent_init, input_layer.weight, state_layer.weight)
-        self.input, self.state = norm.recurrent_weight(input_layer), norm.recurrent_weight(state_layer)
+        self.input, self.state = norm.parametrize_recurrent(input_layer), norm.parametrize_recurrent(state_layer)
         start = nn.Parameter(torch.zeros(self.states, num_units)) if learned_state else None
         self.register_parameter("initial", start)
 

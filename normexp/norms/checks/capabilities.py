@@ -79,7 +79,7 @@ def recurrent_steps(norm: Norm) -> None:
 
 def half_precision(norm: Norm, dtype: torch.dtype) -> None:
     """Give activations of half precision to a module whose parameters are float32, as autocast does."""
-    module = nn.Sequential(norm.activation(UNITS), norm.nonlinearity(nn.ReLU()))
+    module = nn.Sequential(norm.normalization(UNITS), norm.nonlinearity(nn.ReLU()))
     x = torch.randn(4, UNITS, 6, 5).to(dtype)
     expected = copy.deepcopy(module)(x.float())
     y = train(module, x.clone().requires_grad_())

@@ -53,7 +53,7 @@ def broken_by(check: Callable[[Norm], None], norm: Norm) -> str:
 def shapes(norm: Norm) -> list[tuple[int, ...]]:
     """Return the shapes to test: maps, and vectors unless the scheme refuses them with a ValueError."""
     try:
-        norm.activation(UNITS)(torch.randn(VECTORS))
+        norm.normalization(UNITS)(torch.randn(VECTORS))
     except ValueError:
         return [MAPS]
     return [VECTORS, MAPS]
@@ -61,7 +61,7 @@ def shapes(norm: Norm) -> list[tuple[int, ...]]:
 
 def make(norm: Norm, dtype: torch.dtype = torch.float32) -> nn.Module:
     """Return what the scheme does to pre-activations and in place of a tanh, which has all derivatives."""
-    return nn.Sequential(norm.activation(UNITS), norm.nonlinearity(nn.Tanh())).to(dtype)
+    return nn.Sequential(norm.normalization(UNITS), norm.nonlinearity(nn.Tanh())).to(dtype)
 
 
 def keeps_shape_and_type(norm: Norm) -> None:
@@ -86,7 +86,7 @@ def finite_on_constant_input(norm: Norm) -> None:
 def accurate_at_an_offset(norm: Norm) -> None:
     """Compare float32 with float64 on values of mean 1e6 and deviation 16: E[x^2] - E[x]^2 loses every digit."""
     x = torch.randn(8, UNITS, 6, 6) * 16 + 1e6
-    module = norm.activation(UNITS)
+    module = norm.normalization(UNITS)
     expected = copy.deepcopy(module).double()(x.double()).detach()
     error = (module(x).detach() - expected).abs().max()
     if error > torch.maximum(0.05 * expected.std(), 1e-3 * expected.abs().max()):
@@ -140,7 +140,7 @@ def evaluation_is_a_function(norm: Norm) -> None:
 
 
 def cancelled_bias_is_cancelled(norm: Norm) -> None:
-    module = norm.activation(UNITS).double()
+    module = norm.normalization(UNITS).double()
     x, bias = torch.randn(MAPS, dtype=torch.double), torch.randn(1, UNITS, 1, 1, dtype=torch.double)
     state = copy.deepcopy(module)
     if norm.cancels_bias and not torch.allclose(module(x), state(x + bias), atol=1e-9):

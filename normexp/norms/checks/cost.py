@@ -79,8 +79,8 @@ def tasks(norm: Norm, maps: Maps) -> tuple[list[Task], list[Task], Task, Task]:
     """Return what the scheme adds, what it replaces, the convolution, and batch normalization."""
     channels = maps.shape[1]
     relu = nn.ReLU()
-    activation, nonlinearity = norm.activation(channels), norm.nonlinearity(relu)
-    layer = norm.weight(nn.Conv2d(channels, channels, 3, padding=1))
+    activation, nonlinearity = norm.normalization(channels), norm.nonlinearity(relu)
+    layer = norm.parametrize(nn.Conv2d(channels, channels, 3, padding=1))
     parts = [] if isinstance(activation, nn.Identity) else [on_maps(activation, maps)]
     parts += [of_weight(layer)] if hasattr(layer, "parametrizations") else []
     replaced = nonlinearity is not relu

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from normexp.evidence.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
-from normexp.report.sources import Entry, counted, entries, page, summary
+from normexp.report.sources import DEPENDS, Entry, counted, entries, page, slips, summary
 
 CASES = [
     ("0.209", 0.20869, CORRECT),
@@ -46,11 +46,30 @@ def test_audit_shows_two_digits_more_than_are_printed():
     assert audited(row(printed="yes", computed="no", agrees="False")).shown == "no"
 
 
-def test_number_that_is_right_under_one_reading_is_right():
+def test_sentence_that_is_right_under_one_reading_and_wrong_under_another_depends_on_it():
     wrong, right = audited(row(computed="3.0", reading="W X")), audited(row(computed="-0.717", reading="W^T X"))
     entry = Entry("normexp reproduce x", (wrong, right))
-    assert entry.verdict == CORRECT
+    assert entry.verdict == DEPENDS
     assert entry.computed == "3 (W X); -0.717 (W^T X)"
+    assert entry.remark == "wrong if W X; correct if W^T X"
+    assert Entry("normexp reproduce x", (wrong, wrong)).verdict == WRONG
+
+
+def test_numbers_of_one_section_are_judged_by_the_reading_that_most_of_them_follow(tmp_path):
+    """The variance is right by itself under W X, but its section follows from W^T X, so it is wrong."""
+    folder = tmp_path / "lecture" / "cpu"
+    folder.mkdir(parents=True)
+    lines = ["document,place,quantity,printed,computed,verdict,reading,remark"]
+    for quantity, by_wx, by_wtx in (("mean", 3.0, 0.08), ("sum", 5.0, 0.08), ("variance", 0.08, 0.03)):
+        for reading, value in (("W X", by_wx), ("W^T X", by_wtx)):
+            verdict = "correct" if value == 0.08 else "wrong"
+            lines.append(f'S003,"section 5, equation 1",{quantity},0.08,{value},{verdict},{reading},')
+    (folder / "numbers.csv").write_text("\n".join(lines) + "\n")
+    found = {entry.first.quantity: entry.verdict for entry in entries(tmp_path)}
+    assert found == {"mean": CORRECT, "sum": CORRECT, "variance": WRONG}
+    (sentence,) = slips(entries(tmp_path))
+    assert "section 5 are judged by W^T X" in sentence
+    assert "by W X, as the text says, 2 of 3 are wrong" in sentence
 
 
 @pytest.fixture

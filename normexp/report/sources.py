@@ -4,31 +4,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.evidence.audit import CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
 from normexp.records import read_rows
 
 HEADING = "Printed numbers of the sources"
-_BEST_FIRST = (CORRECT, ROUNDED, WRONG)
+DEPENDS = "depends on the reading"
+_BEST_FIRST = (CORRECT, DEPENDS, ROUNDED, WRONG)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed number or sentence, under every reading in which it was checked."""
+    """One printed number or sentence, under every reading in which it was checked.
+
+    Args:
+        chosen: the reading that decides. Numbers that a document computes from one another share one. None leaves it
+            open: what is right under one reading and wrong under another depends on the reading.
+    """
 
     command: str
     readings: tuple[Audited, ...]
+    chosen: str | None = None
 
     @property
     def first(self) -> Audited:
         return self.readings[0]
 
     @property
+    def decisive(self) -> Audited:
+        """The number under the reading that decides."""
+        chosen = [each for each in self.readings if each.reading == self.chosen]
+        return min(chosen or self.readings, key=lambda each: _BEST_FIRST.index(each.verdict))
+
+    @property
     def verdict(self) -> str:
-        """The kindest verdict: a number that is right under one reading of the document is right."""
-        return min((each.verdict for each in self.readings), key=_BEST_FIRST.index)
+        verdicts = {each.verdict for each in self.readings}
+        return DEPENDS if self.chosen is None and {CORRECT, WRONG} <= verdicts else self.decisive.verdict
 
     @property
     def computed(self) -> str:
@@ -40,8 +53,14 @@ class Entry:
 
     @property
     def remark(self) -> str:
-        """The remark under the kindest reading: the others' slips follow from the reading."""
-        return next((each.remark for each in self.readings if each.verdict == self.verdict), "")
+        if self.verdict == DEPENDS:
+            return "; ".join(f"{each.verdict} if {each.reading}" for each in self.readings)
+        return self.decisive.remark
+
+    @property
+    def section(self) -> tuple[str, str]:
+        """What this number shares its reading with: the experiment, and the first words of its place."""
+        return self.command, self.first.place.partition(",")[0]
 
 
 def entries(results: Path) -> list[Entry]:
@@ -53,7 +72,46 @@ def entries(results: Path) -> list[Entry]:
             one = Audited(**row)
             found.setdefault((one.document, command, one.place, one.quantity, one.printed), []).append(one)
     ordered = sorted(found.items(), key=lambda item: item[0][0])
-    return [Entry(key[1], tuple(readings)) for key, readings in ordered]
+    return _with_one_reading([Entry(key[1], tuple(readings)) for key, readings in ordered])
+
+
+def _with_one_reading(found: Sequence[Entry]) -> list[Entry]:
+    """Give all numbers of a section the same reading: the one under which most of them are right."""
+    chosen = {section: _best_reading(own) for section, own in _by_section(found).items()}
+    return [replace(entry, chosen=chosen[entry.section]) for entry in found]
+
+
+def _best_reading(own: Sequence[Entry]) -> str | None:
+    """Return the reading with the most right numbers; None where numbers share no reading."""
+    counts = _verdicts_by_reading(own)
+    shared = {reading: count for reading, count in counts.items() if reading and count.total() > 1}
+    return max(shared, key=lambda reading: shared[reading][CORRECT]) if len(shared) > 1 else None
+
+
+def _verdicts_by_reading(own: Sequence[Entry]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = {}
+    for each in (each for entry in own for each in entry.readings):
+        counts.setdefault(each.reading, Counter())[each.verdict] += 1
+    return counts
+
+
+def _by_section(found: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
+    sections: dict[tuple[str, str], list[Entry]] = {}
+    for entry in found:
+        sections.setdefault(entry.section, []).append(entry)
+    return sections
+
+
+def slips(found: Sequence[Entry]) -> Iterator[str]:
+    """Yield a sentence per section whose numbers follow from another reading than the document's own (the first)."""
+    for (_, place), own in _by_section(found).items():
+        counts = _verdicts_by_reading(own)
+        stated = next(iter(counts))
+        if own[0].chosen not in (None, stated):
+            yield (
+                f"The numbers of {place} are judged by {own[0].chosen}, from which most of them follow; "
+                f"by {stated}, as the text says, {counts[stated][WRONG]} of {counts[stated].total()} are wrong."
+            )
 
 
 def summary(found: Sequence[Entry]) -> Iterator[str]:
@@ -83,13 +141,15 @@ def page(found: Sequence[Entry]) -> str:
         "",
         "A number is *correct* if the computed value rounds to the printed digits, *rounded wrongly* if it is less "
         "than one unit of the last printed digit away, and *wrong* otherwise. Where a document can be read in more "
-        "than one way every reading is shown, and the kindest verdict counts. This page is generated by "
+        "than one way every reading is shown: numbers that are computed from one another are judged by one of them, "
+        "and what is right under one and wrong under another *depends on the reading*. This page is generated by "
         "`scripts/make_sources.py` from the records under `results/`; the command above each table makes its "
         "records again.",
         "",
     ]
     for document, own in _by_document(found).items():
-        lines += [f"## {document}: {DOCUMENTS[document]}", "", f"{len(own)} checked: {counted(own)}.", ""]
+        head = " ".join((f"{len(own)} checked: {counted(own)}.", *slips(own)))
+        lines += [f"## {document}: {DOCUMENTS[document]}", "", head, ""]
         for command in dict.fromkeys(entry.command for entry in own):
             lines += _section(command, [entry for entry in own if entry.command == command])
     return "\n".join(lines).rstrip() + "\n"

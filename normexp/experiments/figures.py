@@ -1,0 +1,266 @@
+"""The figures of an experiment's YAML as typed objects: one entry of `figures` is one of these models, by its `kind`.
+
+Every kind takes the keys of `Figure`; each class says what its kind draws. Shares (accuracies, errors) are fractions
+in the YAML and percentages in the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from normexp.errors import UserError, unknown
+from normexp.evidence.curves import AxisValue
+
+SCALE_NAMES = ("smoke", "cpu", "desk", "paper")
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _by_scale(value: Any) -> Any:
+    """Return {scale: {axis: [low, high]}}; what names no scale is the paper's, since shorter runs do not get there."""
+    named = isinstance(value, Mapping) and any(key in SCALE_NAMES for key in value)
+    scales = cast("Mapping[Any, Any]", value) if named else {"paper": value}
+    return {scale: each if isinstance(each, Mapping) else {"y": each} for scale, each in scales.items()}
+
+
+def _increasing(pair: tuple[float, float]) -> tuple[float, float]:
+    if not pair[0] < pair[1]:
+        raise ValueError(f"{list(pair)} is not [LOW, HIGH]")
+    return pair
+
+
+At = Annotated[str, Field(pattern=r"^(last|best|mean|step \d+)$")]
+Names = Annotated[list[str], BeforeValidator(_listed)]
+Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
+Window = dict[Literal["x", "y"], Pair]
+XY = list[Literal["x", "y"]]
+
+
+class Reference(BaseModel):
+    """A straight line at a value that the reader needs: the noise, chance, the best constant answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    at: float
+    text: str
+    axis: Literal["x", "y"] = "y"
+
+
+class Figure(BaseModel):
+    """What every figure may have.
+
+    Attributes:
+        name: of the files NAME.png and NAME.svg.
+        title: a few words above the picture.
+        caption: sentences beside the picture; what lines, bands and marks mean is added to them.
+        arms: those to show; all where it is empty.
+        where: {AXIS: VALUE}: only these points of the grid.
+        labels: {x | y | z: words with the unit} of an axis; {COLUMN | ARM | AXIS | LAYER: words} wherever it is named.
+        limits: [LOW, HIGH] of y, or {x: ..., y: ...}, at paper scale; or {SCALE: one of these}.
+        zoom: the same, of a second panel that shows a part of the first one larger.
+        reference: lines at values, with words.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str = Field(min_length=1)
+    title: str = ""
+    caption: str = ""
+    arms: list[str] = []
+    where: dict[str, AxisValue] = {}
+    labels: dict[str, str] = {}
+    limits: Annotated[dict[Literal["smoke", "cpu", "desk", "paper"], Window], BeforeValidator(_by_scale)] = {}
+    zoom: Annotated[dict[Literal["smoke", "cpu", "desk", "paper"], Window], BeforeValidator(_by_scale)] = {}
+    reference: list[Reference] = []
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Figure:
+        for window in (*self.limits.values(), *self.zoom.values()):
+            for pair in window.values():
+                _increasing(pair)
+        return self
+
+
+class Curves(Figure):
+    """A metric over training, a line per arm with its band; at paper scale the published curves, dashed."""
+
+    kind: Literal["curves"]
+    metric: str
+    x: Literal["step", "epoch"] = "step"
+    log: XY = []
+    published: dict[str, dict[Literal["step", "epoch", "value"], list[float]]] = {}
+
+
+class StepsToTarget(Figure):
+    """After how many steps each run first reached a target: a dot per run, a bar at the median, a place for never.
+
+    Attributes:
+        target: a number, or `best of ARM`: that of the arm's run with the same seed.
+    """
+
+    kind: Literal["steps_to_target"]
+    metric: str
+    target: float | str
+    better: Literal["higher", "lower"] | None = None
+    log: list[Literal["x"]] = []
+
+
+class Against(Figure):
+    """A metric against an axis of the grid, a line per arm with 95 % intervals."""
+
+    kind: Literal["against"]
+    metric: str
+    axis: str
+    at: At = "last"
+    log: XY = []
+
+
+class Bars(Figure):
+    """A metric per arm, a row each: mean, 95 % interval, a dot per run; `axis` groups the rows.
+
+    Attributes:
+        sort: rows by their value, the best first.
+    """
+
+    kind: Literal["bars"]
+    metric: str
+    axis: str | None = None
+    at: At = "last"
+    over: str | None = None
+    sort: bool = False
+    log: list[Literal["x"]] = []
+
+
+class Counts(Figure):
+    """Several metrics that count parts of one whole: a stacked bar per arm."""
+
+    kind: Literal["counts"]
+    metrics: list[str]
+    at: At = "last"
+
+
+class Heat(Figure):
+    """Numbers as a coloured table: arms down; an axis of the grid, or several metrics, across.
+
+    Attributes:
+        over: an arm whose value, at the same point with the same seed, divides every other.
+    """
+
+    kind: Literal["heat"]
+    metric: str | None = None
+    metrics: list[str] = []
+    axis: str | None = None
+    at: At = "last"
+    over: str | None = None
+    log: list[Literal["z"]] = []
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Heat:
+        for key in ("metric", "axis"):
+            if bool(getattr(self, key)) == bool(self.metrics):
+                raise ValueError(f"give either {key} or metrics")
+        return self
+
+
+class Percentiles(Figure):
+    """Percentiles of one layer's input over training, as probe=percentiles measured them, one seed."""
+
+    kind: Literal["percentiles"]
+    layer: str
+    seed: int | None = None
+    log: list[Literal["y"]] = []
+
+
+class Multiples(Figure):
+    """Small panels of what a probe measured, mean over seeds with band; a row of panels per statistic."""
+
+    kind: Literal["multiples"]
+    statistic: Names
+    layers: Names = ["all"]
+    panels: Literal["layer", "arm"] = "layer"
+    log: XY = []
+
+
+class Lines(Figure):
+    """Columns of a table that the runs wrote, as lines, one seed.
+
+    Attributes:
+        by: a column, a line for each of its values.
+        dotted: columns of y that are drawn dotted.
+        boxes: a table with x0, x1, y0, y1, label.
+        points: a table with x, y.
+        markers: whether the table's own rows are marked.
+    """
+
+    kind: Literal["lines"]
+    table: str
+    x: str
+    y: Names
+    by: str | None = None
+    panels: Literal["arm", "none"] = "none"
+    dotted: list[str] = []
+    boxes: str | None = None
+    points: str | None = None
+    markers: bool = False
+    seed: int | None = None
+    log: XY = []
+
+
+class Contour(Figure):
+    """A surface z over x and y from a table that is a regular grid, a panel per arm, with a path on it."""
+
+    kind: Literal["contour"]
+    table: str
+    x: str
+    y: str
+    z: str
+    path: str | None = None
+    seed: int | None = None
+    log: list[Literal["x", "y", "z"]] = []
+
+
+FigureSpec = Annotated[
+    Curves | StepsToTarget | Against | Bars | Counts | Heat | Percentiles | Multiples | Lines | Contour,
+    Field(discriminator="kind"),
+]
+MODELS: dict[str, type[Figure]] = {
+    model.model_fields["kind"].annotation.__args__[0]: model  # type: ignore[union-attr]
+    for model in (Curves, StepsToTarget, Against, Bars, Counts, Heat, Percentiles, Multiples, Lines, Contour)
+}
+ADAPTER: TypeAdapter[FigureSpec] = TypeAdapter(FigureSpec)
+
+
+def parse_figure(where: str, entry: Any) -> FigureSpec:
+    """Return one entry of `figures` as its model. Raises UserError, one line, for the first thing that is wrong."""
+    if isinstance(entry, Figure):
+        return cast("FigureSpec", entry)
+    kind = entry.get("kind") if isinstance(entry, Mapping) else None
+    if kind not in MODELS:
+        raise unknown(f"{where}: kind", str(kind), MODELS)
+    try:
+        return ADAPTER.validate_python(entry)
+    except ValidationError as error:
+        raise _one_line(where, MODELS[kind], error) from None
+
+
+def _one_line(where: str, model: type[Figure], error: ValidationError) -> UserError:
+    first = error.errors()[0]
+    keys = [str(key) for key in first["loc"][1:]]
+    key, place = (keys[-1] if keys else ""), ": ".join([where, *keys[:-1]])
+    if first["type"] == "extra_forbidden":
+        return unknown(f"{place}: key", key, model.model_fields if len(keys) == 1 else Reference.model_fields)
+    if first["type"] == "missing":
+        return UserError(f"{place}: {key} is missing")
+    if first["type"] == "literal_error" and key != "[key]":
+        return unknown(f"{': '.join([where, *keys])}", str(first["input"]), _allowed(first["ctx"]["expected"]))
+    if key == "[key]":
+        return unknown(": ".join([where, *keys[:-2]]), str(first["input"]), _allowed(first["ctx"]["expected"]))
+    message = first["msg"].removeprefix("Value error, ")
+    return UserError(f"{': '.join([where, *keys])}: {message}" + (f" ({first['input']!r})" if keys else ""))
+
+
+def _allowed(expected: str) -> list[str]:
+    return [word.strip("' ") for word in expected.replace(" or ", ", ").split(", ")]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from normexp.errors import UserError
-from normexp.training import hardware
+from normexp.training import hardware, processor
 from normexp.training.hardware import choose_device, choose_threads, describe, keep_large_blocks, peak_memory
 
 CPU = torch.device("cpu")
@@ -58,6 +58,29 @@ def test_hardware_description_is_plain_json():
         2,
         torch.__version__.partition("+")[0],
     )
+
+
+def test_hardware_tells_processors_apart_that_have_one_name(monkeypatch, tmp_path):
+    found, plain = [], processor._cpuinfo.__wrapped__
+    for model, flags in (("85", "avx2 sse"), ("106", "avx2 sse avx512f")):
+        name = "model name\t: Intel(R) Xeon(R) Processor\nvendor_id\t: GenuineIntel\n"
+        numbers = f"cpu family\t: 6\nmodel\t: {model}\nstepping\t: 7\nflags\t\t: {flags}\n"
+        (tmp_path / "cpuinfo").write_text(f"{name}{numbers}\nmodel name\t: another\n")
+        monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "cpuinfo")
+        monkeypatch.setattr(processor, "_cpuinfo", plain)
+        found.append(processor.describe_processor.__wrapped__())
+    first, second = found
+    assert first["name"] == second["name"] == "Intel(R) Xeon(R) Processor"
+    assert (first["family"], first["model"], first["stepping"], first["flags"]) == (6, 85, 7, "avx2 sse")
+    assert first["model"] != second["model"]
+    assert first["flags_sha256"] != second["flags_sha256"]
+
+
+def test_hardware_says_which_arithmetic_torch_uses():
+    facts = describe(CPU, threads=1)["arithmetic"]
+    assert facts["instructions"] == torch.backends.cpu.get_cpu_capability()
+    assert facts["blas"]
+    assert len(describe(CPU, threads=1)["load"]) in (0, 3)
 
 
 def test_hardware_commit_is_unknown_outside_a_checkout(monkeypatch, tmp_path):

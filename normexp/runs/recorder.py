@@ -16,6 +16,7 @@ from normexp.records import (
     RunDirectory,
     write_atomically,
 )
+from normexp.training.processor import load_average
 
 
 class Recorder:
@@ -62,7 +63,7 @@ class Recorder:
 
     def status(self, status: str, step: int, **facts: Any) -> None:
         counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.seconds, 4)}
-        self.directory.write_status(status, **counts, **facts)
+        self.directory.write_status(status, **counts, load=load_average(), **facts)
 
     def failed(self, step: int, error: BaseException) -> None:
         self.status("failed", step, cause=f"{type(error).__name__}: {error}")

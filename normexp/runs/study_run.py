@@ -18,6 +18,7 @@ from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
 from normexp.studies.base import Outcome, Setup, Study
 from normexp.training.hardware import choose_device, describe
+from normexp.training.processor import load_average
 
 
 def perform(config: Config, directory: RunDirectory, force: bool) -> str:
@@ -36,7 +37,7 @@ def perform(config: Config, directory: RunDirectory, force: bool) -> str:
 
 
 def _carry_out(study: Study, setup: Setup, directory: RunDirectory, attempts: int) -> str:
-    began = time.monotonic()
+    began, load = time.monotonic(), load_average()
     try:
         outcome = study.measure(setup)
     except UserError:
@@ -47,7 +48,7 @@ def _carry_out(study: Study, setup: Setup, directory: RunDirectory, attempts: in
     _check(outcome, names)
     (directory.path / TRACEBACK).unlink(missing_ok=True)
     write_atomically(directory.path / CONFIG, setup.config.to_yaml())
-    directory.write_environment(_environment(setup))
+    directory.write_environment({**_environment(setup), "load": load})
     write_atomically(directory.path / METRICS, csv_text(["step", *names], outcome.rows))
     for name, rows in outcome.tables.items():
         write_atomically(directory.path / f"{name}.csv", csv_text(list(rows[0]), rows))
@@ -56,7 +57,7 @@ def _carry_out(study: Study, setup: Setup, directory: RunDirectory, attempts: in
         write_atomically(directory.path / NUMBERS, csv_text(list(rows[0]), rows))
     last = outcome.rows[-1]["step"]
     seconds = round(time.monotonic() - began, 4)
-    directory.write_status("done", step=last, steps=last, attempts=attempts, seconds=seconds)
+    directory.write_status("done", step=last, steps=last, attempts=attempts, seconds=seconds, load=load_average())
     return "done"
 
 

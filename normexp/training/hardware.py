@@ -17,6 +17,7 @@ from torch import nn
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 from normexp.training.cores import physical_cores
+from normexp.training.processor import describe_arithmetic, describe_processor, load_average, processor_name
 
 # Multiply-adds of one forward pass over a batch below which a second thread costs more than it brings.
 SMALL_WORK = 20_000_000
@@ -82,9 +83,12 @@ def describe(device: torch.device, threads: int) -> dict[str, Any]:
         "packages": dict(_packages()),
         "platform": platform.platform(),
         "device": str(device),
-        "processor": _processor(device),
+        "processor": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
+        "cpu": describe_processor(),
+        "arithmetic": describe_arithmetic(),
         "cores": _cores(),
         "threads": threads,
+        "load": load_average(),
     }
 
 
@@ -104,16 +108,6 @@ def _cores() -> int:
 
 
 _default_threads = torch.get_num_threads()  # read before anybody changes it
-
-
-def _processor(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-        return names[0].partition(":")[2].strip() if names else platform.processor()
-    return platform.processor()
 
 
 @cache

@@ -1,0 +1,33 @@
+"""Can a family of claims be decided at all with so many seeds? Asked before anything runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from normexp.evidence.claims.claim import Claim
+
+_COUNTED = ("equals", "diverges", "converges", "never_reaches")
+
+
+def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
+    """Return the least p, Holm-adjusted, at which this family could decide a claim that is judged by ranks.
+
+    A claim about steps to a target is judged by ranks as soon as one run never gets there, and with n runs of each arm
+    the exact rank-sum test has no two-sided p below 2 / (2n choose n). Holm multiplies the first claim to be decided by
+    the size of the family. 0 where no claim of the family is about steps: the t test has no least p. Above 0.05 nothing
+    that is judged by ranks could be decided first, whatever the runs say.
+
+    Args:
+        n: runs per arm, at least 2 for any decision.
+    """
+    if n < 2:
+        return 1.0
+    tested = [claim for claim in claims if claim.predicate not in _COUNTED]
+    by_rank = any(claim.target is not None for claim in tested)
+    return min(1.0, len(tested) * smallest_rank_p(n)) if by_rank else 0.0
+
+
+def smallest_rank_p(n: int) -> float:
+    """Return the least two-sided p of the exact rank-sum test of n runs against n."""
+    return 2 / math.comb(2 * n, n)

@@ -1,0 +1,41 @@
+"""Whether a family of claims can be decided with so many seeds."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from scipy.stats import mannwhitneyu
+
+from normexp.evidence.claims.claim import Claim, Place
+from normexp.evidence.claims.power import smallest_adjusted_p, smallest_rank_p
+
+
+def family(steps: int, differences: int = 0, counts: int = 0) -> list[Claim]:
+    of, than = Place("BN"), Place("plain")
+    return [
+        *itertools.repeat(Claim("t", "s", "reaches_before", of, "test/accuracy", than, target=0.9), steps),
+        *itertools.repeat(Claim("t", "s", "higher", of, "test/accuracy", than), differences),
+        *itertools.repeat(Claim("t", "s", "converges", of), counts),
+    ]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_least_p_of_ranks_is_that_of_two_samples_that_do_not_overlap(n: int) -> None:
+    separated = mannwhitneyu(range(n), range(n, 2 * n), alternative="two-sided", method="exact").pvalue
+    assert smallest_rank_p(n) == pytest.approx(separated)
+
+
+def test_seven_claims_with_five_seeds_cannot_be_decided_by_ranks_but_with_six_they_can() -> None:
+    assert smallest_adjusted_p(family(3, 4), 5) == pytest.approx(7 * 2 / 252)
+    assert smallest_adjusted_p(family(3, 4), 5) > 0.05 > smallest_adjusted_p(family(3, 4), 6)
+    assert smallest_adjusted_p(family(3, 3), 5) < 0.05
+
+
+def test_counts_are_no_part_of_the_family_and_differences_have_no_least_p() -> None:
+    assert smallest_adjusted_p(family(6, counts=5), 5) == smallest_adjusted_p(family(6), 5)
+    assert smallest_adjusted_p(family(0, 20), 3) == 0.0
+
+
+def test_one_seed_decides_nothing() -> None:
+    assert smallest_adjusted_p(family(0, 1), 1) == 1.0

@@ -11,6 +11,7 @@ from .house_prices_example import HousePricesExample as HousePricesExample
 from .inference_cost import InferenceCost as InferenceCost
 from .invariances import Invariances as Invariances
 from .learning_rate import LearningRate as LearningRate
+from .normalization_tricks import NormalizationTricks as NormalizationTricks
 from .normprop_constants import NormPropConstants as NormPropConstants
 from .recurrent_gradient import RecurrentGradient as RecurrentGradient
 from .running_statistics import RunningStatistics as RunningStatistics

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+import normexp
 from normexp.errors import UserError
 from normexp.training import hardware, processor
 from normexp.training.hardware import choose_device, choose_threads, describe, keep_large_blocks, peak_memory
@@ -83,14 +86,22 @@ def test_hardware_says_which_arithmetic_torch_uses():
     assert len(describe(CPU, threads=1)["load"]) in (0, 3)
 
 
+def test_hardware_commit_is_that_of_the_checkout():
+    root = Path(normexp.__file__).parent.parent
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True)
+    if head.returncode:
+        pytest.skip("not a checkout")
+    assert hardware._commit.__wrapped__().rstrip("+") == head.stdout.strip()
+
+
 def test_hardware_commit_is_unknown_outside_a_checkout(monkeypatch, tmp_path):
-    monkeypatch.setattr(hardware, "__file__", str(tmp_path / "normexp" / "hardware.py"))
+    monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
     assert hardware._commit.__wrapped__() is None
 
 
 def test_hardware_commit_is_unknown_without_git(monkeypatch, tmp_path):
     (tmp_path / ".git").mkdir()
-    monkeypatch.setattr(hardware, "__file__", str(tmp_path / "normexp" / "hardware.py"))
+    monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
     monkeypatch.setenv("PATH", "")
     assert hardware._commit.__wrapped__() is None
 

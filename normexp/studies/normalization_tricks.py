@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +60,10 @@ def normalized(x: Tensor, dim: int) -> Tensor:
     return (x - mean) / (var + EPS) ** 0.5
 
 
-def with_random_affine(layer: nn.Module) -> nn.Module:
+Layer = TypeVar("Layer", bound=nn.Module)
+
+
+def with_random_affine(layer: Layer) -> Layer:
     """Return the layer in float64 with a random gain and shift, so that a formula without them would be seen."""
     layer = layer.double()
     for parameter in layer.parameters():
@@ -69,36 +73,45 @@ def with_random_affine(layer: nn.Module) -> nn.Module:
 
 def batch_norm_distance(x: Tensor) -> float:
     layer = with_random_affine(BatchNorm(eps=EPS).normalization(FEATURES))
-    return distance(layer(x), layer.weight * normalized(x, 0) + layer.bias)
+    return distance(layer(x), affine(layer, normalized(x, 0)))
 
 
 def layer_norm_distance(x: Tensor) -> float:
     layer = with_random_affine(LayerNorm(eps=EPS).normalization(FEATURES))
-    return distance(layer(x), layer.weight * normalized(x, 1) + layer.bias)
+    return distance(layer(x), affine(layer, normalized(x, 1)))
 
 
 def lstm_distance() -> float:
     """Return how far our LN-LSTM is from the notes' three equations after some steps."""
     cell = with_random_affine(LSTMCell(5, 7, LayerNorm(eps=EPS), STEPS))
     x, h, c = (torch.randn(3, width, dtype=torch.float64) for width in (5, 7, 7))
-    theirs = ours = (h, c)
+    theirs: tuple[Tensor, ...] = (h, c)
+    ours: tuple[Tensor, ...] = theirs
     for t in range(3):
-        theirs = notes_step(cell, x, *theirs)
-        ours = cell.step(cell.from_inputs(x, [3]), ours, cell.state.weight.T, t)
+        theirs = notes_step(cell, x, theirs[0], theirs[1])
+        ours = cell.step(cell.from_inputs(x, [3]), ours, cell.state.get_parameter("weight").T, t)
     return max(distance(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def notes_step(cell: LSTMCell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Return (h_t, c_t) by the notes; their order of gates is f, i, o, g, ours i, f, g, o."""
-    summed = _ln(cell.norm_state, h @ cell.state.weight.T) + _ln(cell.norm_input, x @ cell.input.weight.T) + cell.bias
+    summed = (
+        _ln(cell.norm_state, h @ cell.state.get_parameter("weight").T)
+        + _ln(cell.norm_input, x @ cell.input.get_parameter("weight").T)
+        + cell.bias
+    )
     i, f, g, o = summed.chunk(4, dim=1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * _ln(cell.norm_memory, c).tanh(), c
 
 
 def _ln(step: nn.Module, x: Tensor) -> Tensor:
-    layer = step.module
-    return layer.weight * normalized(x, 1) + layer.bias  # type: ignore[union-attr]
+    return affine(step.get_submodule("module"), normalized(x, 1))
+
+
+def affine(layer: nn.Module, x: Tensor) -> Tensor:
+    """Return x times the layer's gain plus its shift."""
+    return x * layer.get_parameter("weight") + layer.get_parameter("bias")
 
 
 def mean_variance_ratio() -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+import normexp
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 from normexp.training.cores import physical_cores
@@ -119,7 +120,7 @@ def _packages() -> dict[str, str]:
 @cache
 def _commit() -> str | None:
     """Return the commit of the checkout that this code runs from, with `+` where files differ; None in a wheel."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(normexp.__file__).resolve().parent.parent
     if not (root / ".git").exists():
         return None
     try:

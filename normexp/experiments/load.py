@@ -62,6 +62,13 @@ def load(name: str, scale: str | None = None) -> Experiment:
     return parse(name, scale, data)
 
 
+def read(name: str, scale: str) -> Experiment:
+    """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
+    data = _read(name)
+    check_shape(f"experiment {name}", data)
+    return _at_scale(name, scale, data, data["scales"][scale] or {})
+
+
 def _read(name: str) -> dict[str, Any]:
     if name not in names():
         raise unknown("experiment", name, names())

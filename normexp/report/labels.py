@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,19 @@ NORMS = ("none", "batch", "recurrent_batch", "layer", "instance", "group", "weig
 NOTE = "data"  # the key of what is special about the data, such as a lossy copy
 PLACES = ("dataset", "model")  # these get a column or a panel of their own
 
-Options = Mapping[str, str]
+
+class Options(dict[str, str]):
+    """What makes a run's arm: chosen options by group, and every resolved key by its dotted name, as text.
+
+    A key that its record does not have yet is at today's default.
+
+    Args:
+        changed: the keys among them that were set, not left at the default.
+    """
+
+    def __init__(self, options: Mapping[str, str], seed: int, changed: frozenset[str]) -> None:
+        super().__init__(options)
+        self.seed, self.changed = seed, changed
 
 
 def shown(value: Any) -> str:
@@ -30,7 +42,7 @@ class Labels:
     keys: tuple[str, ...]
 
     @classmethod
-    def over(cls, arms: Sequence[Options], changed: Collection[str]) -> Labels:
+    def over(cls, arms: Sequence[Mapping[str, str]], changed: Collection[str]) -> Labels:
         """Find the keys that tell the arms apart.
 
         Args:
@@ -42,20 +54,26 @@ class Labels:
         varying = [key for key in keys if _varies(key, arms, key in changed)]
         return cls(tuple(sorted(varying, key=lambda key: ("." in key, key not in PLACES, key))))
 
-    def full(self, arm: Options) -> str:
+    @classmethod
+    def among(cls, options: Iterable[Options | None]) -> Labels:
+        """Find the keys that tell runs apart; one whose config could not be read has no options."""
+        arms = {tuple(sorted(each.items())): each for each in options if each is not None}
+        return cls.over(list(arms.values()), {key for arm in arms.values() for key in arm.changed})
+
+    def full(self, arm: Mapping[str, str]) -> str:
         return self._join(arm, self.keys)
 
-    def short(self, arm: Options) -> str:
+    def short(self, arm: Mapping[str, str]) -> str:
         """Leave out data set and model, for outputs that show them elsewhere."""
         return self._join(arm, [key for key in self.keys if key not in PLACES])
 
-    def _join(self, arm: Options, keys: Sequence[str]) -> str:
+    def _join(self, arm: Mapping[str, str], keys: Sequence[str]) -> str:
         # null and the empty note say "nothing set": the arms that did set the key show it
         parts = [f"{key}={arm[key]}" for key in keys if arm.get(key) not in (None, "null", "")]
         return ", ".join([arm["norm"], *parts])
 
 
-def _varies(key: str, arms: Sequence[Options], changed: bool) -> bool:
+def _varies(key: str, arms: Sequence[Mapping[str, str]], changed: bool) -> bool:
     """Tell whether a key belongs into the labels.
 
     Options of a group have keys and defaults of their own (adam's rate is not sgd's), which the option's name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory
@@ -29,6 +30,17 @@ def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, csv.Error) as error:
         raise UserError(f"{path}: damaged ({error})") from None
+    return columns
+
+
+def whole_rows(path: Path) -> Columns:
+    """Return the columns of the rows that an unfinished run has written so far; nothing where they cannot be read."""
+    try:
+        text = path.read_text()
+        columns = _columns(text[: text.rfind("\n") + 1])
+        _check_steps(columns["step"])
+    except (OSError, ValueError, csv.Error):
+        return {}
     return columns
 
 

@@ -10,7 +10,7 @@ from normexp.report.select import Arm, Run, Selection
 
 def notes(selection: Selection) -> list[str]:
     """Return all notes of a report, in a fixed order; an empty list where there is nothing to say."""
-    topics = (_data, _mixed_data, _divergences, _unfinished, _duplicates)
+    topics = (_data, _mixed_data, _divergences, _unfinished, _duplicates, _unreadable)
     return [note for topic in topics for note in topic(selection)]
 
 
@@ -64,6 +64,11 @@ def _duplicates(selection: Selection) -> list[str]:
         f"{label[kept.name]} seed {kept.seed} is there twice: {kept.name} counts, {left_out.name} does not."
         for kept, left_out in selection.duplicates
     ]
+
+
+def _unreadable(selection: Selection) -> list[str]:
+    lines = selection.unreadable
+    return [f"Left out, {len(lines)} that cannot be read: {'; '.join(lines)}."] if lines else []
 
 
 def _runs(arm: Arm) -> Iterable[Run]:

@@ -13,7 +13,7 @@ from normexp.config.defaults import with_defaults
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.errors import UserError
 from normexp.records import FINISHED, RunDirectory
-from normexp.report.labels import NOTE, Labels, order, shown
+from normexp.report.labels import NOTE, Labels, Options, order, shown
 from normexp.report.measurements import Columns, measurements
 
 # `eval_every` decides how often a run is looked at, not what it is.
@@ -82,23 +82,30 @@ class Arm:
 
 @dataclass(frozen=True)
 class Selection:
-    """All arms of a report in their order, and the duplicates left out: pairs (kept, left out)."""
+    """All arms of a report in their order, and what was left out.
+
+    Args:
+        duplicates: pairs (kept, left out).
+        unreadable: why a run directory cannot be read, a line each.
+    """
 
     arms: tuple[Arm, ...]
     duplicates: tuple[tuple[Run, Run], ...]
+    unreadable: tuple[str, ...] = ()
 
 
 def select(directories: Sequence[RunDirectory]) -> Selection:
     """Group runs into arms. The result does not depend on the order or the place of the directories."""
     groups: dict[tuple[tuple[str, str], ...], list[Run]] = {}
-    for run in _load(directories):
+    loaded, unreadable = _load(directories)
+    for run in loaded:
         groups.setdefault(tuple(sorted(run.options.items())), []).append(run)
     labels = Labels.over([dict(key) for key in groups], {key for run in _all(groups) for key in run.changed})
     unique = {key: _one_per_seed(runs) for key, runs in groups.items()}
     arms = [_arm(dict(key), kept, labels) for key, (kept, _) in unique.items()]
     arms.sort(key=lambda arm: (arm.place, *order(arm.norm, arm.label)))
     by_label = sorted(unique, key=lambda key: labels.full(dict(key)))
-    return Selection(tuple(arms), tuple(pair for key in by_label for pair in unique[key][1]))
+    return Selection(tuple(arms), tuple(pair for key in by_label for pair in unique[key][1]), unreadable)
 
 
 def peers(directory: RunDirectory, others: Sequence[RunDirectory]) -> tuple[list[RunDirectory], list[str]]:
@@ -126,14 +133,30 @@ def _all(groups: Mapping[Any, list[Run]]) -> Iterable[Run]:
     return (run for runs in groups.values() for run in runs)
 
 
-def _load(directories: Sequence[RunDirectory]) -> list[Run]:
-    """Read the runs that trained. Raises UserError where there are only studies."""
+def _load(directories: Sequence[RunDirectory]) -> tuple[list[Run], tuple[str, ...]]:
+    """Read the runs that trained, and why others cannot be read. Raises UserError where none is left."""
     root = os.path.commonpath([run.path for run in directories])
-    runs = [_run(directory, os.path.relpath(directory.path, root)) for directory in directories]
+    runs, unreadable = [], []
+    for directory in directories:
+        try:
+            runs.append(_run(directory, os.path.relpath(directory.path, root)))
+            if runs[-1].finished:
+                _ = runs[-1].metrics
+        except UserError as error:
+            runs = [run for run in runs if run.directory is not directory]
+            unreadable.append(str(error))
     trained = [run for run in runs if run.options.get("study", "none") == "none"]
     if not trained:
-        raise UserError(f"{directories[0].path}: a study, it trained nothing; its numbers are in metrics.csv there")
-    return sorted(trained, key=lambda run: run.name)
+        study = f"{directories[0].path}: a study, it trained nothing; its numbers are in metrics.csv there"
+        raise UserError(study if runs else unreadable[0])
+    below = tuple(sorted(text.removeprefix(f"{root}/") for text in unreadable))
+    return sorted(trained, key=lambda run: run.name), below
+
+
+def run_options(directory: RunDirectory) -> Options:
+    """Read a run's options. Raises UserError where its config cannot be read."""
+    run = _run(directory, ".")
+    return Options(run.options, run.seed, run.changed)
 
 
 def _run(directory: RunDirectory, name: str) -> Run:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Curves, error_of
+from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.check import PROBE
-from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.records import FINISHED, PROBES, TIMING, RunDirectory, read_rows
-from normexp.report.measurements import measurements
+from normexp.experiments.experiment import Experiment, Point
+from normexp.report.frame import experiment_frame
 
 
 @dataclass(frozen=True)
@@ -22,6 +18,7 @@ class Measured:
     Args:
         curves: finished runs only; a diverged one is finished.
         missing: how many runs of the grid are not finished.
+        left_out: what cannot be read, a line each.
         notes: what the data say of themselves ("CIFAR-10, JPEG copy").
         precisions: in which the runs were computed, where they say; fp32 left out.
         commits: of the code that made the runs; `+` marks changed files.
@@ -29,6 +26,7 @@ class Measured:
 
     curves: Curves
     missing: int
+    left_out: tuple[str, ...]
     notes: tuple[str, ...]
     precisions: tuple[str, ...]
     commits: tuple[str, ...]
@@ -48,23 +46,20 @@ class Measured:
 
 
 def measured(experiment: Experiment, results: Path) -> Measured:
-    """Read every run of the grid that is finished. Raises UserError where a record is damaged."""
-    curves: dict[Cell, dict[int, Curve]] = {}
-    missing, notes, precisions, commits = 0, set(), set(), set()
-    for arm in experiment.arms:
-        for point in experiment.points():
-            run = RunDirectory(run_place(results, experiment, arm, point))
-            if run.status["status"] not in FINISHED:
-                missing += 1
-                continue
-            cell, seed = split_point(arm, point)
-            curves.setdefault(cell, {})[seed] = read_curve(run)
-            environment = run.environment
-            notes.add(environment.get("data", {}).get("note", ""))
-            precisions.add(environment.get("precision", "fp32"))
-            commits.add(short_commit(environment.get("commit")))
-    sorted_notes, used = sorted(notes - {""}), sorted(precisions - {"fp32"})
-    return Measured(curves, missing, tuple(sorted_notes), tuple(used), tuple(sorted(commits)))
+    """Read every run of the grid that is finished; a damaged one is left out and named in the notes."""
+    frame = experiment_frame(experiment, results)
+    finished = [record.directory.environment for record in frame.records if record.finished]
+    notes = {about.get("data", {}).get("note", "") for about in finished}
+    precisions = {about.get("precision", "fp32") for about in finished}
+    commits = {short_commit(about.get("commit")) for about in finished}
+    return Measured(
+        curves=frame.cells,
+        missing=sum(not record.finished for record in frame.records),
+        left_out=frame.left_out,
+        notes=tuple(sorted(notes - {""})),
+        precisions=tuple(sorted(precisions - {"fp32"})),
+        commits=tuple(sorted(commits)),
+    )
 
 
 def short_commit(commit: str | None) -> str:
@@ -77,32 +72,3 @@ def split_point(arm: str, point: Point) -> tuple[Cell, int]:
     values = dict(point)
     seed = int(values.pop("seed"))
     return Cell(arm, tuple(values.items())), seed
-
-
-def read_curve(run: RunDirectory) -> Curve:
-    """Read one run's metrics.csv."""
-    status = run.status
-    columns = measurements(run, status)
-    diverged = status["step"] if status["status"] == "diverged" else None
-    arrays = {name: np.array(values) for name, values in columns.items() if name not in ("step", "epoch", "lr")}
-    arrays |= {error: 1 - values for name, values in arrays.items() if (error := error_of(name))}
-    steps = np.array(columns["step"], dtype=np.int64)
-    return Curve(steps, arrays | _timed(run, steps) | _probed(run, steps), str(status["status"]), diverged)
-
-
-def _timed(run: RunDirectory, steps: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
-    """Return {seconds_per_step: mean up to every evaluation}, NaN at step 0; nothing of a study."""
-    seconds = {int(row["step"]): float(row["seconds"]) for row in read_rows(run.path / TIMING)}
-    found = np.array([seconds.get(step, np.nan) / step if step else np.nan for step in steps.tolist()])
-    return {SECONDS_PER_STEP: found} if seconds else {}
-
-
-def _probed(run: RunDirectory, steps: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
-    """Return {probe/LAYER/STATISTIC: one value per evaluation}, NaN where the probe measured nothing."""
-    place = {int(step): i for i, step in enumerate(steps)}
-    columns: dict[str, npt.NDArray[np.float64]] = {}
-    for row in read_rows(run.path / PROBES):
-        name = f"{PROBE}{row['layer']}/{row['statistic']}"
-        if (index := place.get(int(row["step"]))) is not None:
-            columns.setdefault(name, np.full(len(steps), np.nan))[index] = float(row["value"])
-    return columns

@@ -110,7 +110,7 @@ def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
     missing = (f"{found.missing} runs are not finished.",) if found.missing else ()
     data = (f"Data: {note}." for note in found.notes)
     precisions = (f"Computed in {name} where that is safe." for name in found.precisions)
-    return (f"Scale: {experiment.scale}.", *missing, *data, *precisions)
+    return (f"Scale: {experiment.scale}.", *missing, *found.left_out, *data, *precisions)
 
 
 def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str, ...]:

@@ -1,0 +1,287 @@
+"""Run directories as tidy pandas tables: the one place where reports read records.
+
+`experiment_frame` reads the runs of an experiment, `folder_frame` any run directories, `frame_of` both: what lies
+below some paths. Each gives a `Frame` with three tables. All of them begin with the columns that say whose row it is:
+
+    run         str      path of the run directory below the folder that all of them share
+    experiment  str      '' for a run of none
+    scale       str      smoke | cpu | paper, '' for a run of no experiment
+    arm         str      as the experiment calls it; otherwise the scheme and the keys that vary: batch, optim.lr=0.3
+    AXIS        any      one column per key of the experiment's grid except the seed; otherwise `dataset` and `model`
+    seed        Int64    missing where no config can be read
+    status      str      new | running | done | diverged | failed | interrupted | damaged
+
+and have one row per
+
+    runs    run directory, whatever its status.         step, steps  Int64   where it is or ended; how many it has
+                                                        cause  str   why it failed, diverged or is damaged
+                                                        path   str
+                                                        norm, dataset, model, and every KEY that varies between runs
+    curves  run, evaluation and metric                  step  int64;  epoch  float64;  metric  str;  value  float64
+    probes  run, step, layer and statistic              step  int64;  probe, layer, statistic  str;  value  float64
+
+`curves` has the columns of metrics.csv, SPLIT/error for SPLIT/accuracy, and seconds_per_step of training, in the unit
+of the file (accuracies are fractions). A value is NaN where nothing was measured, and where it was not finite. An arm
+at one value of every axis, over its seeds, is a cell: `groupby(["arm", *frame.axes])`. Nothing is dropped: a mean over
+`curves` takes the runs whose status says so. The exceptions, `frame.left_out`, are a second run of one cell and seed,
+and the curves of damaged runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from normexp.errors import UserError
+from normexp.evidence.curves import Cell, Curve
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.load import names, read, scales
+from normexp.records import RunDirectory, find_runs
+from normexp.report.labels import PLACES, Labels, Options, order
+from normexp.report.record import Record
+from normexp.report.select import run_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TAKEN = ("seed", "steps")  # keys of a config that have their column anyway
+RUNS = "runs"  # the folder of an experiment's runs; those of its selection are beside it
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The runs of a report, and the tables made of them.
+
+    Args:
+        records: one per run, in the order of arms, axes and seeds.
+        axes: names of the columns that, with the arm, make a cell.
+        left_out: what is in no table, a line each.
+    """
+
+    records: tuple[Record, ...]
+    axes: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        step, steps = (_integers([record.status.get(key) for record in self.records]) for key in ("step", "steps"))
+        cause = [str(record.status.get("cause", "")) for record in self.records]
+        path = [str(record.directory.path) for record in self.records]
+        return self._identity.assign(step=step, steps=steps, cause=cause, path=path, **self._options())
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        tables = [_curve_columns(record) for record in self.records]
+        return self._long(tables, {"step": np.int64, "epoch": np.float64, "metric": object, "value": np.float64})
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        kinds = {"step": np.int64, "probe": object, "layer": object, "statistic": object, "value": np.float64}
+        tables = [{key: [row[key] for row in record.probes] for key in kinds} for record in self.records]
+        return self._long(tables, kinds)
+
+    @cached_property
+    def cells(self) -> dict[Cell, dict[int, Curve]]:
+        """The finished runs as the claims read them: cell -> seed -> curve."""
+        found: dict[Cell, dict[int, Curve]] = {}
+        for record in self.records:
+            if record.finished and record.seed is not None:
+                found.setdefault(record.cell, {})[record.seed] = record.curve
+        return found
+
+    @cached_property
+    def _identity(self) -> pd.DataFrame:
+        import pandas as pd
+
+        own = ("run", "experiment", "scale", "arm")
+        columns: dict[str, Any] = {name: [getattr(record, name) for record in self.records] for name in own}
+        columns |= {axis: [dict(record.point).get(axis) for record in self.records] for axis in self.axes}
+        columns["seed"] = _integers([record.seed for record in self.records])
+        return pd.DataFrame({**columns, "status": [record.state for record in self.records]})
+
+    def _options(self) -> dict[str, list[Any]]:
+        """Return the chosen scheme, data set and model, and every key that varies: numbers where all values are."""
+        known = [record.options or _options_of(record.directory) for record in self.records]
+        varying = Labels.among(known).keys
+        wanted = [key for key in dict.fromkeys(("norm", *PLACES, *varying)) if key not in (*self.axes, *TAKEN)]
+        return {key: _as_numbers([options.get(key) if options else None for options in known]) for key in wanted}
+
+    def _long(self, tables: Sequence[Mapping[str, Any]], kinds: Mapping[str, Any]) -> pd.DataFrame:
+        """Put the tables of all runs below each other, beside the columns that say whose row it is."""
+        first = next(iter(kinds))
+        rows = np.repeat(np.arange(len(tables)), [len(table[first]) for table in tables])
+        frame = self._identity.take(rows).reset_index(drop=True).astype({"seed": np.int64})
+        parts = {key: [np.asarray(table[key], dtype=kind) for table in tables] for key, kind in kinds.items()}
+        return frame.assign(**{key: np.concatenate([*part, np.empty(0, kinds[key])]) for key, part in parts.items()})
+
+
+def experiment_frame(experiment: Experiment, results: Path) -> Frame:
+    """Read all runs of an experiment; one that was never started has the status `new`."""
+    records = tuple(_experiment_records(experiment, results).values())
+    return Frame(records, _axes(experiment), _unreadable(records))
+
+
+def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
+    """Read run directories of no experiment; what varies between them tells the arms apart."""
+    root = os.path.commonpath([run.path for run in directories])
+    records = [_plain_record(run, _name(run, root)) for run in directories]
+    labels = Labels.among([record.options for record in records])
+    named = [_named(record, labels) for record in records]
+    kept, twice = _one_per_seed(named)
+    return Frame(tuple(sorted(kept, key=_order)), PLACES, (*twice, *_unreadable(kept)))
+
+
+def frame_of(paths: Iterable[str | Path]) -> Frame:
+    """Read every run directory at or below the paths, those of experiments under the names they have there.
+
+    Runs that chose a hyperparameter count only where a path names their folder (`select`). Raises UserError where
+    there is no run directory.
+    """
+    found = _without_selection(paths)
+    frames, plain = [], []
+    for place, runs in _by_experiment(found).items():
+        known = _known_records(place, runs)
+        plain += [run for run in runs if run.path not in known]
+        if known:
+            frames.append(Frame(tuple(known.values()), _axes(read(*place[1:])), _unreadable(known.values())))
+    return _joined([*frames, *([folder_frame(plain)] if plain else [])])
+
+
+def _curve_columns(record: Record) -> dict[str, Any]:
+    count, steps = len(record.metrics), record.steps
+    epochs = record.columns.get("epoch", [np.nan] * len(steps))
+    return {
+        "step": np.tile(steps, count),
+        "epoch": np.tile(epochs, count),
+        "metric": np.repeat(np.array(list(record.metrics), dtype=object), len(steps)),
+        "value": np.concatenate([*record.metrics.values(), np.empty(0)]),
+    }
+
+
+def _axes(experiment: Experiment) -> tuple[str, ...]:
+    return tuple(key for key in experiment.grid if key != "seed")
+
+
+def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Record]:
+    """Return the run directory of every arm and point, whether there is one or not."""
+    records = {}
+    for arm in experiment.arms:
+        for point in experiment.points():
+            path = run_place(results, experiment, arm, point)
+            axes = tuple((key, value) for key, value in point if key != "seed")
+            seed = int(dict(point)["seed"])
+            name = PurePath(os.path.relpath(path, results)).as_posix()
+            records[path] = Record(RunDirectory(path), name, experiment.name, experiment.scale, arm, axes, seed)
+    return records
+
+
+def _without_selection(paths: Iterable[str | Path]) -> list[RunDirectory]:
+    found: dict[Path, RunDirectory] = {}
+    for path in map(Path, paths):
+        runs = find_runs([path])
+        measured = [run for run in runs if "select" not in run.path.relative_to(path.resolve()).parts]
+        found |= {run.path: run for run in measured or runs}
+    return [found[path] for path in sorted(found)]
+
+
+def _by_experiment(runs: Sequence[RunDirectory]) -> dict[tuple[Path, str, str], list[RunDirectory]]:
+    """Group runs by (results folder, experiment, scale), from where they lie: results/NAME/SCALE/runs/ARM/POINT."""
+    groups: dict[tuple[Path, str, str], list[RunDirectory]] = {}
+    for run in runs:
+        above = [*run.path.parents, *[Path()] * 5]
+        place = (above[4], above[3].name, above[2].name) if above[1].name == RUNS else (Path(), "", "")
+        groups.setdefault(place, []).append(run)
+    return groups
+
+
+def _known_records(place: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> dict[Path, Record]:
+    """Return the records of the runs that an experiment has today; none where there is no such experiment."""
+    results, name, scale = place
+    try:
+        experiment = read(name, scale) if name in names() and scale in scales(name) else None
+    except UserError:
+        experiment = None
+    there = {run.path for run in runs}
+    known = _experiment_records(experiment, results) if experiment else {}
+    return {path: record for path, record in known.items() if path in there}
+
+
+def _joined(frames: Sequence[Frame]) -> Frame:
+    if len(frames) == 1:
+        return frames[0]
+    axes = tuple(dict.fromkeys(axis for frame in frames for axis in frame.axes))
+    records = tuple(record for frame in frames for record in frame.records)
+    return Frame(records, axes, tuple(line for frame in frames for line in frame.left_out))
+
+
+def _name(run: RunDirectory, root: str) -> str:
+    name = os.path.relpath(run.path, root)
+    return run.path.name if name == "." else PurePath(name).as_posix()
+
+
+def _plain_record(run: RunDirectory, name: str) -> Record:
+    try:
+        found = run_options(run)
+    except UserError as error:
+        return Record(run, name, error=str(error))
+    return Record(run, name, seed=found.seed, options=found)
+
+
+def _options_of(run: RunDirectory) -> Options | None:
+    try:
+        return run_options(run)
+    except UserError:
+        return None
+
+
+def _integers(values: Sequence[Any]) -> Any:
+    """Return whole numbers of which some may be missing."""
+    import pandas as pd
+
+    return pd.array(values, dtype="Int64")
+
+
+def _as_numbers(texts: list[str | None]) -> list[Any]:
+    """Return the values as numbers where all that are there can be read as such."""
+    try:
+        return [None if text is None else float(text) for text in texts]
+    except ValueError:
+        return list(texts)
+
+
+def _order(record: Record) -> tuple[Any, ...]:
+    """Return the sort key of a run: by data set and model, known schemes first, then by label, seed and path."""
+    norm = record.options["norm"] if record.options else ""
+    return record.point, *order(norm, record.arm), -1 if record.seed is None else record.seed, record.run
+
+
+def _named(record: Record, labels: Labels) -> Record:
+    """Return the record with its arm, data set and model."""
+    options = record.options
+    if options is None:
+        return replace(record, point=tuple((key, "") for key in PLACES))
+    return replace(record, arm=labels.short(options), point=tuple((key, options[key]) for key in PLACES))
+
+
+def _one_per_seed(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
+    """Return the records without those of the same cell and seed, and a line for each of these; finished ones stay."""
+    kept: dict[Any, Record] = {}
+    left_out = []
+    for record in sorted(records, key=lambda record: (not record.finished, record.run)):
+        key = (record.cell, record.seed) if record.arm else record.run
+        if (first := kept.setdefault(key, record)) is not record:
+            name = f"{record.arm} seed {record.seed}"
+            left_out.append(f"{name} is there twice: {first.run} counts, {record.run} does not.")
+    return list(kept.values()), left_out
+
+
+def _unreadable(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return one line that names the runs that cannot be read, if there are any."""
+    named = [f"{record.run} ({record.unreadable})" for record in records if record.unreadable]
+    return (f"Left out, {len(named)} that cannot be read: {'; '.join(named)}.",) if named else ()

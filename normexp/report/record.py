@@ -1,0 +1,132 @@
+"""One run directory as the reports see it: who it is, how it ended, and what it measured. Read when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from normexp.errors import UserError
+from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, error_of
+from normexp.experiments.check import PROBE
+from normexp.records import CONFIG, FINISHED, METRICS, PROBES, TIMING, RunDirectory, read_rows
+from normexp.report.labels import Options
+from normexp.report.measurements import Columns, measurements, whole_rows
+
+DAMAGED = "damaged"
+NOT_METRICS = ("step", "epoch")
+Column = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One run.
+
+    Args:
+        run: its path below the folder that all runs of a report share, so that no output names a machine's path.
+        experiment, scale: whose run it is; empty for a run of no experiment.
+        arm: as the experiment calls it, or the scheme and the keys that vary; empty where no config can be read.
+        point: (axis, value) of the experiment's grid; data set and model for a run of no experiment.
+        seed: None where no config can be read.
+        options: what its config says, by dotted key; None where it was not read.
+        error: why its config cannot be read; a run that failed early may have none.
+    """
+
+    directory: RunDirectory
+    run: str
+    experiment: str = ""
+    scale: str = ""
+    arm: str = ""
+    point: tuple[tuple[str, Any], ...] = ()
+    seed: int | None = None
+    options: Options | None = None
+    error: str = ""
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.arm, self.point)
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Return status.json; the status `damaged`, with its cause, for a record that cannot be trusted."""
+        return self._read[0]
+
+    @property
+    def state(self) -> str:
+        return str(self.status["status"])
+
+    @property
+    def finished(self) -> bool:
+        """Done or diverged: both are results."""
+        return self.state in FINISHED
+
+    @property
+    def unreadable(self) -> str:
+        """Why the run cannot be in any table or figure; empty for one that can."""
+        return str(self.status["cause"]) if self.state == DAMAGED else self.error and f"{self.state}, without {CONFIG}"
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of metrics.csv; of an unfinished run, its whole rows; of a damaged one, nothing."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Mapping[str, Any], Columns]:
+        try:
+            status = self.directory.status
+            if status["status"] in FINISHED:
+                if self.error:
+                    raise UserError(self.error)
+                return status, measurements(self.directory, status)
+        except UserError as error:
+            cause = str(error).removeprefix(f"{self.directory.path}/")
+            return {"status": DAMAGED, "cause": cause}, {}
+        return status, {} if self.error else whole_rows(self.directory.path / METRICS)
+
+    @cached_property
+    def metrics(self) -> dict[str, Column]:
+        """Return every metric, one value per evaluation (NaN: not measured, or not finite).
+
+        Besides the recorded ones: SPLIT/error, and the mean seconds per training step up to each evaluation.
+        """
+        arrays = {name: np.array(values) for name, values in self.columns.items() if name not in NOT_METRICS}
+        arrays |= {error: 1 - values for name, values in arrays.items() if (error := error_of(name))}
+        return arrays | self._seconds()
+
+    @cached_property
+    def steps(self) -> npt.NDArray[np.int64]:
+        """The step of every evaluation."""
+        return np.array(self.columns.get("step", []), dtype=np.int64)
+
+    @cached_property
+    def probes(self) -> list[dict[str, str]]:
+        """The rows of probes.csv, as text: step, probe, layer, statistic, value."""
+        return [] if self.unreadable else read_rows(self.directory.path / PROBES)
+
+    @property
+    def curve(self) -> Curve:
+        """Return what the claims read: all metrics and `probe/LAYER/STATISTIC`, by step."""
+        diverged = self.status["step"] if self.state == "diverged" else None
+        metrics = {name: values for name, values in self.metrics.items() if name != "lr"}
+        return Curve(self.steps, metrics | self._probed(), self.state, diverged)
+
+    def _seconds(self) -> dict[str, Column]:
+        """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""
+        rows = read_rows(self.directory.path / TIMING) if len(self.steps) else []
+        seconds = {int(row["step"]): float(row["seconds"]) for row in rows}
+        found = np.array([seconds.get(step, np.nan) / step if step else np.nan for step in self.steps.tolist()])
+        return {SECONDS_PER_STEP: found} if seconds else {}
+
+    def _probed(self) -> dict[str, Column]:
+        """Return {probe/LAYER/STATISTIC: one value per evaluation}, NaN where the probe measured nothing."""
+        index = {int(step): i for i, step in enumerate(self.steps)}
+        columns: dict[str, Column] = {}
+        for row in self.probes:
+            name = f"{PROBE}{row['layer']}/{row['statistic']}"
+            if (at := index.get(int(row["step"]))) is not None:
+                columns.setdefault(name, np.full(len(self.steps), np.nan))[at] = float(row["value"])
+        return columns

@@ -1,0 +1,121 @@
+"""The frame: every run directory is a row, every value says whose it is, nothing is lost without a word."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from drawn import learning, made
+from fabricated import Fabric
+
+from normexp.errors import UserError
+from normexp.records import CONFIG, METRICS, STATUS
+from normexp.report import plot_command, table_command
+from normexp.report.frame import Frame, experiment_frame, folder_frame, frame_of
+
+
+def test_one_row_per_run_and_one_per_value(fabricate: Fabric) -> None:
+    runs = [fabricate(0.9, norm="batch", seed=1), fabricate(0.8, norm="batch", optim__lr=0.3)]
+    frame = folder_frame(runs)
+    assert list(frame.runs["arm"]) == ["batch, optim.lr=0.1", "batch, optim.lr=0.3"]
+    assert list(frame.runs["seed"]) == [1, 0]
+    assert list(frame.runs["optim.lr"]) == [0.1, 0.3]
+    assert set(frame.runs["norm"]) == {"batch"}
+    last = frame.curves.query("metric == 'test/accuracy' and step == 30")
+    assert last["value"].tolist() == [0.9, 0.8]
+    assert frame.curves.query("metric == 'test/error' and step == 30")["value"].tolist() == [1 - 0.9, 1 - 0.8]
+    assert frame.curves.dtypes[["seed", "step", "epoch", "value"]].astype(str).tolist() == [
+        "int64", "int64", "float64", "float64"
+    ]  # fmt: skip
+
+
+def test_an_empty_cell_is_nan(fabricate: Fabric) -> None:
+    (value,) = folder_frame([fabricate()]).curves.query("metric == 'train/loss' and step == 0")["value"]
+    assert math.isnan(value)
+
+
+@pytest.mark.parametrize("status", ["diverged", "failed", "running", "interrupted"])
+def test_runs_that_did_not_end_well_are_there_with_their_status(fabricate: Fabric, status: str) -> None:
+    frame = folder_frame([fabricate(norm="batch"), fabricate(norm="batch", seed=1, status=status)])
+    assert list(frame.runs["status"]) == ["done", status]
+    assert set(frame.curves["status"]) == {"done", status}
+    assert frame.left_out == ()
+
+
+def spoil(fabricate: Fabric) -> None:
+    """Put beside good runs what a folder of results may hold: failed, half made, foreign, damaged."""
+    (fabricate(name="failed", norm="batch", seed=5, status="failed").path / CONFIG).unlink()
+    (fabricate(name="half", norm="batch", seed=6, status="running").path / METRICS).write_text("step,tra")
+    (fabricate(name="cut", norm="batch", seed=7).path / METRICS).write_text("step,test/accuracy\n30,0.9")
+    (fabricate(name="empty", norm="batch", seed=8).path / CONFIG).write_text("")
+    (fabricate(name="binary", norm="batch", seed=9).path / METRICS).write_bytes(b"\xff\xfe\x00")
+    foreign = fabricate.root / "foreign"
+    foreign.mkdir()
+    (foreign / STATUS).write_text(json.dumps({"state": "ok"}))
+
+
+def test_a_folder_with_bad_runs_is_read_and_the_bad_ones_are_named(fabricate: Fabric) -> None:
+    fabricate(0.75, norm="batch")
+    spoil(fabricate)
+    frame = frame_of([fabricate.root])
+    assert len(frame.runs) == 7
+    states = frame.runs.set_index("run")["status"].to_dict()
+    assert {name for name, state in states.items() if state == "damaged"} == {
+        "cut", "empty", "binary", "foreign"
+    }  # fmt: skip
+    assert frame.curves.groupby("run")["value"].count().to_dict() == {"run001": 28 - 3}
+    (line,) = frame.left_out
+    assert "\n" not in line
+    assert all(
+        name in line
+        for name in ("5 that cannot be read", "failed (failed", "cut (", "empty (", "foreign (", CONFIG, "cut off")
+    )
+    assert str(fabricate.root) not in line
+
+
+def test_table_and_plot_work_beside_bad_runs_and_say_what_they_left_out(fabricate: Fabric) -> None:
+    fabricate(0.75, norm="batch")
+    spoil(fabricate)
+    text = table_command([str(fabricate.root)])
+    assert "75.0" in text
+    assert "Left out, 5 that cannot be read: " in text
+    assert len(plot_command([str(fabricate.root)])) == 2
+
+
+def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
+    frame = folder_frame([fabricate(name="b", norm="batch"), fabricate(name="a", norm="batch", threads=3)])
+    assert list(frame.runs["run"]) == ["a"]
+    assert frame.left_out == ("batch seed 0 is there twice: a counts, b does not.",)
+
+
+def test_an_experiment_has_its_arms_axes_and_the_runs_that_are_missing(fabricate: Fabric) -> None:
+    ours = made(fabricate)
+    ours.run(learning)
+    whole = experiment_frame(ours.experiment, fabricate.root)
+    assert set(whole.runs["status"]) == {"done"}
+    assert list(dict.fromkeys(whole.runs["arm"])) == list(ours.experiment.arms)
+    assert len(whole.runs) == len(ours.experiment.arms) * len(ours.experiment.points())
+    (fabricate.root / whole.runs["run"][0] / STATUS).unlink()
+    assert experiment_frame(ours.experiment, fabricate.root).runs["status"][0] == "new"
+
+
+def test_no_run_directory_is_one_line(fabricate: Fabric) -> None:
+    fabricate.root.mkdir()
+    with pytest.raises(UserError, match="holds no run directory"):
+        frame_of([fabricate.root])
+
+
+def test_a_frame_costs_neither_pandas_nor_torch_before_it_is_asked() -> None:
+    code = "import sys, normexp.report.frame; print({'pandas', 'torch'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_a_frame_without_curves_has_its_columns() -> None:
+    empty = Frame((), ("norm.eps",))
+    assert list(empty.curves) == [
+        "run", "experiment", "scale", "arm", "norm.eps", "seed", "status", "step", "epoch", "metric", "value"
+    ]  # fmt: skip
+    assert empty.probes.empty

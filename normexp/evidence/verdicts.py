@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from normexp.errors import UserError
-from normexp.evidence.stats import Estimate, Interval, Printed, Student, one_sample, seeds_to_decide
+from normexp.evidence.stats import Interval, PointEstimate, Printed, TTest, one_sample, required_sample_size
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED, SCALED = "reproduced", "not reproduced", "undecided", "scaled"
 PAPER = "paper"  # the scale at which a number can be judged
@@ -64,7 +64,7 @@ def published_verdict(
     evidence = _evidence(number, margin, sample, estimate, confidence)
     verdict = _verdict(sample, estimate, region, confidence) if scale == PAPER else SCALED
     more = _more_seeds(estimate, region, confidence) if verdict == UNDECIDED else None
-    interval = estimate.interval(confidence) if estimate else None
+    interval = estimate.confidence_interval(confidence) if estimate else None
     centre = estimate.value if estimate else sample[0] if sample else None
     return PublishedVerdict(verdict, evidence, centre, interval, len(sample), more)
 
@@ -75,33 +75,35 @@ def _checked(margin: float) -> float:
     return float(margin)
 
 
-def _verdict(sample: list[float], estimate: Estimate | None, region: Interval, confidence: float) -> str:
+def _verdict(sample: list[float], estimate: PointEstimate | None, region: Interval, confidence: float) -> str:
     if estimate is None:
         return UNDECIDED
     if not any(map(math.isfinite, sample)):  # `never` is reproduced by never, a number by no diverged run
         return REPRODUCED if region.low == math.inf and set(sample) == {math.inf} else NOT_REPRODUCED
-    interval = estimate.interval(confidence)
+    interval = estimate.confidence_interval(confidence)
     if interval.inside(region):
         return REPRODUCED
     return NOT_REPRODUCED if interval.outside(region) else UNDECIDED
 
 
-def _more_seeds(estimate: Estimate | None, region: Interval, confidence: float) -> int | None:
+def _more_seeds(estimate: PointEstimate | None, region: Interval, confidence: float) -> int | None:
     """Return how many seeds are missing; one run does not tell, and neither do ranks."""
-    if not isinstance(estimate, Student):
+    if not isinstance(estimate, TTest):
         return None
     distance = min(abs(estimate.value - region.low), abs(estimate.value - region.high))
-    wanted = seeds_to_decide(estimate.sd, distance, confidence)
+    wanted = required_sample_size(estimate.sd, distance, confidence)
     return None if wanted is None else max(1, wanted - estimate.n)
 
 
-def _evidence(number: Printed, margin: float, sample: list[float], estimate: Estimate | None, confidence: float) -> str:
+def _evidence(
+    number: Printed, margin: float, sample: list[float], estimate: PointEstimate | None, confidence: float
+) -> str:
     converged = sum(map(math.isfinite, sample))
     counts = f"n={len(sample)}" + ("" if converged == len(sample) else f", {converged}/{len(sample)} finite")
     wanted = f"printed {number.text}, margin {margin:.4g}"
     if estimate is None:
         ours = f"{sample[0]:.4g}" if sample else "no run"
         return f"{wanted}; ours {ours}, {counts}: fewer than two runs decide nothing"
-    kind = "mean" if isinstance(estimate, Student) else "median"
-    interval = estimate.interval(confidence)
+    kind = "mean" if isinstance(estimate, TTest) else "median"
+    interval = estimate.confidence_interval(confidence)
     return f"{wanted}; ours {kind} {estimate.value:.4g}, {confidence:.0%} {interval}, {counts}"

@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 
 from normexp.config import Config
 from normexp.errors import UserError
-from normexp.evidence.stats import Sign
+from normexp.evidence.stats import SignTest
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.checks.memory import kept_by
 from normexp.norms.fold import fold
@@ -150,8 +150,8 @@ def now(device: torch.device) -> float:
 
 def ratio(name: str, times: list[float], plain: list[float]) -> dict[str, float]:
     """Return the median of the paired ratios and its interval."""
-    found = Sign(tuple(ours / theirs for ours, theirs in zip(times, plain, strict=True)))
-    interval = found.interval()
+    found = SignTest(tuple(ours / theirs for ours, theirs in zip(times, plain, strict=True)))
+    interval = found.confidence_interval()
     return {f"{name}_ratio": found.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 

@@ -97,7 +97,8 @@ def test_overview_steps_where_most_runs_never_arrive(fabricate, monkeypatch):
 def test_overview_speed_up_is_the_paired_ratio_with_its_interval(experiment):
     logs = [{seed: math.log(step) for seed, step in enumerate(REACHED[arm])} for arm in ("Slow", "Fast")]
     expected = paired(*logs)
-    ends = [math.exp(each) for each in (expected.value, expected.interval().low, expected.interval().high)]
+    interval = expected.confidence_interval()
+    ends = [math.exp(each) for each in (expected.value, interval.low, interval.high)]
     assert ends[0] == pytest.approx((5 * 4.5 * 8) ** (1 / 3))
     shown = column(experiment, "speed-up over Slow [95 %]")
     assert shown["Slow"] == "-"

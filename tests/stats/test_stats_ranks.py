@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.evidence.stats import EVERYTHING, Interval, RankSum, paired
+from normexp.evidence.stats import EVERYTHING, Interval, RankSumTest, paired
 
 INF = math.inf
 # Hollander & Wolfe 1973, page 69: permeability of the membrane at term and at 12 to 26 weeks; W = 35, and R's
@@ -18,10 +18,10 @@ EARLY = [1.15, 0.88, 0.90, 0.74, 1.21]
 
 
 def test_rank_sum_is_that_of_the_published_example() -> None:
-    estimate = RankSum.of(TERM, EARLY)
+    estimate = RankSumTest.of(TERM, EARLY)
     assert estimate.p_above(0.0) == pytest.approx(0.1272, abs=5e-5)
     assert estimate.value == pytest.approx(0.305)
-    interval = estimate.interval()
+    interval = estimate.confidence_interval()
     assert (interval.low, interval.high) == pytest.approx((-0.15, 0.76))
 
 
@@ -31,7 +31,7 @@ def test_rank_sum_p_equals_scipy(sizes: tuple[int, int]) -> None:
     first, second = (draw.normal(size=size).tolist() for size in sizes)
     for bound in (-0.7, 0.0, 0.4):
         shifted = [value - bound for value in first]
-        estimate = RankSum.of(first, second)
+        estimate = RankSumTest.of(first, second)
         greater = scipy_stats.mannwhitneyu(shifted, second, alternative="greater", method="exact").pvalue
         less = scipy_stats.mannwhitneyu(shifted, second, alternative="less", method="exact").pvalue
         assert (estimate.p_above(bound), estimate.p_below(bound)) == pytest.approx((greater, less), rel=1e-9)
@@ -43,7 +43,7 @@ def test_rank_sum_p_with_ties_equals_the_permutation_test() -> None:
     expected = scipy_stats.permutation_test(
         (ranks[:5], ranks[5:]), lambda a, b: a.sum() - b.sum(), alternative="greater", n_resamples=INF
     )
-    assert RankSum.of(first, second).p_above(0.0) == pytest.approx(expected.pvalue, rel=1e-9)
+    assert RankSumTest.of(first, second).p_above(0.0) == pytest.approx(expected.pvalue, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -53,14 +53,14 @@ def test_rank_sum_of_many_ties_equals_the_permutation_test(seed: int) -> None:
     expected = scipy_stats.permutation_test(
         (ranks[:5], ranks[5:]), lambda a, b: a.sum() - b.sum(), alternative="less", n_resamples=INF
     )
-    assert RankSum.of(first, second).p_below(0.0) == pytest.approx(expected.pvalue, rel=1e-9)
+    assert RankSumTest.of(first, second).p_below(0.0) == pytest.approx(expected.pvalue, rel=1e-9)
 
 
 @pytest.mark.parametrize("sizes", [(4, 4), (5, 5), (6, 5)])
 def test_rank_sum_interval_holds_exactly_the_shifts_that_are_not_rejected(sizes: tuple[int, int]) -> None:
     draw = np.random.default_rng(sum(sizes))
     first, second = (draw.normal(size=size).tolist() for size in sizes)
-    interval = RankSum.of(first, second).interval()
+    interval = RankSumTest.of(first, second).confidence_interval()
     for shift in np.linspace(-5, 5, 101):
         shifted = [value - shift for value in first]
         p = scipy_stats.mannwhitneyu(shifted, second, alternative="two-sided", method="exact").pvalue
@@ -73,14 +73,14 @@ def test_arm_that_always_diverges_is_worse_once_there_are_four_seeds(n: int, dec
     estimate = paired(good, diverged)
     assert estimate is not None
     assert (2 * estimate.p_above(0.0) < 0.05) is decides
-    assert estimate.interval() == (Interval(INF, INF) if decides else EVERYTHING)
+    assert estimate.confidence_interval() == (Interval(INF, INF) if decides else EVERYTHING)
 
 
 def test_two_arms_that_always_diverge_are_not_shown_to_be_equal() -> None:
     diverged = dict.fromkeys(range(8), -INF)
     estimate = paired(diverged, diverged)
     assert estimate is not None
-    assert estimate.interval() == EVERYTHING
+    assert estimate.confidence_interval() == EVERYTHING
     assert math.isnan(estimate.value)
     assert estimate.p_above(-0.1) > 0.9
     assert estimate.p_below(0.1) > 0.9
@@ -93,18 +93,18 @@ def test_one_diverged_run_is_neither_dropped_nor_filled() -> None:
     assert estimate is not None
     assert estimate.n == 5
     assert estimate.method == "rank-sum"
-    assert estimate.interval().low == pytest.approx(0.098)
-    assert estimate.interval().high == INF
+    assert estimate.confidence_interval().low == pytest.approx(0.098)
+    assert estimate.confidence_interval().high == INF
     assert 2 * estimate.p_above(0.0) == pytest.approx(2 / 252)
 
 
 def test_unknown_value_never_helps() -> None:
     low, high = [1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]
-    known, unknown = RankSum.of(high, low), RankSum.of([*high[:3], math.nan], low)
+    known, unknown = RankSumTest.of(high, low), RankSumTest.of([*high[:3], math.nan], low)
     assert known.p_above(0.0) < unknown.p_above(0.0)
-    assert unknown.interval() == EVERYTHING
-    flipped = RankSum.of([*low[:3], math.nan], high)
-    assert flipped.p_below(0.0) > RankSum.of(low, high).p_below(0.0)
+    assert unknown.confidence_interval() == EVERYTHING
+    flipped = RankSumTest.of([*low[:3], math.nan], high)
+    assert flipped.p_below(0.0) > RankSumTest.of(low, high).p_below(0.0)
 
 
 def test_constant_difference_is_judged_by_rank_not_by_a_spread_of_zero() -> None:
@@ -114,4 +114,4 @@ def test_constant_difference_is_judged_by_rank_not_by_a_spread_of_zero() -> None
     assert 2 * estimate.p_above(0.0) == pytest.approx(1 / 3)
     many = paired(dict.fromkeys(range(5), 0.98), dict.fromkeys(range(5), 0.1135))
     assert many is not None
-    assert many.interval() == Interval(0.98 - 0.1135, 0.98 - 0.1135)
+    assert many.confidence_interval() == Interval(0.98 - 0.1135, 0.98 - 0.1135)

@@ -44,7 +44,7 @@ def test_speed_up_is_the_ratio_of_paired_steps() -> None:
     logs = np.log(baseline) - np.log(arm)
     expected = scipy_stats.ttest_1samp(logs, 0.0).confidence_interval(0.95)
     assert result.ratio == pytest.approx(np.exp(logs.mean()))
-    interval = result.interval()
+    interval = result.confidence_interval()
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
     assert (result.baseline, result.arm, result.never, result.n) == (307.5, 21.5, (0, 0), 4)
@@ -54,7 +54,7 @@ def test_never_is_reported_and_only_worth_what_was_watched() -> None:
     result = speed_up(of(INF, INF, INF, INF, INF), of(100, 110, 90, 105, 95))
     assert result.never == (5, 0)
     assert result.baseline == INF
-    interval = result.interval()
+    interval = result.confidence_interval()
     assert interval is not None
     assert 9 < interval.low < 1000 / 90  # it was watched for 1000 steps, so no more than that is known
     assert interval.high == INF
@@ -63,7 +63,7 @@ def test_never_is_reported_and_only_worth_what_was_watched() -> None:
 
 def test_baseline_that_diverged_never_would_have_reached_it() -> None:
     result = speed_up(of(*[INF] * 5, watched=INF), of(100, 110, 90, 105, 95))
-    interval = result.interval()
+    interval = result.confidence_interval()
     assert interval is not None
     assert interval.low == INF
     assert result.ratio == INF
@@ -74,7 +74,7 @@ def test_one_never_among_five_is_not_dropped() -> None:
     result = speed_up(of(400, 410, 390, 405, 395), of(100, 110, 90, 105, INF))
     assert result.never == (0, 1)
     assert result.n == 5
-    low, clean_low = result.interval(), clean.interval()
+    low, clean_low = result.confidence_interval(), clean.confidence_interval()
     assert low is not None
     assert clean_low is not None
     assert low.low < clean_low.low
@@ -83,7 +83,7 @@ def test_one_never_among_five_is_not_dropped() -> None:
 
 def test_two_arms_that_never_reach_it_say_nothing() -> None:
     result = speed_up(of(*[INF] * 6), of(*[INF] * 6))
-    interval = result.interval()
+    interval = result.confidence_interval()
     assert interval is not None
     assert (interval.low, interval.high) == (0, INF)
     assert math.isnan(result.ratio)
@@ -91,7 +91,7 @@ def test_two_arms_that_never_reach_it_say_nothing() -> None:
 
 def test_one_pair_has_no_interval() -> None:
     result = speed_up(of(100), of(10))
-    assert result.interval() is None
+    assert result.confidence_interval() is None
     assert math.isnan(result.ratio)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from normexp.evidence.stats import Decision, Estimate, Interval, Student, decide, seeds_to_decide
+from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate, TTest, required_sample_size
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
 
@@ -28,19 +28,19 @@ class Finding:
     n: int
     estimate: float | None = None
     interval: Interval | None = None
-    decision: Decision | None = None
+    decision: EquivalenceTest | None = None
     settled: str = UNDECIDED
     note: str = ""
     spread: tuple[float, float] | None = None
 
     def more_seeds(self, confidence: float) -> int | None:
         """Return how many more seeds would probably decide; None where that cannot be told."""
-        wanted = seeds_to_decide(*self.spread, confidence) if self.spread else None
+        wanted = required_sample_size(*self.spread, confidence) if self.spread else None
         return None if wanted is None else max(1, wanted - self.n)
 
 
 def compared(
-    what: str, estimate: Estimate | None, region: Interval, n: int, shown: Callable[[float], float] = float
+    what: str, estimate: PointEstimate | None, region: Interval, n: int, shown: Callable[[float], float] = float
 ) -> Finding:
     """Test whether the estimate lies in the region.
 
@@ -50,13 +50,13 @@ def compared(
     """
     if estimate is None:
         return Finding(what, n, note="fewer than two seeds to pair decide nothing")
-    interval = estimate.interval()
+    interval = estimate.confidence_interval()
     return Finding(
         f"{what} ({estimate.method})",
         n,
         estimate=shown(estimate.value),
         interval=Interval(shown(interval.low), shown(interval.high)),
-        decision=decide(estimate, region),
+        decision=EquivalenceTest.of(estimate, region),
         spread=_spread(estimate, region),
     )
 
@@ -77,7 +77,7 @@ def all_of(findings: Sequence[Finding]) -> Finding:
     outside = min(1.0, len(findings) * min(decision.outside for decision in decisions))
     against = inside >= outside
     shown = findings[_extreme([d.outside if against else -d.inside for d in decisions])]
-    return replace(shown, decision=Decision(inside, outside), what=shown.what + _among(findings))
+    return replace(shown, decision=EquivalenceTest(inside, outside), what=shown.what + _among(findings))
 
 
 def _worst_settled(findings: Sequence[Finding]) -> Finding:
@@ -94,8 +94,8 @@ def _among(findings: Sequence[Finding]) -> str:
     return f", weakest of {len(findings)} comparisons" if len(findings) > 1 else ""
 
 
-def _spread(estimate: Estimate, region: Interval) -> tuple[float, float] | None:
-    if not isinstance(estimate, Student):
+def _spread(estimate: PointEstimate, region: Interval) -> tuple[float, float] | None:
+    if not isinstance(estimate, TTest):
         return None
     ends = [end for end in (region.low, region.high) if math.isfinite(end)]
     return estimate.sd, min(abs(estimate.value - end) for end in ends)

@@ -11,7 +11,7 @@ from normexp.evidence.claims.finding import Finding, all_of
 from normexp.evidence.claims.ordering import beyond, differences
 from normexp.evidence.claims.reading import NothingToJudge
 from normexp.evidence.curves import AxisValue, Curves
-from normexp.evidence.stats import Decision, Interval
+from normexp.evidence.stats import EquivalenceTest, Interval
 
 LEVEL = 0.05
 
@@ -38,7 +38,7 @@ def monotone(claim: Claim, curves: Curves) -> Finding:
     ]
     back = all_of(steps)
     if back.decision and ends.decision and back.decision.outside < LEVEL and len(places) > 2:
-        return replace(back, decision=Decision(1.0, back.decision.outside))
+        return replace(back, decision=EquivalenceTest(1.0, back.decision.outside))
     return ends
 
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from normexp.evidence.stats.interval import Interval
-from normexp.evidence.stats.rank_sum import RankSum
-from normexp.evidence.stats.sign import Sign
-from normexp.evidence.stats.student import Student
+from normexp.evidence.stats.rank_sum import RankSumTest
+from normexp.evidence.stats.sign_test import SignTest
 from normexp.evidence.stats.summary import standard_deviation
+from normexp.evidence.stats.t_test import TTest
 
 ROUNDING = 1e-12  # relative; a spread below it is the rounding of equal numbers
 
 
-class Estimate(Protocol):
+class PointEstimate(Protocol):
     """One number with its uncertainty; the p-values are one-sided."""
 
     @property
@@ -24,22 +24,22 @@ class Estimate(Protocol):
     def n(self) -> int: ...
     @property
     def method(self) -> str: ...
-    def interval(self, confidence: float = 0.95) -> Interval: ...
+    def confidence_interval(self, confidence: float = 0.95) -> Interval: ...
     def p_above(self, bound: float) -> float: ...
     def p_below(self, bound: float) -> float: ...
 
 
-def one_sample(values: Sequence[float]) -> Estimate | None:
+def one_sample(values: Sequence[float]) -> PointEstimate | None:
     """Estimate the centre of a sample; None for fewer than two values.
 
     Equal values (two accuracies may well coincide) have no spread to judge by, so they go to the sign test.
     """
     if len(values) < 2:
         return None
-    return Student.of(values) if _has_spread(values, values) else Sign(tuple(values))
+    return TTest(tuple(values)) if _has_spread(values, values) else SignTest(tuple(values))
 
 
-def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Estimate | None:
+def paired(first: Mapping[int, float], second: Mapping[int, float]) -> PointEstimate | None:
     """Estimate `first` minus `second` over the seeds that both have; None for fewer than two of them.
 
     Where a run diverged, or all differences are equal, pairs say too little (five cannot reach p = 0.05 by their
@@ -50,7 +50,7 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Estimate 
         return None
     ours, theirs = [first[seed] for seed in seeds], [second[seed] for seed in seeds]
     differences = [a - b for a, b in zip(ours, theirs, strict=True)]
-    return Student.of(differences) if _has_spread(differences, ours + theirs) else RankSum.of(ours, theirs)
+    return TTest(tuple(differences)) if _has_spread(differences, ours + theirs) else RankSumTest.of(ours, theirs)
 
 
 def paired_differences(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float]:

@@ -7,7 +7,7 @@ import math
 MANY = 1000  # more seeds than anyone will run
 
 
-def seeds_to_decide(sd: float, distance: float, confidence: float = 0.95, power: float = 0.8) -> int | None:
+def required_sample_size(sd: float, distance: float, confidence: float = 0.95, power: float = 0.8) -> int | None:
     """Return the least number of seeds at which a t-test probably decides; None for more than a thousand.
 
     Args:

@@ -6,15 +6,10 @@ from normexp.evidence.stats.interval import Interval
 
 
 def proportion_interval(count: int, n: int, confidence: float = 0.95) -> Interval | None:
-    """Return the exact interval of a probability from `count` of n runs; None for fewer than two runs.
-
-    Source: Clopper & Pearson 1934, "The use of confidence or fiducial limits illustrated in the binomial".
-    """
-    from scipy.special import betaincinv
+    """Return the exact interval (Clopper and Pearson) of a probability; None for fewer than two runs."""
+    from scipy.stats import binomtest
 
     if n < 2:
         return None
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(count, n - count + 1, tail)) if count else 0.0
-    high = float(betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
-    return Interval(low, high)
+    low, high = binomtest(count, n).proportion_ci(confidence, method="exact")
+    return Interval(float(low), float(high))

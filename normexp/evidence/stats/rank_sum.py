@@ -20,10 +20,11 @@ Bounds = tuple[float, float]  # the least and the largest that a value may be
 
 
 @dataclass(frozen=True)
-class RankSum:
+class RankSumTest:
     """The shift of `first` against `second` (Hodges & Lehmann), with exact p-values, ties included.
 
-    Every value comes with its bounds, equal where it is known. Whatever is not known counts against what is asked.
+    Every value comes with its bounds, equal where it is known. Whatever is not known counts against what is asked. The
+    arms are two samples here, not pairs.
     Source: Hollander & Wolfe, "Nonparametric Statistical Methods", sections 4.1 to 4.3.
     """
 
@@ -32,9 +33,9 @@ class RankSum:
     method: str = "rank-sum"
 
     @staticmethod
-    def of(first: Sequence[float], second: Sequence[float]) -> RankSum:
+    def of(first: Sequence[float], second: Sequence[float]) -> RankSumTest:
         """Build it from plain values; NaN may be anything."""
-        return RankSum(tuple(map(_bounds, first)), tuple(map(_bounds, second)))
+        return RankSumTest(tuple(map(_bounds, first)), tuple(map(_bounds, second)))
 
     @property
     def n(self) -> int:
@@ -48,7 +49,7 @@ class RankSum:
         low, high = middle(least), middle(largest)
         return low if low == high else math.nan
 
-    def interval(self, confidence: float = 0.95) -> Interval:
+    def confidence_interval(self, confidence: float = 0.95) -> Interval:
         least, largest = self._differences()
         depth = _depth(len(self.first), len(self.second), (1 - confidence) / 2)
         if depth == 0:
@@ -81,15 +82,14 @@ def _minus(first: float, second: float, unknown: float) -> float:
 
 
 def _p_larger(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the probability, were all values of one population, of a rank sum of `first` at least this large."""
-    ranks = _doubled_ranks([*first, *second])
-    return float(_null(ranks, len(first))[sum(ranks[: len(first)]) :].sum())
+    """Return the probability, were all values of one population, of a rank sum of `first` at least this large.
 
+    Every choice of ranks is counted: scipy.stats.mannwhitneyu is exact only where no two values are equal.
+    """
+    from scipy.stats import rankdata
 
-def _doubled_ranks(values: Sequence[float]) -> list[int]:
-    """Return twice the rank of every value, 1 the smallest; ties share their average, so twice it is whole."""
-    array = np.asarray(values)
-    return [int((array < value).sum() + (array <= value).sum()) + 1 for value in array]
+    doubled = [round(2 * rank) for rank in rankdata([*first, *second])]  # ties share their mean rank: twice it is whole
+    return float(_null(doubled, len(first))[sum(doubled[: len(first)]) :].sum())
 
 
 def _null(ranks: Sequence[int], size: int) -> Floats:

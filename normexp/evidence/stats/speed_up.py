@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from normexp.evidence.stats.estimates import Estimate, paired, shared_seeds
+from normexp.evidence.stats.estimates import PointEstimate, paired, shared_seeds
 from normexp.evidence.stats.interval import Interval
-from normexp.evidence.stats.rank_sum import Bounds, RankSum
+from normexp.evidence.stats.rank_sum import Bounds, RankSumTest
 from normexp.evidence.stats.steps import Steps
 from normexp.evidence.stats.summary import median
 
@@ -25,7 +25,7 @@ class SpeedUp:
         never: how many runs of the baseline and of the arm never reached it, of n each.
     """
 
-    estimate: Estimate | None
+    estimate: PointEstimate | None
     baseline: float
     arm: float
     never: tuple[int, int]
@@ -36,10 +36,10 @@ class SpeedUp:
         """NaN where it depends on how long a run that merely ended would still have taken."""
         return exponential(self.estimate.value) if self.estimate else math.nan
 
-    def interval(self, confidence: float = 0.95) -> Interval | None:
+    def confidence_interval(self, confidence: float = 0.95) -> Interval | None:
         if self.estimate is None:
             return None
-        log = self.estimate.interval(confidence)
+        log = self.estimate.confidence_interval(confidence)
         return Interval(exponential(log.low), exponential(log.high))
 
 
@@ -62,12 +62,12 @@ def exponential(value: float) -> float:
     return math.exp(value) if value < 700 else value * math.inf
 
 
-def _estimate(theirs: Sequence[Steps], ours: Sequence[Steps]) -> Estimate | None:
+def _estimate(theirs: Sequence[Steps], ours: Sequence[Steps]) -> PointEstimate | None:
     if len(ours) < 2:
         return None
     if all(steps.reached for steps in (*theirs, *ours)):
         return paired(*({i: logarithm(steps.step) for i, steps in enumerate(each)} for each in (theirs, ours)))
-    return RankSum(tuple(map(_log_bounds, theirs)), tuple(map(_log_bounds, ours)))
+    return RankSumTest(tuple(map(_log_bounds, theirs)), tuple(map(_log_bounds, ours)))
 
 
 def _log_bounds(steps: Steps) -> Bounds:

@@ -11,7 +11,7 @@ from typing import Any
 
 from normexp.evidence.claims.reading import NothingToJudge, value_at
 from normexp.evidence.curves import Cell, better_direction
-from normexp.evidence.stats import Estimate, mean, paired, standard_deviation
+from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.evidence.verdicts import published_verdict
 from normexp.experiments.experiment import Experiment
 from normexp.records import cell as csv_cell
@@ -35,7 +35,7 @@ class Line:
     cell: Cell
     at: str
     values: Mapping[int, float]
-    difference: Estimate | None
+    difference: PointEstimate | None
     published: str
     place: str
     verdict: str
@@ -78,7 +78,7 @@ class Comparison:
     def _difference(self, line: Line) -> str:
         if line.difference is None:
             return EMPTY
-        interval = line.difference.interval()
+        interval = line.difference.confidence_interval()
         low, high = (self._number(end, sign=True) for end in (interval.low, interval.high))
         return f"{self._number(line.difference.value, sign=True)} [{low}, {high}]"
 
@@ -101,7 +101,11 @@ class Comparison:
         values = line.converged
         sd = standard_deviation(values) if len(values) > 1 else None
         found = line.difference
-        ends = (found.value, found.interval().low, found.interval().high) if found else (None, None, None)
+        ends = (
+            (found.value, found.confidence_interval().low, found.confidence_interval().high)
+            if found
+            else (None, None, None)
+        )
         numbers = [mean(values) if values else None, sd, *ends]
         counts = [str(len(line.values)), str(len(values))]
         printed = [line.published, line.place]

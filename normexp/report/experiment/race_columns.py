@@ -103,14 +103,14 @@ class SpeedUpOver:
 
     def shown(self, cell: Cell) -> str:
         race = self.against(cell)
-        interval = race.interval() if race else None
+        interval = race.confidence_interval() if race else None
         if race is None or interval is None:
             return EMPTY
         return f"{_ratio(race.ratio)} [{_ratio(interval.low)}, {_ratio(interval.high)}]"
 
     def plain(self, cell: Cell) -> list[str]:
         race = self.against(cell)
-        interval = race.interval() if race else None
+        interval = race.confidence_interval() if race else None
         numbers = (race.ratio, interval.low, interval.high) if race and interval else (None, None, None)
         return [*map(csv_cell, numbers), str(self.count(cell))]
 

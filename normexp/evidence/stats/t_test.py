@@ -11,43 +11,44 @@ from normexp.evidence.stats.summary import mean, standard_deviation
 
 
 @dataclass(frozen=True)
-class Student:
-    """A mean with its standard error (sd / sqrt(n)), both in the unit of the sample, from n >= 2 values.
+class TTest:
+    """The mean of at least two values, in their unit; intervals and p-values are scipy.stats.ttest_1samp's."""
 
-    Source: Student 1908, "The probable error of a mean"; any textbook.
-    """
-
-    value: float
-    error: float
-    n: int
+    values: tuple[float, ...]
     method: str = "t"
 
-    @staticmethod
-    def of(values: Sequence[float]) -> Student:
-        return Student(mean(values), standard_deviation(values) / math.sqrt(len(values)), len(values))
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def value(self) -> float:
+        return mean(self.values)
 
     @property
     def sd(self) -> float:
         """The standard deviation of the sample."""
-        return self.error * math.sqrt(self.n)
+        return standard_deviation(self.values)
 
-    def interval(self, confidence: float = 0.95) -> Interval:
-        from scipy.special import stdtrit
+    def confidence_interval(self, confidence: float = 0.95) -> Interval:
+        from scipy.stats import ttest_1samp
 
-        half = float(stdtrit(self.n - 1, (1 + confidence) / 2)) * self.error
-        return Interval(self.value - half, self.value + half)
+        if self.sd == 0:
+            return Interval(self.value, self.value)
+        low, high = ttest_1samp(self.values, 0.0).confidence_interval(confidence)
+        return Interval(float(low), float(high))
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value against "the mean is at most `bound`"."""
-        from scipy.special import stdtr
+        from scipy.stats import ttest_1samp
 
-        return float(stdtr(self.n - 1, (bound - self.value) / self.error))
+        return float(ttest_1samp(self.values, bound, alternative="greater").pvalue)
 
     def p_below(self, bound: float) -> float:
         """Return the one-sided p-value against "the mean is at least `bound`"."""
-        from scipy.special import stdtr
+        from scipy.stats import ttest_1samp
 
-        return float(stdtr(self.n - 1, (self.value - bound) / self.error))
+        return float(ttest_1samp(self.values, bound, alternative="less").pvalue)
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
@@ -59,4 +60,4 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | 
         return None
     if not all(map(math.isfinite, values)):
         return EVERYTHING
-    return Student.of(values).interval(confidence)
+    return TTest(tuple(values)).confidence_interval(confidence)

@@ -10,11 +10,11 @@ from normexp.evidence.stats.summary import middle
 
 
 @dataclass(frozen=True)
-class Sign:
+class SignTest:
     """A median. NaN is an unknown value: it counts against whatever is asked.
 
-    At 95 % it takes six values before the interval is less than everything (2 * 0.5**6 < 0.05).
-    Source: Hollander & Wolfe, "Nonparametric Statistical Methods", sections 3.4 to 3.6.
+    At 95 % it takes six values before the interval is less than everything (2 * 0.5**6 < 0.05). Intervals are those of
+    scipy.stats.quantile_test, p-values of scipy.stats.binomtest.
     """
 
     values: tuple[float, ...]
@@ -27,16 +27,13 @@ class Sign:
     @property
     def value(self) -> float:
         """The median; NaN where it depends on an unknown value."""
-        low, high = middle(_known(self.values, -math.inf)), middle(_known(self.values, math.inf))
+        low, high = middle(self._with_unknown(-math.inf)), middle(self._with_unknown(math.inf))
         return low if low == high else math.nan
 
-    def interval(self, confidence: float = 0.95) -> Interval:
+    def confidence_interval(self, confidence: float = 0.95) -> Interval:
         """Return the interval between two order statistics that covers the median at least so often."""
-        from scipy.special import bdtr
-
-        depth = sum(2 * float(bdtr(k, self.n, 0.5)) <= 1 - confidence for k in range(self.n // 2))
-        low = sorted(_known(self.values, -math.inf))[depth - 1] if depth else -math.inf
-        return Interval(low, sorted(_known(self.values, math.inf))[-depth] if depth else math.inf)
+        low, high = self._ends(-math.inf, confidence)[0], self._ends(math.inf, confidence)[1]
+        return Interval(-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value against "the median is at most `bound`"."""
@@ -47,11 +44,16 @@ class Sign:
         return self._p(sum(value < bound for value in self.values))
 
     def _p(self, successes: int) -> float:
-        """Return the probability of at least so many heads in n tosses."""
-        from scipy.special import bdtr
+        from scipy.stats import binomtest
 
-        return float(bdtr(self.n - successes, self.n, 0.5))
+        return float(binomtest(successes, self.n, alternative="greater").pvalue)
 
+    def _ends(self, unknown: float, confidence: float) -> tuple[float, float]:
+        """Return the ends with a value for what is not known; NaN where the sample is too small for one."""
+        from scipy.stats import quantile_test
 
-def _known(values: tuple[float, ...], unknown: float) -> list[float]:
-    return [unknown if math.isnan(value) else value for value in values]
+        low, high = quantile_test(self._with_unknown(unknown), p=0.5).confidence_interval(confidence)
+        return float(low), float(high)
+
+    def _with_unknown(self, unknown: float) -> list[float]:
+        return [unknown if math.isnan(value) else value for value in self.values]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from curve_maker import METRIC, along, cells, curve, finals
 
-from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, check_claim, judge
 from normexp.evidence.curves import Curves, better_direction
 
@@ -464,76 +463,3 @@ def test_verdicts_are_in_the_order_of_the_claims_and_json() -> None:
 
 def test_no_claims() -> None:
     assert judge([], {}) == []
-
-
-# The static check
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"predicate": "hihger"}, "did you mean higher"),
-        ({"of": "BM"}, "did you mean BN"),
-        ({"than": "PLAIN"}, "arm 'PLAIN' does not exist"),
-        ({"metric": "test/acuracy"}, f"did you mean {METRIC}"),
-        ({"marjin": 0.1}, "did you mean margin"),
-        ({"target": 0.9}, "key of higher 'target'"),
-        ({"text": None}, "text is missing"),
-        ({"source": ""}, "source"),
-        ({"margin": -0.1}, "at least 0"),
-        ({"margin": True}, "not a number"),
-        ({"margin": "1e-3"}, "not a number"),
-        ({"margin": NAN}, "not a number"),
-        ({"at": "end"}, "none of last, best, mean, step N"),
-        ({"at": 100}, "none of last"),
-        ({"than": "BN"}, "compared with itself"),
-        ({"better": "more"}, "better 'more'"),
-        ({"where": {"batchsize": 2}}, "did you mean batch_size"),
-        ({"where": {"batch_size": 3}}, "value of batch_size '3'"),
-        ({"where": {"seed": 0}}, "seed is no axis"),
-        ({"where": [2]}, "not a mapping"),
-        ({"of": {"batch_size": 2}}, "needs an arm"),
-        ({"metric": "probe/width", "at": "best"}, "say better"),
-    ],
-)
-def test_check_says_what_is_wrong_in_one_line(changes: dict[str, Any], message: str) -> None:
-    data = {"text": "t", "source": "s", "predicate": "higher", "of": "BN", "than": "LN", "metric": METRIC}
-    check_claim(data, ARMS, METRICS, AXES)
-    with pytest.raises(UserError, match=message) as error:
-        check_claim({key: each for key, each in {**data, **changes}.items() if each is not None}, ARMS, METRICS, AXES)
-    assert "\n" not in str(error.value)
-    assert str(error.value).startswith("claim '")
-
-
-@pytest.mark.parametrize(
-    ("predicate", "keys", "message"),
-    [
-        ("higher", {}, "needs 'than'"),
-        ("within", {"margin": 0.1}, "either 'value' or 'than'"),
-        ("within", {"margin": 0.1, "value": 1.0, "than": "LN"}, "either"),
-        ("within", {"value": "7.25"}, "needs 'margin'"),
-        ("within", {"margin": 0, "value": 1.0}, "margin above 0"),
-        ("within", {"margin": 0.1, "value": "7,25"}, "published number"),
-        ("flat_in", {"axis": "batchsize", "margin": 0.1}, "did you mean batch_size"),
-        ("flat_in", {"axis": "batch_size", "margin": 0.1, "where": {"batch_size": 2}}, "nothing varies"),
-        ("ratio_at_least", {"than": "LN", "value": 0}, "above 0"),
-        ("reaches_before", {"than": "LN", "target": "best of LM"}, "did you mean LN"),
-        ("reaches_before", {"than": "LN", "target": "soon"}, "published number"),
-        ("highest", {"arms": "LN"}, "not a list"),
-        ("highest", {"arms": ["BN"]}, "no arm beside"),
-        ("diverges", {"metric": METRIC}, "key of diverges"),
-    ],
-)
-def test_check_knows_what_each_predicate_needs(predicate: str, keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        claim(predicate, **keys)
-
-
-def test_check_refuses_what_is_no_mapping() -> None:
-    with pytest.raises(UserError, match="not a mapping"):
-        check_claim("BN is best", ARMS, METRICS)  # type: ignore[arg-type]
-
-
-def test_check_without_axes_leaves_them_to_the_runs() -> None:
-    data = {"text": "t", "source": "s", "predicate": "converges", "of": "BN", "where": {"anything": 1}}
-    assert check_claim(data, ARMS, METRICS).of.point == (("anything", 1),)

@@ -179,7 +179,7 @@ UNSOUND = {
     "claim of a wrong metric": (change("claims", 0, "metric", to="test/los"), "did you mean test/loss?"),
     "claim of a wrong kind": (change("claims", 0, "predicate", to="highr"), "did you mean higher?"),
     "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
-    "claim without source": (drop("claims", 0, "source"), "claim 'BN is better': source is missing"),
+    "claim without source": (drop("claims", 0, "source"), "claim 'BN is better': source: is missing"),
     "no mapping": (lambda data: data.clear(), "experiment x: paper is missing"),
 }
 

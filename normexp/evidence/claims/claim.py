@@ -1,45 +1,45 @@
-"""A claim: one sentence of a paper as data."""
+"""A claim: one sentence of a paper as data, an estimand and the region in which it is said to lie.
+
+compare: value         the metric of an arm, at a place of its curve
+compare: difference    of an arm minus another, or minus each of several: all of them have to lie in the region
+compare: ratio         of an arm over another
+compare: steps         the speed-up of an arm over another: how many times fewer updates it needs to the target
+compare: count         runs of an arm that diverge, stay finite, or never reach the target: all of them do
+compare: equals        the metric of every run, to a number or to the other arm's run of its seed, to a tolerance
+compare: trend         an arm along an axis of the grid: it grows (`> 0`), falls (`< 0`) or stays (`within M of 0`)
+
+text, source   the sentence, and where it stands (page, figure or section)
+kind           exact, full scale, scaled or own; `kind_at` derives it where the YAML does not say
+of, than       an arm, or {arm: NAME, AXIS: VALUE} for an arm at one place of the grid
+metric         a column of metrics.csv
+at             last | best | mean | step N; a run that diverged before counts as worst
+in             the region, see `normexp.evidence.claims.region`
+target         a number or its text, or "best of ARM": the best value of that arm's run with the same seed
+origin         where the target comes from
+where          {AXIS: VALUE}: look there only; otherwise the claim is about every point of the grid
+better         higher | lower, for a metric whose name does not tell
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from normexp.evidence.curves import Point
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema, model_validator
 
+from normexp.config.schema import Strict, refusal, shortened
+from normexp.errors import UserError
+from normexp.evidence.claims.old_spelling import modern
+from normexp.evidence.claims.region import ALLOWED, Region, read_region
+from normexp.evidence.curves import AxisValue, Point, better_direction
+from normexp.evidence.stats import Printed
 
-@dataclass(frozen=True)
-class Fields:
-    """Which keys a predicate takes beside text, source, predicate, where and better; of `one_of` exactly one."""
-
-    needs: tuple[str, ...]
-    allows: tuple[str, ...] = ()
-    one_of: tuple[str, ...] = ()
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return self.needs + self.one_of + self.allows
-
-
-_VALUE = ("metric", "of")
-PREDICATES = {
-    "highest": Fields(_VALUE, ("arms", "at", "margin")),
-    "lowest": Fields(_VALUE, ("arms", "at", "margin")),
-    "higher": Fields((*_VALUE, "than"), ("at", "margin")),
-    "lower": Fields((*_VALUE, "than"), ("at", "margin")),
-    "within": Fields((*_VALUE, "margin"), ("at",), one_of=("value", "than")),
-    "equals": Fields((*_VALUE, "margin"), ("at",), one_of=("value", "than")),
-    "ratio_at_least": Fields((*_VALUE, "than", "value"), ("at", "target")),
-    "reaches_before": Fields((*_VALUE, "than", "target")),
-    "never_reaches": Fields((*_VALUE, "target")),
-    "flat_in": Fields((*_VALUE, "axis", "margin"), ("at",)),
-    "increasing_in": Fields((*_VALUE, "axis"), ("at", "margin")),
-    "decreasing_in": Fields((*_VALUE, "axis"), ("at", "margin")),
-    "diverges": Fields(("of",)),
-    "converges": Fields(("of",)),
-}
-ALWAYS = ("text", "source", "predicate")
-ANYWHERE = ("where", "better")
 BEST_OF = "best of "
+THE_OTHERS = "the others"
+Kind = Literal["exact", "full scale", "scaled", "own"]
+_AT = re.compile(r"last|best|mean|step \d+")
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,244 @@ def at_point(point: Point) -> str:
     return "".join(f" at {axis}={value}" for axis, value in point)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What `check_claim` made of a YAML entry; see docs of the keys there."""
+def _read_place(given: Any) -> Any:
+    if isinstance(given, Place):
+        return given
+    if isinstance(given, str):
+        return Place(given)
+    if not isinstance(given, Mapping) or not isinstance(given.get("arm"), str):
+        raise refusal(f"{shortened(given)} names no arm; write ARM or {{arm: ARM, AXIS: VALUE}}")
+    return Place(given["arm"], tuple(sorted((axis, value) for axis, value in given.items() if axis != "arm")))
 
-    text: str
-    source: str
-    predicate: str
-    of: Place
+
+def _read_rivals(given: Any) -> Any:
+    return given if given == THE_OTHERS else [_read_place(each) for each in _listed(given)]
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
+
+
+def _read_target(given: Any) -> Any:
+    if isinstance(given, str):
+        try:
+            return Printed.of(given).value
+        except UserError as error:
+            raise refusal(error) from None
+    return _read_place(given) if isinstance(given, Mapping) else given
+
+
+def _read_at(given: str) -> str:
+    if not _AT.fullmatch(given):
+        raise refusal(f"{given!r} is none of last, best, mean, step N")
+    return given
+
+
+def _read_text(given: str) -> str:
+    if not given.strip():
+        raise refusal("is missing")
+    return given
+
+
+_ARM = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["arm"]}]}
+Text = Annotated[str, AfterValidator(_read_text)]
+At = Annotated[str, AfterValidator(_read_at), WithJsonSchema({"type": "string", "pattern": f"^({_AT.pattern})$"})]
+Arm = Annotated[Place, BeforeValidator(_read_place), WithJsonSchema(_ARM)]
+Rivals = Annotated[
+    list[Place] | Literal["the others"],
+    BeforeValidator(_read_rivals),
+    WithJsonSchema({"anyOf": [{"const": THE_OTHERS}, _ARM, {"type": "array", "items": _ARM}]}),
+]
+Target = Annotated[float | Place, BeforeValidator(_read_target), WithJsonSchema({"type": ["number", "string"]})]
+In = Annotated[
+    Region,
+    BeforeValidator(read_region),
+    WithJsonSchema({"type": ["string", "array"], "description": ALLOWED}),
+]
+
+
+class Claim(Strict):
+    """What every claim has; `of` and `than` have taken in `where`, and `better` what the metric's name tells."""
+
+    text: Text
+    source: Text
+    compare: str
+    kind: Kind | None = None
+    of: Arm
+    where: dict[str, AxisValue] = Field(default_factory=dict)
+    better: Literal["higher", "lower"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        where = data["where"] if isinstance(data.get("where"), dict) else {}
+        filled = {**data, **{key: _laid_over(where, data[key]) for key in ("of", "than") if key in data}}
+        own = filled["of"] if isinstance(filled.get("of"), dict) else {}
+        if isinstance(data.get("than"), list):
+            filled["than"] = [_laid_over(own, each) for each in data["than"]]
+        target = data.get("target")
+        if isinstance(target, str) and target.startswith(BEST_OF):
+            filled["target"] = {**own, "arm": target.removeprefix(BEST_OF)}
+        if "better" not in data and isinstance(data.get("metric"), str):
+            filled["better"] = better_direction(data["metric"])
+        return filled
+
+    def places(self) -> list[Place]:
+        """Return the arms whose runs it looks at."""
+        return [self.of]
+
+
+def _laid_over(where: Any, given: Any) -> Any:
+    """Return an arm at the axes' values, its own first; what is no arm as it is."""
+    if not where or given == THE_OTHERS or not isinstance(given, str | dict):
+        return given
+    return {**where, **(given if isinstance(given, dict) else {"arm": given})}
+
+
+class Measured(Claim):
+    """A claim about a metric at a place of the curves."""
+
+    metric: Text
+    at: At = "last"
+
+    @model_validator(mode="after")
+    def _knows_the_best(self) -> Measured:
+        if self.at == "best":
+            check_better(self.better, self.metric)
+        return self
+
+
+def check_better(better: str | None, metric: str) -> None:
+    """Raise PydanticCustomError where nothing tells whether more of the metric is better."""
+    if better is None:
+        raise refusal(f"say better: higher or better: lower; the name {metric!r} does not tell")
+
+
+class Value(Measured):
+    compare: Literal["value"]
+    region: In = Field(alias="in")
+
+
+class Difference(Measured):
+    """Of `of` minus every arm of `than`."""
+
+    compare: Literal["difference"]
+    than: Rivals
+    region: In = Field(alias="in")
+
+    @property
+    def rivals(self) -> list[Place]:
+        """The arms to subtract; `the others` are known once the arms are (`check_names`)."""
+        return self.than if isinstance(self.than, list) else []
+
+    def places(self) -> list[Place]:
+        return [self.of, *self.rivals]
+
+
+class Ratio(Measured):
+    compare: Literal["ratio"]
+    than: Arm
+    region: In = Field(alias="in")
+
+    @model_validator(mode="after")
+    def _is_above_zero(self) -> Ratio:
+        check_above_zero(self.region)
+        return self
+
+    def places(self) -> list[Place]:
+        return [self.of, self.than]
+
+
+def check_above_zero(region: Region) -> None:
+    """Raise PydanticCustomError for a region in which no ratio can lie."""
+    if region.high <= 0 or region.low <= 0 < -region.low or region.low == 0:
+        raise refusal(f"{region.text!r}: a ratio is above 0", "in")
+
+
+class StepsToTarget(Claim):
+    """The speed-up: steps of `than` over steps of `of`, both to the target."""
+
+    compare: Literal["steps"]
+    metric: Text
+    than: Arm
+    target: Target
+    origin: str = ""
+    region: In = Field(alias="in")
+
+    @model_validator(mode="after")
+    def _can_be_reached(self) -> StepsToTarget:
+        check_above_zero(self.region)
+        check_better(self.better, self.metric)
+        return self
+
+    def places(self) -> list[Place]:
+        return [self.of, self.than, *([self.target] if isinstance(self.target, Place) else [])]
+
+
+class Count(Claim):
+    """All runs do it: holds; none: contradicted; some: undecided."""
+
+    compare: Literal["count"]
+    event: Literal["diverges", "stays finite", "never reaches"]
     metric: str = ""
-    than: Place | None = None
-    arms: tuple[Place, ...] = ()
-    value: float | str | None = None
-    target: float | Place | None = None
-    axis: str = ""
-    at: str = "last"
-    margin: float = 0.0
-    better: str | None = None
+    target: Target | None = None
+    origin: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_target_to_reach(self) -> Count:
+        reaching = self.event == "never reaches"
+        for key, given in (("metric", self.metric), ("target", self.target)):
+            if reaching == (given in ("", None)):
+                raise refusal(f"{self.event!r} {'needs' if reaching else 'takes no'} {key}")
+        if reaching:
+            check_better(self.better, self.metric)
+        return self
+
+    def places(self) -> list[Place]:
+        return [self.of, *([self.target] if isinstance(self.target, Place) else [])]
+
+
+class Equals(Measured):
+    compare: Literal["equals"]
+    value: float | None = None
+    than: Arm | None = None
+    tolerance: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _has_one_other_side(self) -> Equals:
+        if (self.value is None) == (self.than is None):
+            raise refusal("give either value or than")
+        return self
+
+    def places(self) -> list[Place]:
+        return [self.of, *([self.than] if self.than else [])]
+
+
+class Trend(Measured):
+    """The difference between the ends of the axis; a region around 0 is about every pair of places."""
+
+    compare: Literal["trend"]
+    axis: str
+    region: In = Field(alias="in")
+
+
+AnyClaim = Annotated[
+    Annotated[Value | Difference | Ratio | StepsToTarget | Count | Equals | Trend, Field(discriminator="compare")],
+    BeforeValidator(modern),
+]
+CLAIM: TypeAdapter[Any] = TypeAdapter(AnyClaim)
+
+
+def kind_at(claim: Claim, scale: str) -> Kind:
+    """Return what sort of verdict the claim gets at a scale: what the YAML says, else what follows.
+
+    exact        an equality: an identity, arithmetic, a theorem
+    full scale   training or measurement at a published set-up, which scale paper is
+    scaled       at our scale
+    own          no paper claims it; the YAML has to say so
+    """
+    if claim.kind == "full scale" and scale != "paper":
+        return "scaled"
+    return claim.kind or ("exact" if isinstance(claim, Equals) else "full scale" if scale == "paper" else "scaled")

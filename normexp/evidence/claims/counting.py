@@ -1,22 +1,22 @@
-"""diverges, converges: k of N runs."""
+"""Runs that diverge, or stay finite: k of N."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from normexp.evidence.claims.claim import Claim, at_point
+from normexp.evidence.claims.claim import Count, at_point
 from normexp.evidence.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding, all_of
 from normexp.evidence.claims.reading import runs_by_point
 from normexp.evidence.curves import Curves
 from normexp.evidence.stats import proportion_interval
 
 
-def convergence(claim: Claim, curves: Curves) -> Finding:
-    """Do all runs diverge (converge)? All: holds; none: contradicted; some: undecided."""
-    diverges = claim.predicate == "diverges"
+def convergence(claim: Count, curves: Curves) -> Finding:
+    """Do all runs diverge (stay finite)? All: holds; none: contradicted; some: undecided."""
+    diverges = claim.event == "diverges"
     findings = []
     for point, runs in runs_by_point(curves, claim.of).items():
-        what = f"{claim.of}{at_point(point)} {claim.predicate}"
+        what = f"{claim.of}{at_point(point)} {claim.event}"
         findings.append(counted(what, [run.diverged == diverges for run in runs.values()]))
     return all_of(findings)
 

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from normexp.evidence.claims.claim import Claim
-from normexp.evidence.claims.closeness import equals, within
+from normexp.evidence.claims.claim import Claim, Count
+from normexp.evidence.claims.closeness import equals, value
 from normexp.evidence.claims.counting import convergence
 from normexp.evidence.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding
-from normexp.evidence.claims.ordering import ordered
+from normexp.evidence.claims.ordering import difference
 from normexp.evidence.claims.reading import NothingToJudge, unfinished
-from normexp.evidence.claims.speed import faster, larger, never_reaches
-from normexp.evidence.claims.trend import flat, monotone
+from normexp.evidence.claims.speed import faster, never_reaches, ratio
+from normexp.evidence.claims.trend import trend
 from normexp.evidence.claims.verdict import Verdict
 from normexp.evidence.curves import Curves
 from normexp.evidence.stats import holm
 
 LEVEL = 0.05
-_TESTS: dict[str, Callable[[Claim, Curves], Finding]] = {
-    "highest": ordered,
-    "lowest": ordered,
-    "higher": ordered,
-    "lower": ordered,
-    "within": within,
+_TESTS: dict[str, Callable[[Any, Curves], Finding]] = {
+    "value": value,
+    "difference": difference,
+    "ratio": ratio,
+    "steps": faster,
+    "count": lambda claim, curves: (never_reaches if claim.target is not None else convergence)(claim, curves),
     "equals": equals,
-    "reaches_before": faster,
-    "ratio_at_least": lambda claim, curves: (larger if claim.target is None else faster)(claim, curves),
-    "never_reaches": never_reaches,
-    "flat_in": flat,
-    "increasing_in": monotone,
-    "decreasing_in": monotone,
-    "diverges": convergence,
-    "converges": convergence,
+    "trend": trend,
 }
 
 
@@ -54,9 +48,9 @@ def judge(claims: Sequence[Claim], curves: Curves) -> list[Verdict]:
 
 def _find(claim: Claim, curves: Curves) -> Finding:
     try:
-        return _TESTS[claim.predicate](claim, curves)
+        return _TESTS[claim.compare](claim, curves)
     except NothingToJudge as reason:
-        return Finding(claim.predicate, 0, note=str(reason))
+        return Finding(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
 
 
 def _verdict(finding: Finding, p_holm: float | None, family: int, pending: str) -> Verdict:
@@ -99,6 +93,5 @@ def _evidence(finding: Finding, p_holm: float | None, more: int | None) -> str:
 
 
 def _pending(claim: Claim, curves: Curves) -> str:
-    places = (claim.of, claim.than, claim.target, *claim.arms)
-    count = unfinished(curves, {place.arm for place in places if place is not None and not isinstance(place, float)})
+    count = unfinished(curves, {place.arm for place in claim.places()})
     return f"; {count} run{'s' if count > 1 else ''} not finished" if count else ""

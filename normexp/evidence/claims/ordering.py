@@ -1,28 +1,21 @@
-"""higher, lower, highest, lowest: an arm beside others, paired by seed."""
+"""Differences: an arm beside others, paired by seed."""
 
 from __future__ import annotations
 
-import math
-
-from normexp.evidence.claims.claim import Claim, Place, at_point
+from normexp.evidence.claims.claim import Difference, Measured, Place, at_point
 from normexp.evidence.claims.finding import Finding, all_of, compared
 from normexp.evidence.claims.reading import shared_points, values
 from normexp.evidence.curves import Curves
 from normexp.evidence.stats import Interval, paired, paired_differences
 
 
-def ordered(claim: Claim, curves: Curves) -> Finding:
-    """Is the arm higher (lower) than the other, or than every rival, by at least the margin, at every point?"""
-    region = beyond(claim.margin, up=claim.predicate in ("higher", "highest"))
-    rivals = claim.arms or ((claim.than,) if claim.than else ())
-    return all_of([finding for rival in rivals for finding in differences(claim, curves, rival, region)])
+def difference(claim: Difference, curves: Curves) -> Finding:
+    """Does the arm minus the other, or minus every rival, lie in the region, at every point?"""
+    region = claim.region.interval
+    return all_of([finding for rival in claim.rivals for finding in differences(claim, curves, rival, region)])
 
 
-def beyond(margin: float, up: bool) -> Interval:
-    return Interval(margin, math.inf) if up else Interval(-math.inf, -margin)
-
-
-def differences(claim: Claim, curves: Curves, rival: Place, region: Interval) -> list[Finding]:
+def differences(claim: Measured, curves: Curves, rival: Place, region: Interval) -> list[Finding]:
     """Test at every point whether the arm minus the rival lies in the region."""
     findings = []
     for point, (ours, theirs) in shared_points(curves, claim.of, rival):

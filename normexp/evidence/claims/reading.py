@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.claims.claim import Claim, Place
+from normexp.evidence.claims.claim import Count, Measured, Place, StepsToTarget
 from normexp.evidence.curves import Curve, Curves, Point
 from normexp.evidence.stats import Steps, steps_to_target
 
@@ -53,7 +53,7 @@ def unfinished(curves: Curves, arms: set[str]) -> int:
     return sum(not curve.finished for cell, runs in curves.items() if cell.arm in arms for curve in runs.values())
 
 
-def values(claim: Claim, runs: Runs) -> Values:
+def values(claim: Measured, runs: Runs) -> Values:
     return {seed: value_at(curve, claim.metric, claim.at, claim.better) for seed, curve in runs.items()}
 
 
@@ -81,12 +81,12 @@ def best(curve: Curve, metric: str, better: str | None) -> float:
     return _over_all(_column(curve, metric), "best", better)
 
 
-def steps(claim: Claim, runs: Runs, targets: Mapping[int, float]) -> dict[int, Steps]:
+def steps(claim: StepsToTarget | Count, runs: Runs, targets: Mapping[int, float]) -> dict[int, Steps]:
     """Return the steps to the target of every run; a seed without a target has an unknown number of them."""
     return {seed: _steps(claim, curve, targets.get(seed, math.nan)) for seed, curve in runs.items()}
 
 
-def _steps(claim: Claim, curve: Curve, target: float) -> Steps:
+def _steps(claim: StepsToTarget | Count, curve: Curve, target: float) -> Steps:
     column = _column(curve, claim.metric)
     return steps_to_target(
         curve.step.tolist(), column.tolist(), target, claim.better == "higher", diverged=curve.diverged

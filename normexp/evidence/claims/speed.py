@@ -1,37 +1,34 @@
-"""ratio_at_least, reaches_before, never_reaches: steps to a target, and ratios."""
+"""Steps to a target, ratios, and runs that never reach a target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 
-from normexp.evidence.claims.claim import Claim, Place, at_point
+from normexp.evidence.claims.claim import Count, Place, Ratio, StepsToTarget, at_point
 from normexp.evidence.claims.counting import counted
 from normexp.evidence.claims.finding import Finding, all_of, compared
 from normexp.evidence.claims.reading import Runs, best, shared_points, steps, values
 from normexp.evidence.curves import Curves, Point
-from normexp.evidence.stats import Interval, SpeedUp, paired, speed_up
+from normexp.evidence.stats import SpeedUp, paired, speed_up
 from normexp.evidence.stats.speed_up import exponential, logarithm
 
 
-def faster(claim: Claim, curves: Curves) -> Finding:
-    """Does the arm reach the target in fewer steps than the other, by at least the ratio, at every point?"""
-    assert claim.than is not None  # check_claim has made sure
-    wanted = float(claim.value) if claim.predicate == "ratio_at_least" and claim.value else 1.0
+def faster(claim: StepsToTarget, curves: Curves) -> Finding:
+    """Does the speed-up of the arm over the other lie in the region, at every point?"""
     findings = []
     for point, (ours, theirs, reference) in _with_target(claim, curves, claim.than):
         targets = _targets(claim, reference, ours, theirs)
         race = speed_up(steps(claim, theirs, targets), steps(claim, ours, targets))
         what = _told(claim, race, at_point(point))
-        findings.append(compared(what, race.estimate, Interval(math.log(wanted), math.inf), race.n, exponential))
+        findings.append(compared(what, race.estimate, claim.region.logarithm(), race.n, exponential))
     return all_of(findings)
 
 
-def larger(claim: Claim, curves: Curves) -> Finding:
-    """Is the metric at least so many times that of the other arm, at every point?"""
-    assert claim.than is not None  # check_claim has made sure
+def ratio(claim: Ratio, curves: Curves) -> Finding:
+    """Does the metric, over that of the other arm, lie in the region, at every point?"""
     findings = []
-    region = Interval(math.log(float(claim.value or 1)), math.inf)
+    region = claim.region.logarithm()
     for point, (ours, theirs) in shared_points(curves, claim.of, claim.than):
         first, second = ({s: _log(v) for s, v in values(claim, runs).items()} for runs in (ours, theirs))
         what = f"{claim.metric} ({claim.at}) of {claim.of} over {claim.than}{at_point(point)}"
@@ -39,7 +36,7 @@ def larger(claim: Claim, curves: Curves) -> Finding:
     return all_of(findings)
 
 
-def never_reaches(claim: Claim, curves: Curves) -> Finding:
+def never_reaches(claim: Count, curves: Curves) -> Finding:
     """Does no run reach the target? All: holds; none: contradicted; some: undecided."""
     findings = []
     for point, (ours, reference) in _alone_with_target(claim, curves):
@@ -52,16 +49,16 @@ def never_reaches(claim: Claim, curves: Curves) -> Finding:
     return all_of(findings)
 
 
-def _with_target(claim: Claim, curves: Curves, than: Place) -> Iterator[tuple[Point, list[Runs]]]:
+def _with_target(claim: StepsToTarget, curves: Curves, than: Place) -> Iterator[tuple[Point, list[Runs]]]:
     """Yield every point with the runs of the arm, of the other, and of the one that sets the target."""
     return shared_points(curves, claim.of, than, claim.target if isinstance(claim.target, Place) else than)
 
 
-def _alone_with_target(claim: Claim, curves: Curves) -> Iterator[tuple[Point, list[Runs]]]:
+def _alone_with_target(claim: Count, curves: Curves) -> Iterator[tuple[Point, list[Runs]]]:
     return shared_points(curves, claim.of, claim.target if isinstance(claim.target, Place) else claim.of)
 
 
-def _targets(claim: Claim, reference: Runs, *arms: Runs) -> Mapping[int, float]:
+def _targets(claim: StepsToTarget | Count, reference: Runs, *arms: Runs) -> Mapping[int, float]:
     """Return the target of every seed: one number for all, or the best of the reference's run with that seed."""
     if isinstance(claim.target, Place):
         return {seed: best(curve, claim.metric, claim.better) for seed, curve in reference.items()}
@@ -69,12 +66,12 @@ def _targets(claim: Claim, reference: Runs, *arms: Runs) -> Mapping[int, float]:
     return {seed: claim.target for runs in arms for seed in runs}
 
 
-def _goal(claim: Claim) -> str:
+def _goal(claim: StepsToTarget | Count) -> str:
     target = f"the best of {claim.target}" if isinstance(claim.target, Place) else f"{claim.target:.4g}"
     return f"{claim.metric} {target}"
 
 
-def _told(claim: Claim, race: SpeedUp, at: str) -> str:
+def _told(claim: StepsToTarget, race: SpeedUp, at: str) -> str:
     baseline, arm = (f"{each:.0f}" if math.isfinite(each) else "never" for each in (race.baseline, race.arm))
     never = [f"{name} never in {k}/{race.n}" for name, k in zip((claim.than, claim.of), race.never, strict=True) if k]
     medians = f"median {arm} against {baseline}" + "".join(f", {each}" for each in never)

@@ -1,4 +1,4 @@
-"""flat_in, increasing_in, decreasing_in: one arm along an axis of the grid, paired by seed."""
+"""Trends: one arm along an axis of the grid, paired by seed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 import math
 from dataclasses import replace
 
-from normexp.evidence.claims.claim import Claim, Place
+from normexp.evidence.claims.claim import Place, Trend
 from normexp.evidence.claims.finding import Finding, all_of
-from normexp.evidence.claims.ordering import beyond, differences
+from normexp.evidence.claims.ordering import differences
 from normexp.evidence.claims.reading import NothingToJudge
 from normexp.evidence.curves import AxisValue, Curves
 from normexp.evidence.stats import EquivalenceTest, Interval
@@ -16,25 +16,28 @@ from normexp.evidence.stats import EquivalenceTest, Interval
 LEVEL = 0.05
 
 
-def flat(claim: Claim, curves: Curves) -> Finding:
-    """Equivalence: is every pair of places along the axis shown to be within the margin?"""
-    region = Interval(-claim.margin, claim.margin)
+def trend(claim: Trend, curves: Curves) -> Finding:
+    """Does the arm grow, fall or stay along the axis, as the region says?"""
+    return (monotone if claim.region.one_sided else flat)(claim, curves)
+
+
+def flat(claim: Trend, curves: Curves) -> Finding:
+    """Equivalence: is the difference of every pair of places along the axis shown to lie in the region?"""
+    region = claim.region.interval
     pairs = itertools.combinations(_places(claim, curves), 2)
     return all_of([finding for low, high in pairs for finding in _between(claim, curves, low, high, region)])
 
 
-def monotone(claim: Claim, curves: Curves) -> Finding:
-    """Do the ends differ by at least the margin, with no significant step back in between?
+def monotone(claim: Trend, curves: Curves) -> Finding:
+    """Does the difference of the ends lie in the region, with no significant step back in between?
 
     Neighbours may tie: a paper that says "the error grows" does not promise it of every step.
     """
-    up = claim.predicate == "increasing_in"
+    forward = Interval(0.0, math.inf) if claim.region.upward else Interval(-math.inf, 0.0)
     places = _places(claim, curves)
-    ends = all_of(_between(claim, curves, places[0], places[-1], beyond(claim.margin, up)))
+    ends = all_of(_between(claim, curves, places[0], places[-1], claim.region.interval))
     steps = [
-        finding
-        for low, high in itertools.pairwise(places)
-        for finding in _between(claim, curves, low, high, beyond(0.0, up))
+        finding for low, high in itertools.pairwise(places) for finding in _between(claim, curves, low, high, forward)
     ]
     back = all_of(steps)
     if back.decision and ends.decision and back.decision.outside < LEVEL and len(places) > 2:
@@ -42,12 +45,12 @@ def monotone(claim: Claim, curves: Curves) -> Finding:
     return ends
 
 
-def _between(claim: Claim, curves: Curves, low: Place, high: Place, region: Interval) -> list[Finding]:
+def _between(claim: Trend, curves: Curves, low: Place, high: Place, region: Interval) -> list[Finding]:
     """Test the difference of the arm at the higher place minus the lower one."""
-    return differences(replace(claim, of=high), curves, low, region)
+    return differences(claim.model_copy(update={"of": high}), curves, low, region)
 
 
-def _places(claim: Claim, curves: Curves) -> list[Place]:
+def _places(claim: Trend, curves: Curves) -> list[Place]:
     """Return the arm at every value of the axis: numbers by size (2 before 16), others in the order of the grid."""
     found: list[AxisValue] = []
     for cell in curves:

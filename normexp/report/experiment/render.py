@@ -66,7 +66,7 @@ def claim_entries(experiment: Experiment, found: Measured) -> list[dict[str, Any
         {
             "text": claim.text,
             "source": f"{experiment.paper}, {claim.source}",
-            "predicate": claim.predicate,
+            "compare": claim.compare,
             "verdict": "preview" if experiment.scale == "smoke" else verdict.verdict,
             "evidence": verdict.evidence,
             "estimate": _plain(verdict.estimate),

@@ -1,0 +1,95 @@
+"""Typed reading of plain data: the base of every schema, and one line for the first thing that cannot be meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from normexp.errors import UserError, unknown
+
+LONGEST = 60  # characters of a value that an error shows
+_KINDS = {
+    "string": "a text", "float": "a number", "int": "a whole number", "bool": "true or false",
+    "list": "a list", "dict": "a mapping", "model": "a mapping",
+}  # fmt: skip
+Path = tuple[str | int, ...]
+
+
+class Strict(BaseModel):
+    """A mapping whose keys are all known and whose values are of the declared types; it does not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            allowed = [field.alias or name for name, field in cls.model_fields.items()]
+            for key in data:
+                if key not in allowed:
+                    raise refusal(unknown("key", str(key), allowed), key)
+        return data
+
+
+def refusal(problem: UserError | str, *below: str | int) -> PydanticCustomError:
+    """Return what a validator raises for a value that cannot be meant.
+
+    Args:
+        below: the keys from the validated value down to what is wrong.
+    """
+    return PydanticCustomError("refused", "{problem}", {"problem": str(problem), "below": list(below)})
+
+
+def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
+    """Return the path in the data to the first thing that is wrong, and what is wrong there.
+
+    An unknown key comes first: what is missing is often the key that was misspelt.
+    """
+    found = error.errors(include_url=False)
+    first = min(found, key=lambda each: "does not exist" not in str(each.get("ctx", {}).get("problem", "")))
+    below = first.get("ctx", {}).get("below", ())
+    return (*path_in(data, first["loc"], keep_last=first["type"] == "missing"), *below), _words(first)
+
+
+def path_in(data: Any, place: Sequence[str | int], keep_last: bool = False) -> Path:
+    """Return the steps of a place that are keys or positions of the data; a union puts its members' names between."""
+    path: list[str | int] = []
+    for i, step in enumerate(place):
+        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+            data = data[step]  # type: ignore[index]
+        elif not (keep_last and i == len(place) - 1):
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def dotted(path: Path) -> str:
+    """Return `claims[3].of` for a path."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def shortened(value: object) -> str:
+    """Return a value as an error shows it: its representation, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _words(error: ErrorDetails) -> str:
+    kind, given = error["type"], shortened(error["input"])
+    if kind == "refused":
+        return str(error["ctx"]["problem"])
+    if kind == "missing":
+        return "is missing"
+    if kind in ("literal_error", "union_tag_invalid"):
+        expected = error["ctx"].get("expected") or error["ctx"]["expected_tags"]
+        value = error["input"] if kind == "literal_error" else error["ctx"]["tag"]
+        return str(unknown("the name", str(value), re.findall(r"'([^']*)'", expected)))
+    if kind == "union_tag_not_found":
+        return f"{error['ctx']['discriminator']} is missing in {given}".replace("'", "", 2)
+    if wanted := _KINDS.get(kind.split("_")[0]):
+        return f"{given} is not {wanted}"
+    return f"{given}: {error['msg'][:1].lower()}{error['msg'][1:]}"

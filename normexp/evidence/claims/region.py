@@ -1,0 +1,100 @@
+"""Where a claim says that its number lies: `> 0`, `[LOW, HIGH]` or `within 0.5 of 3.2`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from normexp.config.schema import refusal, shortened
+from normexp.errors import UserError
+from normexp.evidence.stats import Interval, Printed
+
+_BOUND = re.compile(r"(?P<side>[<>])=?\s*(?P<end>\S+)")
+_NEAR = re.compile(r"within\s+(?P<margin>\S+)\s+of\s+(?P<printed>printed\s+)?(?P<centre>.+)")
+ALLOWED = "`> NUMBER`, `< NUMBER`, [LOW, HIGH], `within MARGIN of NUMBER` or `within MARGIN of printed NUMBER`"
+
+
+@dataclass(frozen=True)
+class Region:
+    """A set of numbers.
+
+    Args:
+        low, high: its ends, either may be infinite. They count as inside, which no test can tell from outside.
+        text: as it is written in the YAML.
+        centre: what `within` is to be near, as written; empty for the others.
+    """
+
+    low: float
+    high: float
+    text: str
+    centre: str = ""
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.low, self.high)
+
+    @property
+    def upward(self) -> bool:
+        """Whether it is bounded below only (`> 0`)."""
+        return self.high == math.inf
+
+    @property
+    def one_sided(self) -> bool:
+        return math.isinf(self.low) or math.isinf(self.high)
+
+    def logarithm(self) -> Interval:
+        """Return it on the scale of logarithms, as ratios are tested. Raises ValueError unless it is above 0."""
+        return Interval(math.log(self.low) if self.low > 0 else -math.inf, math.log(self.high))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def read_region(given: Any) -> Any:
+    """Return the region that a YAML value means. Raises PydanticCustomError where it means none."""
+    if isinstance(given, Region):
+        return given
+    try:
+        region = _pair(given) if isinstance(given, list) else _text(given) if isinstance(given, str) else None
+    except ValueError:  # a number that is none, or ends in the wrong order
+        region = None
+    except UserError as error:
+        raise refusal(error) from None
+    if region is None:
+        raise refusal(f"{shortened(given)} is no region; allowed: {ALLOWED}")
+    return region
+
+
+def _pair(given: list[Any]) -> Region | None:
+    if len(given) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in given):
+        return None
+    interval = Interval(float(given[0]), float(given[1]))
+    return Region(interval.low, interval.high, f"[{given[0]}, {given[1]}]")
+
+
+def _text(text: str) -> Region | None:
+    if match := _BOUND.fullmatch(text.strip()):
+        end = _number(match["end"])
+        return Region(end, math.inf, text) if match["side"] == ">" else Region(-math.inf, end, text)
+    return _near(text, match) if (match := _NEAR.fullmatch(text.strip())) else None
+
+
+def _near(text: str, match: re.Match[str]) -> Region:
+    """Read `within MARGIN of NUMBER`; a printed number is any that rounds to it."""
+    margin = _number(match["margin"])
+    if margin < 0 or (margin == 0 and not match["printed"]):
+        raise UserError(f"{text!r} needs a margin above 0: no finite number of seeds shows equality")
+    if match["printed"]:
+        around = Printed.of(match["centre"]).region(margin)
+        return Region(around.low, around.high, text, match["centre"])
+    centre = _number(match["centre"])
+    return Region(centre - margin, centre + margin, text, match["centre"])
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from normexp.evidence.claims.claim import Claim
-
-_COUNTED = ("equals", "diverges", "converges", "never_reaches")
+from normexp.evidence.claims.claim import Claim, Count, Equals, StepsToTarget
 
 
 def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
@@ -23,8 +21,8 @@ def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
     """
     if n < 2:
         return 1.0
-    tested = [claim for claim in claims if claim.predicate not in _COUNTED]
-    by_rank = any(claim.target is not None for claim in tested)
+    tested = [claim for claim in claims if not isinstance(claim, Count | Equals)]
+    by_rank = any(isinstance(claim, StepsToTarget) for claim in tested)
     return min(1.0, len(tested) * smallest_rank_p(n)) if by_rank else 0.0
 
 

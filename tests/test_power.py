@@ -7,16 +7,18 @@ import itertools
 import pytest
 from scipy.stats import mannwhitneyu
 
-from normexp.evidence.claims.claim import Claim, Place
+from normexp.evidence.claims.check import read_claim
+from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_rank_p
 
 
 def family(steps: int, differences: int = 0, counts: int = 0) -> list[Claim]:
-    of, than = Place("BN"), Place("plain")
+    about = {"text": "t", "source": "s", "of": "BN"}
+    two = {**about, "metric": "test/accuracy", "than": "plain"}
     return [
-        *itertools.repeat(Claim("t", "s", "reaches_before", of, "test/accuracy", than, target=0.9), steps),
-        *itertools.repeat(Claim("t", "s", "higher", of, "test/accuracy", than), differences),
-        *itertools.repeat(Claim("t", "s", "converges", of), counts),
+        *itertools.repeat(read_claim({**two, "compare": "steps", "target": 0.9, "in": "> 1"}), steps),
+        *itertools.repeat(read_claim({**two, "compare": "difference", "in": "> 0"}), differences),
+        *itertools.repeat(read_claim({**about, "compare": "count", "event": "stays finite"}), counts),
     ]
 
 

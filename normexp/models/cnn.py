@@ -17,6 +17,12 @@ class CNN(nn.Module):
     Each convolution is followed by normalization and activation; the pools are 2 x 2 maxima. With the default
     widths about 242,000 parameters. Works from 4 x 4 pixels on.
 
+    Args:
+        widths: channels of the convolutions.
+        normalize_last: the scheme acts on the last convolution too, right in front of the global average. A scheme
+            that removes every image's own mean or scale of a channel removes what that average reads.
+        normalize_output: the scheme acts on the linear layer too.
+
     Shape: (N, C, H, W) -> (N, num_outputs).
     """
 
@@ -27,6 +33,7 @@ class CNN(nn.Module):
         norm: Norm,
         widths: Sequence[int] = (32, 64, 128, 128),
         activation: str = "relu",
+        normalize_last: bool = True,
         normalize_output: bool = False,
     ) -> None:
         super().__init__()
@@ -35,7 +42,8 @@ class CNN(nn.Module):
         stages: list[nn.Module] = []
         for place, (c_in, c_out) in enumerate(pairwise([input_shape[0], *widths])):
             conv = nn.Conv2d(c_in, c_out, kernel_size=3, padding=1)
-            stages.append(norm.block(conv, make_activation(activation)))
+            spared = place == len(widths) - 1 and not normalize_last
+            stages.append((Norm() if spared else norm).block(conv, make_activation(activation)))
             if place < 2:
                 stages.append(norm.pool(nn.MaxPool2d(2)))
         self.features = nn.Sequential(*stages)

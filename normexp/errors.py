@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 100  # characters of a wrong name that an error repeats and compares
+
 
 class UserError(Exception):
     """Something the user gave cannot work: a name, a value, a file. The message is one complete line."""
@@ -26,14 +28,21 @@ class Interrupted(Exception):
     """The user asked to stop; the run is saved and continues when it is started again."""
 
 
-def nearest(name: str, allowed: Iterable[str]) -> str:
-    """Return `; did you mean X?` for the closest allowed name, whatever its case, or the empty string."""
+def nearest(name: str, allowed: Iterable[str]) -> str | None:
+    """Return the closest allowed name, whatever its case; None where none is close."""
     by_case = {word.casefold(): word for word in allowed}
-    close = difflib.get_close_matches(name.casefold(), list(by_case), n=1, cutoff=0.5)
-    return f"; did you mean {by_case[close[0]]}?" if close else ""
+    close = difflib.get_close_matches(name[:LONGEST].casefold(), list(by_case), n=1, cutoff=0.5)
+    return by_case[close[0]] if close else None
+
+
+def did_you_mean(name: str | None) -> str:
+    """Return the end of an error that proposes a name: `; did you mean X?`, or nothing."""
+    return f"; did you mean {name}?" if name else ""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
     """Build the one-line error for a name that is none of `allowed`."""
     names = list(allowed)
-    return UserError(f"{kind} {name!r} does not exist; allowed: {', '.join(names)}{nearest(name, names)}")
+    cut = name if len(name) <= LONGEST else f"{name[:LONGEST]}..."
+    hint = did_you_mean(nearest(name, names))
+    return UserError(f"{kind} {cut!r} does not exist; allowed: {', '.join(names)}{hint}")

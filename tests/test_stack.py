@@ -61,7 +61,7 @@ def test_stack_runs_of_other_parts_are_other_runs():
         ["norm.activations=weight"],
         ["norm.weights=weight", "norm.activations=batch"],
     ]
-    assert len({compose(["norm=stack", *some]).name for some in [*parts, WS_GN]}) == 5
+    assert len({compose(some).name for some in [*(["norm=stack", *some] for some in parts), WS_GN]}) == 5
 
 
 def test_stack_of_the_usual_parts_is_no_change():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from normexp.cli.parsers import LISTS, flags, parsers
 from normexp.config.options import option, options
-from normexp.errors import Interrupted, UserError, nearest, unknown
+from normexp.errors import Interrupted, UserError, did_you_mean, nearest, unknown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +60,7 @@ def _dispatch(arguments: list[str]) -> int:
     if verb.startswith("-"):
         raise unknown("option", verb, [*flags(parser), "--debug"])
     if verb not in VERBS:
-        hint = "; did you mean `normexp run ...`?" if "=" in verb else nearest(verb, VERBS)
+        hint = "; did you mean `normexp run ...`?" if "=" in verb else did_you_mean(nearest(verb, VERBS))
         raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{hint}")
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:

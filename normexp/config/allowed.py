@@ -9,18 +9,20 @@ Grammar of a specification (the type may be left out where the key's default has
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.errors import UserError, nearest
+from normexp.config.text import shortened, shown
+from normexp.errors import UserError, did_you_mean, nearest
 
 _SPEC = re.compile(
     r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool)? ?"
     r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))(?P<null> ?or null)?$"
 )
-_KINDS = {"int": "an integer", "float": "a number", "str": "a text", "bool": "true or false"}
+_KINDS = {"int": "an integer", "float": "a number", "str": "a text, not empty", "bool": "true or false"}
+LARGEST_FLOAT = 3.4028234663852886e38  # float32's; networks compute in it
+LARGEST_INT = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,11 @@ class Allowed:
         if value is None and self.nullable:
             return None
         if not self.is_list:
-            return self._one(key, value, shown=value)
+            return self._one(key, value, whole=value)
         if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
             many = f"{self.length} items, each " if self.length else ""
-            raise UserError(f"{key}={_show(value)}: must be a list of {many}{self.describe()}")
-        return [self._one(key, item, shown=list(value)) for item in value]
+            raise UserError(f"{key}={shortened(shown(value))}: must be a list of {many}{self.describe()}")
+        return [self._one(key, item, whole=list(value)) for item in value]
 
     def describe(self) -> str:
         """Say in words what is allowed."""
@@ -52,13 +54,19 @@ class Allowed:
         words = _KINDS[self.kind] + (f" in {self.interval}" if self.interval else "")
         return words + (" or null" if self.nullable else "")
 
-    def _one(self, key: str, value: Any, shown: Any) -> Any:
+    def _one(self, key: str, value: Any, whole: Any) -> Any:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
-            hint = nearest(str(value), self.choices) if self.choices else ""
+            hint = did_you_mean(nearest(shown(value), self.choices)) if self.choices else self._largest(value)
             many = "a list, each " if self.is_list else ""
-            raise UserError(f"{key}={_show(shown)}: must be {many}{self.describe()}{hint}")
+            raise UserError(f"{key}={shortened(shown(whole))}: must be {many}{self.describe()}{hint}")
         return converted
+
+    def _largest(self, value: Any) -> str:
+        """Say which numbers the arithmetic holds, where one lies beyond."""
+        if isinstance(value, float) and abs(value) > LARGEST_FLOAT:
+            return f", at most {LARGEST_FLOAT:.3g} (float32)"
+        return ", of 64 bits" if isinstance(value, int) and abs(value) > LARGEST_INT else ""
 
     def _convert(self, value: Any) -> Any:
         """Return the value as this kind, or None where it is of another kind."""
@@ -67,10 +75,10 @@ class Allowed:
         if isinstance(value, bool) or value is None:
             return None
         if self.kind == "float":
-            return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+            return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST_FLOAT else None
         if self.kind == "int":
-            return value if isinstance(value, int) else None
-        return str(value) if isinstance(value, str | int | float) else None
+            return value if isinstance(value, int) and abs(value) <= LARGEST_INT else None
+        return str(value) or None if isinstance(value, str | int | float) else None
 
     def _in_range(self, value: Any) -> bool:
         if self.choices:
@@ -103,7 +111,3 @@ def parse(spec: str | None, default: Any) -> Allowed:
         interval=interval,
         length=int(match["length"]) if match["length"] else None,
     )
-
-
-def _show(value: Any) -> str:
-    return str(value).replace("True", "true").replace("False", "false").replace("None", "null")

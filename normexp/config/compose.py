@@ -7,136 +7,85 @@ line with the nearest valid name (Hydra accepts `+typo=1` and `epochs=abc`).
 from __future__ import annotations
 
 import copy
-import re
-import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from pathlib import PurePath
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from normexp.config.allowed import parse
-from normexp.config.identity import FILES, identity
+from normexp.config.config import Config, flat
 from normexp.config.options import config_dir, groups, is_description, options, without_descriptions
-from normexp.config.parts import take_parts
+from normexp.config.overrides import parse_overrides, plain_value
+from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
-from normexp.errors import UserError, nearest
+from normexp.config.text import override_text, shortened
+from normexp.errors import UserError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+__all__ = ["Config", "compose", "flat", "override_text"]
 
-_PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
-_PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
-_WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
+Tree = dict[str, Any]
+OWN = "norm._target_"  # the one key that may name code of the user's own
 
 
 @dataclass(frozen=True)
-class Config:
-    """One resolved, checked configuration.
+class Given:
+    """What one override gives to one key.
 
     Args:
-        values: nested options as a run uses them; every group keeps its `_target_`.
-        choices: group -> chosen option; of a scheme of the user's own, its target.
-        changes: dotted key or group -> value, for all that differs from the defaults.
+        text: the value as typed, which is what a key for text means: `results_dir=1e3` is no number.
     """
 
-    values: dict[str, Any]
-    choices: dict[str, str]
-    changes: dict[str, Any]
+    value: Any
+    text: str
 
-    def __getitem__(self, key: str) -> Any:
-        return self.values[key]
 
-    @cached_property
-    def identity(self) -> str:
-        return identity(self.changes)
+@dataclass(frozen=True)
+class Defaults:
+    """The chosen options before any key is set.
 
-    @property
-    def name(self) -> str:
-        """The run directory's name: readable first, unique by its last part."""
-        study = [] if self.choices["study"] == "none" else [self.choices["study"]]
-        parts = (self.choices["dataset"], self.choices["model"], self.choices["norm"])
-        return "-".join((*study, *parts, f"seed{self['seed']}", self.identity))
+    Args:
+        values: nested options; a step of `compose` returns new ones and leaves these, which are cached, alone.
+        about: group -> the description keys of its option; `""` of the root, empty for a scheme of the user's own.
+        choices: group -> chosen option.
+        parts: the parts of the norm that were chosen otherwise than usual, `norm.PART` -> option.
+    """
 
-    @property
-    def overrides(self) -> list[str]:
-        """The overrides that make this configuration again from the defaults."""
-        return [f"{key}={override_text(value)}" for key, value in self.changes.items()]
-
-    @property
-    def arguments(self) -> list[str]:
-        """The same, quoted as a shell wants them."""
-        return [shlex.quote(override) for override in self.overrides]
-
-    def to_yaml(self) -> str:
-        """Return config.yaml: the resolved options, the choices and the changes.
-
-        Of a local file only its name is told: a record may travel, and folders are nobody's business.
-        """
-        values, changes = copy.deepcopy(self.values), dict(self.changes)
-        for key in FILES:
-            group, _, leaf = key.partition(".")
-            if values[group].get(leaf) is not None:
-                changes[key] = values[group][leaf] = PurePath(values[group][leaf]).name
-        content = {**values, "_choices_": self.choices, "_changes_": changes}
-        header = f"# normexp run {' '.join(replace(self, changes=changes).arguments)}".rstrip()
-        return f"{header}\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}"
+    values: Tree
+    about: Mapping[str, Any]
+    choices: Mapping[str, str]
+    parts: Mapping[str, str]
 
 
 def compose(overrides: Sequence[str]) -> Config:
     """Compose and check one configuration. Raises UserError for anything that cannot work."""
-    parsed = [_checked(override) for override in parse_overrides(overrides)]
-    choices = {o.key_or_group: _option(o.key_or_group, o.value()) for o in parsed if o.key_or_group in groups()}
-    defaults, about, all_choices = _composed(tuple(sorted(choices.items())))
-    given = {o.key_or_group: _plain(o.value()) for o in parsed if o.key_or_group not in groups()}
-    typed = {o.key_or_group: (o.input_line or "").partition("=")[2] for o in parsed}
-    defaults, about = copy.deepcopy(defaults), dict(about)  # both are cached
-    parts, about["norm"] = take_parts(defaults["norm"], about["norm"], given)
-    values = copy.deepcopy(defaults)
-    _use_own_target(values, about, given)
-    for key, value in given.items():
-        _set(values, key, _value(key, value, typed[key], values, about))
-    _steps_or_epochs(values, given)
-    check_rules(values, all_choices, about)
-    named = all_choices if about["norm"] else {**all_choices, "norm": values["norm"]["_target_"]}
-    return Config(values, named, _changes(values, defaults, all_choices, parts))
+    given = _given(parse_overrides(overrides))
+    keys = {key: one for key, one in given.items() if key not in groups()}
+    chosen = {group: _option(group, one.value) for group, one in given.items() if group in groups()}
+    defaults = _with_parts(_composed(tuple(sorted(chosen.items()))), keys)
+    keys = {key: one for key, one in keys.items() if key not in _part_keys(defaults)}
+    usable = _with_own_scheme(defaults, keys)
+    values = _with_length(_with_values(usable, keys), keys)
+    check_rules(values, defaults.choices, usable.about)
+    choices = {**defaults.choices, **({"norm": values["norm"]["_target_"]} if OWN in keys else {})}
+    return Config(values, choices, _changes(values, defaults))
 
 
-def parse_overrides(overrides: Sequence[str]) -> list[Override]:
-    """Return the overrides in Hydra's terms. Raises UserError for what is not `key=value`."""
-    return [_parsed(text) for text in overrides]
-
-
-def _parsed(text: str) -> Override:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    key, _, value = text.partition("=")
-    attempts = [text]
-    if _PATH.match(value):  # Hydra's grammar has no word with brackets, accents or quotes in it; folders' names have
-        attempts.append(f"{key}={_quoted(value)}")
-    for attempt in attempts:
-        try:
-            (override,) = OverridesParser.create().parse_overrides([attempt])
-        except HydraException:
-            continue
-        return override
-    raise UserError(f"{text!r} is not key=value{_example(text)}")
-
-
-def _example(text: str) -> str:
-    """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
-    for group in groups():
-        if text in options(group):
-            return f"; did you mean {group}={text}?"
-    return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"
+def _given(parsed: Iterable[Override]) -> dict[str, Given]:
+    """Return the overrides by key. Raises UserError for one of another kind than KEY=VALUE, or a key given twice."""
+    found: dict[str, Given] = {}
+    for override in parsed:
+        key, text = override.key_or_group, _checked(override).input_line or ""
+        if key in found:
+            raise UserError(f"{key} is given twice; give it once (a sweep takes {key}=A,B)")
+        found[key] = Given(plain_value(override), text.partition("=")[2])
+    return found
 
 
 def _checked(override: Override) -> Override:
-    text = override.input_line
+    text = shortened(override.input_line or "")
     if override.package is not None:
         raise UserError(f"{text}: an option has one place; drop the @{override.package}")
     if override.is_add() or override.is_force_add():
@@ -149,15 +98,16 @@ def _checked(override: Override) -> Override:
 
 
 def _option(group: str, name: Any) -> str:
-    if str(name) in options(group):
-        return str(name)
     allowed = options(group)
-    raise UserError(f"{group}={name} does not exist; allowed: {', '.join(allowed)}{nearest(str(name), allowed)}")
+    if str(name) in allowed:
+        return str(name)
+    hint = did_you_mean(nearest(str(name), allowed))
+    raise UserError(f"{group}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
 
 
 @cache
-def _composed(chosen: tuple[tuple[str, str], ...]) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """Return (values, descriptions per group, choices) of the given options, by Hydra's composition."""
+def _composed(chosen: tuple[tuple[str, str], ...]) -> Defaults:
+    """Return the given options, by Hydra's composition, without what they say of themselves."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf, open_dict
@@ -172,112 +122,96 @@ def _composed(chosen: tuple[tuple[str, str], ...]) -> tuple[dict[str, Any], dict
     assert isinstance(tree, dict)
     about = {group: {k: v for k, v in tree[group].items() if is_description(k)} for group in groups()}
     about[""] = {key: value for key, value in tree.items() if is_description(str(key))}
-    return without_descriptions(tree), about, {group: str(picked[group]) for group in groups()}
+    return Defaults(without_descriptions(tree), about, {group: str(picked[group]) for group in groups()}, {})
 
 
-def _use_own_target(values: dict[str, Any], about: dict[str, Any], given: dict[str, Any]) -> None:
+def _part_keys(defaults: Defaults) -> list[str]:
+    return [f"norm.{part}" for part in defaults.about["norm"].get("_parts_", {})]
+
+
+def _with_parts(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
+    """Put the options of `norm` that are parts of the chosen one into it (`norm=stack norm.weights=weight`)."""
+    usual = defaults.about["norm"].get("_parts_", {})
+    names = chosen_parts(usual, {key: one.value for key, one in keys.items()})
+    norm, about = with_parts(defaults.values["norm"], defaults.about["norm"], names)
+    return replace(
+        defaults,
+        values={**defaults.values, "norm": norm},
+        about={**defaults.about, "norm": about},
+        parts={f"norm.{part}": name for part, name in names.items() if name != usual[part]},
+    )
+
+
+def _with_own_scheme(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
     """Let `norm._target_=my_norms.MyNorm plugins=[my_norms]` replace the scheme and its parameters."""
-    target = given.get("norm._target_")
-    if target is None:
-        return
-    plugins = given.get("plugins") or []
-    if not any(str(target).startswith(f"{plugin}.") for plugin in plugins):
-        raise UserError(f"norm._target_={target}: code outside normexp must be named: add plugins=[MODULE]")
-    own = {key.removeprefix("norm."): None for key in given if key.startswith("norm.")}
-    values["norm"] = {**own, "_target_": str(target)}
-    about["norm"] = {}
+    if OWN not in keys:
+        return defaults
+    target, plugins = str(keys[OWN].value), keys["plugins"].value if "plugins" in keys else []
+    if not any(target.startswith(f"{plugin}.") for plugin in plugins or []):
+        raise UserError(f"{OWN}={shortened(target)}: code outside normexp must be named: add plugins=[MODULE]")
+    own = {key.removeprefix("norm."): None for key in keys if key.startswith("norm.")}
+    norm = {**own, "_target_": target}
+    return replace(defaults, values={**defaults.values, "norm": norm}, about={**defaults.about, "norm": {}})
 
 
-def _value(key: str, value: Any, typed: str, values: dict[str, Any], about: dict[str, Any]) -> Any:
-    """Check one value against its key's default and specification; return it in the right type.
+def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
+    """Return new values in which every given key has its checked value."""
+    leaves = flat(defaults.values)
+    values = copy.deepcopy(defaults.values)
+    for key, one in keys.items():
+        if key not in leaves:
+            raise _unknown_key(key, [*leaves, *_part_keys(defaults)])
+        *parents, leaf = key.split(".")
+        tree = values
+        for parent in parents:
+            tree = tree[parent]
+        tree[leaf] = _value(key, one, leaves[key], defaults.about)
+    return values
 
-    A text is what was typed: `results_dir=1e3` is no number.
-    """
-    leaves = flat(values)
-    if key not in leaves:
-        raise _unknown_key(key, [*leaves, *(f"norm.{part}" for part in about["norm"].get("_parts_", {}))])
+
+def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> Any:
+    """Check one value against its key's default and specification; return it in the right type."""
     group, _, rest = key.partition(".")
-    if rest.endswith("_target_") and key != "norm._target_":
-        raise UserError(f"{key}: only norm._target_ may name code of your own")
+    if rest.endswith("_target_") and key != OWN:
+        raise UserError(f"{key}: only {OWN} may name code of your own")
     if group == "norm" and not about["norm"]:  # the user's own scheme checks its own parameters
-        return value
+        return given.value
     allowed = about[group].get("_allowed_", {}) if rest else about[""]["_allowed_"]
-    rule = parse(allowed.get(rest or key), leaves[key])
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return rule.check(key, typed if rule.kind == "str" and not rule.is_list and number else value)
+    rule = parse(allowed.get(rest or key), default)
+    number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
+    return rule.check(key, given.text if rule.kind == "str" and not rule.is_list and number else given.value)
 
 
 def _unknown_key(key: str, leaves: Sequence[str]) -> UserError:
-    """Name the nearest key: by the whole path, else by its last part (`train.eposch` is near `epochs`)."""
+    """Name the nearest key: by the whole path, else by its last part (`optimizer.lrr` is near `optim.lr`)."""
     names = [*groups(), *(leaf for leaf in leaves if not leaf.endswith("_target_"))]
-    hint = nearest(key, names)
-    if not hint:
-        last = {name.rpartition(".")[2]: name for name in names}
-        close = nearest(key.rpartition(".")[2], last)
-        hint = close and f"; did you mean {last[close[len('; did you mean ') : -1]]}?"
+    last = {name.rpartition(".")[2]: name for name in names}
+    close = nearest(key, names) or last.get(nearest(key.rpartition(".")[2], last) or "")
     group = key.partition(".")[0]
     if group in groups():
-        inside = [leaf for leaf in names if leaf.startswith(f"{group}.")]
-        return UserError(f"key {key!r} does not exist; allowed: {', '.join(inside) or 'none'}{hint}")
-    roots = [leaf for leaf in names if "." not in leaf]
-    return UserError(f"key {key!r} does not exist; allowed: {', '.join(roots)} and GROUP.KEY{hint}")
+        allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or "none"
+    else:
+        allowed = ", ".join(name for name in names if "." not in name) + " and GROUP.KEY"
+    return UserError(f"key {shortened(key)!r} does not exist; allowed: {allowed}{did_you_mean(close)}")
 
 
-def _steps_or_epochs(values: dict[str, Any], given: dict[str, Any]) -> None:
-    if given.get("steps") is not None and given.get("epochs") is not None:
+def _with_length(values: Tree, keys: Mapping[str, Given]) -> Tree:
+    """Return values with one length, steps or epochs. Raises UserError where both are given, or neither."""
+    given = {key: keys[key].value for key in ("epochs", "steps") if key in keys and keys[key].value is not None}
+    if len(given) == 2:
         raise UserError(f"epochs={given['epochs']} steps={given['steps']}: give one of the two")
     if values["steps"] is not None:
-        values["epochs"] = None
-    elif values["epochs"] is None:
+        return {**values, "epochs": None}
+    if values["epochs"] is None:
         raise UserError("epochs=null: give epochs or steps")
+    return values
 
 
-def _changes(
-    values: dict[str, Any], defaults: dict[str, Any], choices: dict[str, str], parts: dict[str, Any]
-) -> dict[str, Any]:
-    usual = _composed(())[2]
-    changed = {group: name for group, name in choices.items() if name != usual[group]}
-    before, missing = flat(defaults), object()
+def _changes(values: Tree, defaults: Defaults) -> dict[str, Any]:
+    usual = _composed(()).choices
+    changed = {group: name for group, name in defaults.choices.items() if name != usual[group]}
+    before, missing = flat(defaults.values), object()
     now = {key: value for key, value in flat(values).items() if before.get(key, missing) != value}
     if values["steps"] is not None:
         now.pop("epochs", None)  # follows from steps
-    return {**changed, **parts, **now}
-
-
-def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return {dotted key: value}; a list is one value."""
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return leaves
-
-
-def _set(tree: dict[str, Any], key: str, value: Any) -> None:
-    *parents, leaf = key.split(".")
-    for parent in parents:
-        tree = tree[parent]
-    tree[leaf] = value
-
-
-def _plain(value: Any) -> Any:
-    """Return Hydra's parsed value as plain Python (a quoted string becomes its text)."""
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return getattr(value, "text", value)
-
-
-def override_text(value: Any) -> str:
-    """Return a value in Hydra's override grammar."""
-    if isinstance(value, list):
-        return f"[{','.join(override_text(item) for item in value)}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if not isinstance(value, str) or (_PLAIN.fullmatch(value) and value.lower() not in _WORDS):
-        return str(value)
-    return _quoted(value)
-
-
-def _quoted(text: str) -> str:
-    from hydra.core.override_parser.types import Quote, QuotedString
-
-    return QuotedString(text, Quote.double).with_quotes()
+    return {**changed, **defaults.parts, **now}

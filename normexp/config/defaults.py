@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from normexp.config.options import config_dir, is_description, load_yaml, option, options, without_descriptions
-from normexp.config.parts import take_parts
+from normexp.config.parts import chosen_parts, with_parts
 
 Tree = dict[str, Any]
 
@@ -48,7 +48,8 @@ def _option(group: str, name: str, record: Mapping[str, Any]) -> Tree:
     about = option(group, name)
     values: Tree = without_descriptions(about)
     if group == "norm":
-        take_parts(values, about, {key: part for key, part in _changes(record).items() if part in options("norm")})
+        recorded = {key: part for key, part in _changes(record).items() if part in options("norm")}
+        values, _ = with_parts(values, about, chosen_parts(about.get("_parts_", {}), recorded))
     return values
 
 

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from normexp.config.compose import parse_overrides
 from normexp.config.options import groups, options
+from normexp.config.overrides import parse_overrides
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+MOST = 100_000  # cells of one sweep
+
 
 def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the Cartesian product of all values, the last override varying fastest.
 
-    `a,b`, `range()`, `choice()` and `glob()` are Hydra's. Raises UserError for what cannot be a finite list.
+    `a,b`, `range()`, `choice()` and `glob()` are Hydra's. Raises UserError for what cannot be a finite list, or is
+    one of more than MOST cells.
     """
-    return list(itertools.product(*(_values(override) for override in parse_overrides(overrides))))
+    axes = [_values(override) for override in parse_overrides(overrides)]
+    if math.prod(map(len, axes)) > MOST:
+        sizes = " x ".join(str(len(axis)) if len(axis) <= MOST else "more" for axis in axes if len(axis) > 1)
+        raise UserError(f"a sweep of {sizes} cells; at most {MOST:,} are allowed")
+    return list(itertools.product(*axes))
 
 
-def _values(override: Override) -> Iterable[str]:
+def _values(override: Override) -> Sequence[str]:
     from hydra.core.override_parser.types import Glob
 
     text = override.input_line or ""
@@ -39,6 +47,10 @@ def _values(override: Override) -> Iterable[str]:
         if not names:
             raise UserError(f"{text}: matches no option; there are {', '.join(options(str(override.key_or_group)))}")
         return [f"{typed}={name}" for name in names]
-    if not (values := list(override.sweep_string_iterator())):
+    try:
+        values = list(itertools.islice(override.sweep_string_iterator(), MOST + 1))
+    except ValueError as error:  # a range whose step is 0
+        raise UserError(f"{text}: {error}") from None
+    if not values:
         raise UserError(f"{text}: has no values")
     return [f"{typed}={value}" for value in values]

@@ -10,18 +10,26 @@ from typing import Any
 
 ELSEWHERE = ("results_dir", "device", "threads", "plugins")  # where and on what, not what
 FILES = ("dataset.archive", "dataset.path", "dataset.file")  # a moved file is still the same data
+PUBLISHED = "published"  # the content of a download whose checksum its publisher states
 
 
-def identity(changes: Mapping[str, Any]) -> str:
+def identity(changes: Mapping[str, Any], content: str | None = None) -> str:
     """Return 8 hexadecimal digits of the changes to the defaults.
 
-    Because only changes count, a new key with a default leaves every old identity as it was. A file counts by
-    its name; its content is compared through the fingerprint in the run's record.
+    Because only changes count, a new key with a default leaves every old identity as it was.
+
+    Args:
+        content: sha256 of the data that the user brings, which then counts in place of the files' names; PUBLISHED
+            or nothing where the data set's name says all; None where it was not looked at: a file counts by its name.
     """
-    relevant = {
-        key: PurePath(str(value)).name if key in FILES and value is not None else value
-        for key, value in changes.items()
-        if key not in ELSEWHERE
-    }
+    relevant = {key: value for key, value in changes.items() if key not in (*ELSEWHERE, *FILES)}
+    if content is None:
+        relevant |= {key: _name(changes[key]) for key in FILES if key in changes}
+    elif content not in ("", PUBLISHED):
+        relevant["dataset.content"] = content
     text = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _name(path: Any) -> Any:
+    return path if path is None else PurePath(str(path)).name

@@ -6,39 +6,45 @@ from collections.abc import Mapping
 from typing import Any
 
 from normexp.config.options import option, options, without_descriptions
-from normexp.errors import UserError, nearest
+from normexp.config.text import shortened
+from normexp.errors import UserError, did_you_mean, nearest
 
 
-def take_parts(norm: dict[str, Any], about: Mapping[str, Any], given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Put every part that `given` names into `norm`, and take it out of `given`.
+def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return {part: option}: of every part in `usual` what `given` says under `norm.PART`, else the usual one."""
+    return {part: _name(part, given.get(f"norm.{part}", name)) for part, name in usual.items()}
 
-    Returns {key: name} of the parts that differ from the usual ones, and the description of the whole: the
-    parts' ranges, and what any of them needs.
+
+def with_parts(
+    norm: Mapping[str, Any], about: Mapping[str, Any], names: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a norm with those of its parts inside, and the description of the whole.
+
+    The description has the parts' ranges, and what any of them needs.
     """
-    usual = about.get("_parts_", {})
-    names = {part: _name(part, given.pop(f"norm.{part}", name)) for part, name in usual.items()}
-    whole = dict(about)
+    values, whole = dict(norm), dict(about)
     for part, name in names.items():
         described = option("norm", name)
-        options_of_part = {**without_descriptions(described)}
-        options_of_part.pop("placement", None)  # the whole has one
-        norm[part] = options_of_part
-        _join(whole, part, described)
-    return {f"norm.{part}": name for part, name in names.items() if name != usual[part]}, whole
+        values[part] = {k: v for k, v in without_descriptions(described).items() if k != "placement"}  # the whole's
+        whole = _joined(whole, part, described)
+    return values, whole
 
 
 def _name(part: str, name: Any) -> str:
     allowed = [option_name for option_name in options("norm") if "_parts_" not in option("norm", option_name)]
     if str(name) in allowed:
         return str(name)
-    hint = nearest(str(name), allowed)
-    raise UserError(f"norm.{part}={name} does not exist; allowed: {', '.join(allowed)}{hint}")
+    hint = did_you_mean(nearest(str(name), allowed))
+    raise UserError(f"norm.{part}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
 
 
-def _join(whole: dict[str, Any], part: str, described: Mapping[str, Any]) -> None:
-    """Add to the whole's description what one part says of itself."""
+def _joined(whole: Mapping[str, Any], part: str, described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole's description with what one part says of itself."""
     ranges = {f"{part}.{key}": spec for key, spec in described.get("_allowed_", {}).items()}
-    whole["_allowed_"] = {**whole.get("_allowed_", {}), **ranges}
-    whole["_batch_statistics_"] = whole.get("_batch_statistics_") or described.get("_batch_statistics_")
-    if "_needs_" in described:
-        whole["_needs_"] = described["_needs_"]
+    needs = {"_needs_": described["_needs_"]} if "_needs_" in described else {}
+    return {
+        **whole,
+        "_allowed_": {**whole.get("_allowed_", {}), **ranges},
+        "_batch_statistics_": whole.get("_batch_statistics_") or described.get("_batch_statistics_"),
+        **needs,
+    }

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from normexp.data.base import Array
-from normexp.errors import UserError, nearest
+from normexp.errors import UserError, did_you_mean, nearest
 
 DELIMITERS = ",;\t|"
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
@@ -66,7 +66,7 @@ def given_file(file: str) -> Path:
     if path.exists():
         raise UserError(f"dataset.file={file}: is a folder, and a CSV file is needed")
     beside = [other.name for other in path.parent.glob("*.csv")] if path.parent.is_dir() else []
-    raise UserError(f"dataset.file={file}: no such file{nearest(path.name, beside)}")
+    raise UserError(f"dataset.file={file}: no such file{did_you_mean(nearest(path.name, beside))}")
 
 
 def read_table(path: Path) -> Table:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config import Config, compose
-from normexp.config.compose import override_text
+from normexp.config.text import override_text
 from normexp.errors import Impossible, UserError
 from normexp.evidence.curves import Cell
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 NORMS = ("none", "batch", "recurrent_batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
 NOTE = "data"  # the key of what is special about the data, such as a lossy copy
@@ -24,15 +23,6 @@ class Options(dict[str, str]):
     def __init__(self, options: Mapping[str, str], seed: int, changed: frozenset[str]) -> None:
         super().__init__(options)
         self.seed, self.changed = seed, changed
-
-
-def shown(value: Any) -> str:
-    """Write a value as it is typed in an override: true, null, 0.3, [100,100]."""
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(shown, value))}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from typing import Any
 
 from normexp.config.defaults import with_defaults
 from normexp.config.identity import ELSEWHERE, FILES
+from normexp.config.text import shown
 from normexp.errors import UserError
 from normexp.records import FINISHED, RunDirectory
-from normexp.report.labels import NOTE, Labels, Options, order, shown
+from normexp.report.labels import NOTE, Labels, Options, order
 from normexp.report.measurements import Columns, measurements
 
 # `eval_every` decides how often a run is looked at, not what it is.

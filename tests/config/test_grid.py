@@ -16,6 +16,7 @@ GRIDS = {
     "glob": ("norm=glob(l*)", ["norm=layer"]),
     "glob without some": ("norm=glob(ba*,exclude=*re*)", ["norm=batch"]),
     "a list is one value": ("model.widths=[8,4]", ["model.widths=[8,4]"]),
+    "letters beyond ASCII": ("dataset.target=größe,n", ['dataset.target="größe"', "dataset.target=n"]),
     "lists": ("model.widths=[8,4],[2]", ["model.widths=[8,4]", "model.widths=[2]"]),
     "a quoted comma": ("dataset.archive='a,b',null", ["dataset.archive='a,b'", "dataset.archive=null"]),
     "duplicates stay": ("seed=1,1", ["seed=1", "seed=1"]),
@@ -44,6 +45,9 @@ REFUSED = {
     "empty range": ("seed=range(0)", "seed=range(0): has no values"),
     "glob of a number": ("seed=glob(*)", "glob() chooses options of a group; seed is none"),
     "glob of nothing": ("norm=glob(q*)", "matches no option; there are none, batch"),
+    "range that stands still": ("optim.lr=range(0,1,0)", "optim.lr=range(0,1,0): "),
+    "range without end": ("threads=range(100000000)", "a sweep of 2 x more cells; at most 100,000 are allowed"),
+    "product without end": ("threads=range(60000)", "a sweep of 2 x 60000 cells"),
     "not an override": ("norm", "is not key=value"),
 }
 

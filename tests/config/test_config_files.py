@@ -23,7 +23,7 @@ from normexp.training.build import build_model, build_norm
 EXAMPLES = 40  # whitening wants more of them than a group has channels
 WHOLE = set(options("norm")) - {"group", "instance", "filter_response"}  # can normalize an output of 10 numbers
 FILES = [(group, name) for group in groups() for name in options(group)]
-GOLDEN = Path(__file__).parent / "golden" / "parameters.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "parameters.json"
 each_file = pytest.mark.parametrize(("group", "name"), FILES, ids=["-".join(file) for file in FILES])
 
 

@@ -1,0 +1,80 @@
+"""Overrides as typed (`norm=batch optim.lr=0.3`) -> keys and values. The grammar is Hydra's, the errors are ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from normexp.config.options import groups, options
+from normexp.config.text import has_control_characters, quoted, shortened
+from normexp.errors import UserError
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+_PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
+_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quoted where it is not ASCII
+
+
+def parse_overrides(overrides: Sequence[str]) -> list[Override]:
+    """Return the overrides in Hydra's terms. Raises UserError for what is not `key=value`."""
+    return [_parsed(text) for text in overrides]
+
+
+def plain_value(override: Override) -> Any:
+    """Return an override's value as plain Python (a quoted string becomes its text)."""
+    return _plain(override.value())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return getattr(value, "text", value)
+
+
+def _parsed(text: str) -> Override:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    if has_control_characters(text):
+        raise UserError(f"{shortened(text)!r}: a value is one line of text, without control characters")
+    for attempt in _attempts(text):
+        try:
+            (override,) = OverridesParser.create().parse_overrides([attempt])
+        except HydraException:
+            continue
+        except ValueError:  # Python's limit for integers
+            raise UserError(f"{shortened(text)}: a number of too many digits") from None
+        return override
+    raise UserError(f"{shortened(text)!r} is not key=value{_example(text)}")
+
+
+def _attempts(text: str) -> Iterator[str]:
+    """Yield the text as it is, then with the quotes that Hydra's grammar wants around accents, and around paths."""
+    yield text
+    key, _, value = text.partition("=")
+    if not value.isascii():
+        yield f"{key}={_quote_foreign(value)}"
+    if _PATH.match(value) or not value.isascii():
+        yield f"{key}={quoted(value)}"
+
+
+def _quote_foreign(value: str) -> str:
+    """Return a value in which every item with letters beyond ASCII has quotes; what has them already stays."""
+
+    def quote(match: re.Match[str]) -> str:
+        item = match[0].rstrip()
+        return match[0] if item.isascii() else quoted(item)
+
+    parts = _QUOTED.split(value)
+    return "".join(part if place % 2 else _FOREIGN.sub(quote, part) for place, part in enumerate(parts))
+
+
+def _example(text: str) -> str:
+    """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
+    for group in groups():
+        if text in options(group):
+            return f"; did you mean {group}={text}?"
+    return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"

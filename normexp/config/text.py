@@ -1,0 +1,46 @@
+"""Values as people type them: in an override, in a label, in an error."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
+_WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # a tab harms nobody
+LONGEST = 200  # characters of a value that an error repeats
+
+
+def shown(value: Any) -> str:
+    """Return a value as it is typed, without quotes: true, null, 0.3, [100,100]."""
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(shown, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def override_text(value: Any) -> str:
+    """Return a value in Hydra's override grammar: as it is shown, with quotes around a text that needs them."""
+    if isinstance(value, list):
+        return f"[{','.join(map(override_text, value))}]"
+    needs_none = not isinstance(value, str) or (_PLAIN.fullmatch(value) and value.lower() not in _WORDS)
+    return shown(value) if needs_none else quoted(value)
+
+
+def quoted(text: str) -> str:
+    """Return a text in the quotes of Hydra's grammar."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    return QuotedString(text, Quote.double).with_quotes()
+
+
+def shortened(text: str) -> str:
+    """Return a text that fits into one line of an error, on a terminal too: cut where it is long, controls as ?."""
+    line = _CONTROL.sub("?", text)
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}... ({len(line):,} characters)"
+
+
+def has_control_characters(text: str) -> bool:
+    """Tell whether a text has line breaks, terminal controls or bytes that are no text."""
+    return _CONTROL.search(text) is not None

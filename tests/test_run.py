@@ -433,8 +433,21 @@ def test_run_stopped_by_the_user_continues_to_the_same_bytes(results, finished, 
     check_continues(results, finished, cli)
 
 
-def test_run_that_lost_its_curves_is_no_finished_run(train, cli, results):
+def test_finished_run_that_is_not_as_it_was_is_set_aside_and_trained_again(train, cli, results):
     run = train()
+    whole = (run.path / "metrics.csv").read_bytes()
+    (run.path / "metrics.csv").write_bytes(whole.replace(b"1", b"7", 1))
+    status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (0, 1)
+    assert "metrics.csv: damaged" in stderr
+    assert "set aside as" in stderr
+    assert (run.path / "metrics.csv").read_bytes() == whole
+    assert Path(f"{run.path}.damaged-1").is_dir()
+
+
+def test_older_run_that_lost_its_curves_is_no_finished_run(train, cli, results):
+    run = train()
+    run.write_status(**{key: value for key, value in run.status.items() if key != "sha256"})
     (run.path / "metrics.csv").unlink()
     status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
     assert (status, stderr.count("\n")) == (2, 1)

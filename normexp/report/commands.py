@@ -75,7 +75,7 @@ def found(directory: RunDirectory) -> str:
     about: dict[str, str] = option("study", directory.config["_choices_"]["study"])["_metrics_"]
     width = max(map(len, about))
     last = [f"{name:{width}}  {rows[-1][name]:>24}  {text}" for name, text in about.items()]
-    tables = sorted(path for path in directory.path.glob("*.csv") if path.name != METRICS)
+    tables = [directory.path / name for name in directory.names() if name.endswith(".csv") and name != METRICS]
     counted = [f"{len(rows)} rows in {directory.path / METRICS}; the last:"] if len(rows) > 1 else []
     return "\n".join([*counted, *last, *map(str, tables)])
 

@@ -185,7 +185,7 @@ def _without_selection(paths: Iterable[str | Path]) -> list[RunDirectory]:
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
         runs = find_runs([path])
-        measured = [run for run in runs if "select" not in run.path.relative_to(path.resolve()).parts]
+        measured = [run for run in runs if "select" not in PurePath(os.path.relpath(run.path, path.resolve())).parts]
         found |= {run.path: run for run in measured or runs}
     return [found[path] for path in sorted(found)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from normexp.errors import Unavailable, UserError, unknown
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, scales
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
-from normexp.records import write_atomically
+from normexp.records import read_json, write_atomically
 from normexp.report.sources import entries, summary
 from normexp.sweeps.sweep import Say, take_jobs
 
@@ -80,7 +79,7 @@ def _show(experiment: Experiment, results: Path) -> None:
 
     written = render(experiment, results)
     print(next(path for path in written if path.name == "table.md").read_text())
-    for entry in json.loads(next(path for path in written if path.name == CLAIMS).read_text())["claims"]:
+    for entry in read_json(next(path for path in written if path.name == CLAIMS))["claims"]:
         print(f"{entry['verdict']}: {entry['text']} ({entry['evidence']})")
     print()
     for path in written:
@@ -109,7 +108,7 @@ def write_ledger(words: Sequence[str]) -> str:
     reports = [path for name in chosen or names() for path in sorted((results / name).glob(where))]
     if not reports:
         raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
-    judged = (line for path in reports for line in _ledger_lines(json.loads(path.read_text())))
+    judged = (line for path in reports for line in _ledger_lines(read_json(path)))
     printed = [] if chosen or "scale" in given else summary(entries(results))
     lines = ["# Claims", "", *judged, *printed]
     text = "\n".join(lines).rstrip() + "\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory
@@ -22,7 +21,7 @@ def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
     """
     path = run.path / METRICS
     try:
-        text = path.read_text()
+        text = run.text(METRICS)
         columns = _columns(text)
         _check_steps(columns["step"])
         _check_end(columns["step"], status)
@@ -33,13 +32,13 @@ def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
     return columns
 
 
-def whole_rows(path: Path) -> Columns:
+def whole_rows(run: RunDirectory) -> Columns:
     """Return the columns of the rows that an unfinished run has written so far; nothing where they cannot be read."""
     try:
-        text = path.read_text()
+        text = run.text(METRICS)
         columns = _columns(text[: text.rfind("\n") + 1])
         _check_steps(columns["step"])
-    except (OSError, ValueError, csv.Error):
+    except (OSError, UserError, ValueError, csv.Error):
         return {}
     return columns
 

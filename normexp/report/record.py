@@ -13,7 +13,7 @@ import numpy.typing as npt
 from normexp.errors import UserError
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, error_of
 from normexp.experiments.check import PROBE
-from normexp.records import CONFIG, FINISHED, METRICS, PROBES, TIMING, RunDirectory, read_rows
+from normexp.records import CONFIG, FINISHED, PROBES, TIMING, RunDirectory
 from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows
 
@@ -85,7 +85,7 @@ class Record:
         except UserError as error:
             cause = str(error).removeprefix(f"{self.directory.path}/")
             return {"status": DAMAGED, "cause": cause}, {}
-        return status, {} if self.error else whole_rows(self.directory.path / METRICS)
+        return status, {} if self.error else whole_rows(self.directory)
 
     @cached_property
     def metrics(self) -> dict[str, Column]:
@@ -105,7 +105,7 @@ class Record:
     @cached_property
     def probes(self) -> list[dict[str, str]]:
         """The rows of probes.csv, as text: step, probe, layer, statistic, value."""
-        return [] if self.unreadable else read_rows(self.directory.path / PROBES)
+        return [] if self.unreadable else self.directory.rows(PROBES)
 
     @property
     def curve(self) -> Curve:
@@ -116,7 +116,7 @@ class Record:
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""
-        rows = read_rows(self.directory.path / TIMING) if len(self.steps) else []
+        rows = self.directory.rows(TIMING) if len(self.steps) else []
         seconds = {int(row["step"]): float(row["seconds"]) for row in rows}
         found = np.array([seconds.get(step, np.nan) / step if step else np.nan for step in self.steps.tolist()])
         return {SECONDS_PER_STEP: found} if seconds else {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from normexp.records import (
     CONFIG,
+    FINISHED,
     METRICS,
     PROBES,
     TIMING,
@@ -63,7 +64,8 @@ class Recorder:
 
     def status(self, status: str, step: int, **facts: Any) -> None:
         counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.seconds, 4)}
-        self.directory.write_status(status, **counts, load=load_average(), **facts)
+        write = self.directory.finish if status in FINISHED else self.directory.write_status
+        write(status, **counts, load=load_average(), **facts)
 
     def failed(self, step: int, error: BaseException) -> None:
         self.status("failed", step, cause=f"{type(error).__name__}: {error}")

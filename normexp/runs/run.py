@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from normexp.config import Config, flat
 from normexp.config.identity import ELSEWHERE, FILES
 from normexp.data.loading import load
 from normexp.errors import UserError
-from normexp.records import ASIDE, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
+from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
 from normexp.runs.progress import Display, Silence
 
 if TYPE_CHECKING:
@@ -90,17 +89,18 @@ def _status(directory: RunDirectory, say: Say) -> dict[str, Any]:
     try:
         return read_status(directory)
     except UserError as error:
-        aside = next(path for n in count(1) if not (path := Path(f"{directory.path}{ASIDE}{n}")).exists())
-        directory.path.rename(aside)
-        say(f"{error}; set aside as {aside}, starting again")
-        return {"status": "new"}
+        aside = directory.set_aside()
+        say(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
+        return directory.status
 
 
 def read_status(directory: RunDirectory) -> dict[str, Any]:
     """Return the status of an earlier attempt. Raises UserError where its record is damaged."""
     status = directory.status
-    if status["status"] in FINISHED or (directory.path / CONFIG).exists():
+    if status["status"] in FINISHED or directory.has(CONFIG):
         _ = RunDirectory(directory.path).config
+    if status["status"] in FINISHED:
+        directory.check_sums(without=[CHECKPOINT])  # nobody continues from it, and it may be large
     return status
 
 
@@ -117,7 +117,7 @@ def check_complete(directory: RunDirectory) -> None:
 
 def check_stale(directory: RunDirectory, config: Config) -> None:
     """Raise UserError if the run was made, or begun, under other defaults than today's."""
-    if not (directory.path / CONFIG).exists():
+    if not directory.has(CONFIG):
         return  # killed before anything was trained
     recorded, skipped = flat(RunDirectory(directory.path).config), {*ELSEWHERE, *FILES}
     for key, value in flat(config.values).items():

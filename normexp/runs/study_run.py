@@ -57,7 +57,8 @@ def _carry_out(study: Study, setup: Setup, directory: RunDirectory, attempts: in
         write_atomically(directory.path / NUMBERS, csv_text(list(rows[0]), rows))
     last = outcome.rows[-1]["step"]
     seconds = round(time.monotonic() - began, 4)
-    directory.write_status("done", step=last, steps=last, attempts=attempts, seconds=seconds, load=load_average())
+    facts = {"attempts": attempts, "seconds": seconds, "load": load_average()}
+    directory.finish("done", step=last, steps=last, **facts)
     return "done"
 
 

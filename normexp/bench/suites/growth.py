@@ -132,7 +132,9 @@ def lengthen(run: Path, count: int) -> None:
 
 def copy_with_seed(run: Path, place: Path, seed: int) -> None:
     place.mkdir(parents=True)
-    for name in ("status.json", "metrics.csv", "environment.json"):
+    for name in ("metrics.csv", "environment.json"):
         shutil.copy(run / name, place / name)
+    status = json.loads((run / "status.json").read_text())
+    (place / "status.json").write_text(json.dumps({key: status[key] for key in status if key != "sha256"}))
     text = (run / "config.yaml").read_text().replace("\nseed: 0\n", f"\nseed: {seed}\n")
     (place / "config.yaml").write_text(text)

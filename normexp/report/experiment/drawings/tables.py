@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import Cell
-from normexp.records import RunDirectory, read_rows
+from normexp.records import RunDirectory
 from normexp.report.experiment.drawings.subject import Subject
 
 Numbers = npt.NDArray[np.float64]
@@ -48,10 +48,10 @@ def tables(subject: Subject, key: str = "table") -> dict[Cell, Table]:
 
 def _read(subject: Subject, cell: Cell, run: RunDirectory, name: str) -> Table:
     path = run.path / f"{name.removesuffix('.csv')}.csv"
-    if not path.exists():
-        there = sorted(each.stem for each in run.path.glob("*.csv"))
+    if not run.has(path.name):
+        there = [each.removesuffix(".csv") for each in run.names() if each.endswith(".csv")]
         raise unknown(f"{subject.where}: table of {cell}", name, there)
-    rows = read_rows(path)
+    rows = run.rows(path.name)
     if not rows:
         raise subject.error(f"{path} has no rows")
     return Table(subject.where, path, rows)

@@ -1,0 +1,66 @@
+"""A CSV file that grows row by row while a run trains."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from normexp.records.files import MOST_ROWS, damaged, open_regular, read_regular, write_atomically
+from normexp.records.parsing import csv_rows
+
+Digest = tuple[int, str]  # size in bytes, sha256
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def cell(value: object) -> str:
+    """Format one CSV value so that it reads back to exactly the same number; None is an empty cell."""
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+class CurveFile:
+    """A CSV file with fixed columns, one row per evaluation, flushed row by row."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.columns = path, list(columns)
+
+    def start(self, keep_until: int) -> None:
+        """Create the file, or keep the rows up to step `keep_until` of the one that is there."""
+        kept = [row for row in self._rows() if int(row["step"]) <= keep_until] if keep_until >= 0 else []
+        lines = [",".join(self.columns)] + [",".join(row[name] for name in self.columns) for row in kept]
+        write_atomically(self.path, "\n".join(lines) + "\n")
+
+    def append(self, row: Mapping[str, object]) -> None:
+        with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
+            file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
+
+    def sync(self) -> Digest:
+        """Have what was appended on the disk, whatever happens to the machine; return its size and checksum."""
+        with os.fdopen(open_regular(self.path), "rb") as file:
+            os.fsync(file.fileno())
+            data = file.read()
+        return len(data), hashlib.sha256(data).hexdigest()
+
+    def check(self, digest: Sequence[object]) -> None:
+        """Raise UserError where the file does not begin with what `sync` found."""
+        size, sha256 = digest
+        try:
+            data = read_regular(self.path, MOST_ROWS)
+        except FileNotFoundError:
+            raise damaged(self.path, "it is missing") from None
+        if not isinstance(size, int) or len(data) < size:
+            raise damaged(self.path, f"it has {len(data):,} bytes, the checkpoint continues it at {size}")
+        if hashlib.sha256(data[:size]).hexdigest() != sha256:
+            raise damaged(self.path, "it is not what the checkpoint continues")
+
+    def _rows(self) -> list[dict[str, str]]:
+        """Return the complete rows of an existing file with these columns (a killed run may leave half a row)."""
+        try:
+            rows = csv_rows(read_regular(self.path, MOST_ROWS))
+        except FileNotFoundError:
+            return []
+        except ValueError as error:
+            raise damaged(self.path, error) from None
+        whole = [row for row in rows if list(row) == self.columns and None not in row.values()]
+        return [row for row in whole if row["step"].isdecimal()]

@@ -1,0 +1,120 @@
+"""Opening files that somebody else may have put there. Every file of a run directory is read through here.
+
+A file is opened without following a link and without waiting for a writer; it must be a regular file of bounded size.
+Anything else is one UserError, `FILE: damaged (what)`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.records.parsing import json_object
+from normexp.records.printable import printable
+
+MOST_TEXT = 4 * 2**20  # bytes of a JSON or YAML file
+MOST_ROWS = 32 * 2**20  # bytes of a CSV file
+_READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
+
+
+def damaged(path: Path, what: object) -> UserError:
+    """Build the error for a file that is not what it should be."""
+    return UserError(f"{printable(path)}: damaged ({printable(what)})")
+
+
+def open_regular(path: Path, flags: int = _READING) -> int:
+    """Open a regular file that is no link; return the descriptor.
+
+    Raises: FileNotFoundError, or UserError for whatever else cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise damaged(path, "it is a link" if path.is_symlink() else error.strerror) from None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise damaged(path, "not a regular file")
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """Return a regular file's content of at most `most` bytes.
+
+    Raises: FileNotFoundError, or UserError for a link, anything that is no regular file, and a file that is larger.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise damaged(path, f"{size:,} bytes, at most {most:,} are read")
+        try:
+            return file.read(size)  # what is appended meanwhile belongs to the next look
+        except OSError as error:
+            raise damaged(path, error.strerror) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object of a JSON file. Raises FileNotFoundError, or UserError for any other content."""
+    try:
+        return json_object(read_regular(path, MOST_TEXT))
+    except ValueError as error:
+        raise damaged(path, error) from None
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write under a temporary name, flush to the disk, rename: a killed process leaves the old file or the new.
+
+    A link in the file's place is replaced, not followed. A folder that cannot be written is a UserError, unless the
+    file is there already with this content.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        if _holds(path, data):
+            return
+        raise UserError(f"{printable(path)}: cannot be written ({error.strerror})") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def sweep_temporaries(folder: Path, older: float = 0.0) -> None:
+    """Delete what killed processes left half-written in a folder.
+
+    Args:
+        older: seconds; younger files may be somebody's who still writes. Whoever holds the folder's lock needs none.
+    """
+    before = time.time() - older
+    with os.scandir(folder) as entries:
+        old = [
+            entry.path
+            for entry in entries
+            if _TEMPORARY.fullmatch(entry.name)
+            and entry.is_file(follow_symlinks=False)
+            and entry.stat(follow_symlinks=False).st_mtime <= before
+        ]
+    for path in old:
+        Path(path).unlink(missing_ok=True)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return read_regular(path, len(data)) == data
+    except (OSError, UserError):
+        return False

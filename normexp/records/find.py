@@ -1,0 +1,82 @@
+"""The run directories at or below a path, in folders and in archives. Linear in their number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from normexp.errors import UserError
+from normexp.records.archive import Archive, open_archive
+from normexp.records.names import ARCHIVE, ASIDE, STATUS
+from normexp.records.printable import printable
+from normexp.records.run import RunDirectory
+from normexp.records.sources import Broken, Folder, Packed, archives_above
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
+    """Return every run directory at or below the paths, sorted, each once. Raises UserError where there is none.
+
+    A path is a folder, an archive, or a folder of an archive. A folder counts before an archive that holds the same
+    run. One that was set aside as damaged is returned only where it is named; an archive that cannot be read is
+    returned as one damaged run.
+    """
+    found: dict[Path, RunDirectory] = {}
+    for path in map(Path, paths):
+        here = list(_at(path.resolve()))
+        if not here and not os.path.lexists(path):
+            raise UserError(f"{printable(path)}: no such file or directory")
+        if not here:
+            raise UserError(
+                f"{printable(path)}: holds no run directory (none with a {STATUS}); start one with `normexp run`"
+            )
+        for run in here:
+            found.setdefault(run.path, run)
+    return [found[path] for path in sorted(found)]
+
+
+def _at(path: Path) -> Iterator[RunDirectory]:
+    """Yield the runs at a path: what is on the disk first, then what is packed below or above."""
+    if path.suffix == ".zip" and path.is_file():
+        yield from _packed(path, path.parent if path.name == ARCHIVE else path, "")
+        return
+    if os.path.lexists(path / STATUS):
+        yield RunDirectory(path, Folder(path))
+        return
+    archives: list[Path] = []
+    yield from _below(path, archives)
+    for archive in sorted(archives, reverse=True):
+        yield from _packed(archive, archive.parent, "")
+    for archive, inside in archives_above(path):
+        yield from _packed(archive, archive.parent, inside)
+
+
+def _below(folder: Path, archives: list[Path]) -> Iterator[RunDirectory]:
+    """Yield the run directories below a folder; collect the archives. Links are not followed."""
+    left = [folder]
+    while left:
+        try:
+            entries = list(os.scandir(left.pop()))
+        except OSError:  # not there, or not ours to read
+            continue
+        for entry in entries:
+            if entry.name == ARCHIVE:
+                archives.append(Path(entry.path))
+            elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name:
+                path = Path(entry.path)
+                if os.path.lexists(f"{entry.path}/{STATUS}"):
+                    yield RunDirectory(path, Folder(path))
+                else:
+                    left.append(path)
+
+
+def _packed(archive: Path, root: Path, inside: str) -> Iterator[RunDirectory]:
+    """Yield the runs of an archive at or below one of its folders, each where it would be unpacked."""
+    try:
+        opened: Archive = open_archive(archive)
+    except UserError as error:
+        yield RunDirectory(archive, Broken(error))
+        return
+    for name in opened.runs(inside):
+        if ASIDE not in name or name == inside:
+            yield RunDirectory(root / name, Packed(opened, name))

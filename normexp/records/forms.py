@@ -1,0 +1,115 @@
+"""The form of what a run directory's files say: types and ranges, so that no reader meets anything else.
+
+Every function raises ValueError with a few words on what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from normexp.records.names import STATUSES
+
+MOST_CHARACTERS = 10_000  # of one value: a path, a note, a cause
+MOST_VALUES = 20_000  # in one file
+_NAME = re.compile(r"[\w.+-]{1,200}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Form = Callable[[Any], bool]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_digests(value: Any) -> bool:
+    return isinstance(value, dict) and all(_DIGEST.fullmatch(str(digest)) for digest in value.values())
+
+
+STATUS_FORM: dict[str, Form] = {
+    "step": _is_count,
+    "steps": _is_count,
+    "attempts": _is_count,
+    "seconds": _is_seconds,
+    "cause": _is_text,
+    "sha256": _are_digests,
+}
+ENVIRONMENT_FORM: dict[str, Form] = {
+    "commit": lambda value: value is None or isinstance(value, str),
+    "precision": _is_text,
+    "packages": _is_mapping,
+    "data": lambda value: isinstance(value, dict) and isinstance(value.get("note", ""), str | None),
+}
+CONFIG_FORM: dict[str, Form] = {
+    "_choices_": lambda value: isinstance(value, dict) and all(map(_are_names, value.items())),
+    "_changes_": lambda value: value is None or isinstance(value, dict),
+    "seed": _is_count,
+    "plugins": lambda value: isinstance(value, list),
+    "results_dir": _is_text,
+}
+
+
+def check_status(status: Mapping[str, Any]) -> None:
+    if status.get("status") not in STATUSES:
+        raise ValueError("no status")
+    _check(status, STATUS_FORM)
+
+
+def check_environment(environment: Mapping[str, Any]) -> None:
+    _check(environment, ENVIRONMENT_FORM)
+
+
+def check_config(config: Mapping[str, Any]) -> None:
+    if "_choices_" not in config:
+        raise ValueError("not the config of a run")
+    _check(config, CONFIG_FORM)
+
+
+def _are_names(choice: tuple[Any, Any]) -> bool:
+    """Tell whether a group and its option are plain names: none may lead out of the folder of options."""
+    return all(isinstance(name, str) and _NAME.fullmatch(name) and not name.startswith(".") for name in choice)
+
+
+def _check(content: Mapping[str, Any], form: Mapping[str, Form]) -> None:
+    wrong = next((key for key, is_right in form.items() if key in content and not is_right(content[key])), None)
+    if wrong is not None:
+        raise ValueError(f"its {wrong} is {_short(content[wrong])}")
+    _check_values(content)
+
+
+def _check_values(content: Mapping[str, Any]) -> None:
+    """Hold every name to be text and every text to a length, whatever file it is."""
+    left: list[Any] = [content]
+    seen = 0
+    while left:
+        value = left.pop()
+        seen += 1
+        if seen > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES:,} values")
+        if isinstance(value, Mapping):
+            if not all(isinstance(key, str) and len(key) <= MOST_CHARACTERS for key in value):
+                raise ValueError("a key that is no short text")
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, str) and len(value) > MOST_CHARACTERS:
+            raise ValueError(f"a value of {len(value):,} characters")
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,11 @@
+"""Names of the files of a run directory, and the words of its status."""
+
+CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
+PROBES = "probes.csv"
+ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
+STATUSES = ("running", "done", "diverged", "failed", "interrupted")
+FINISHED = ("done", "diverged")
+LOCK = ".lock"
+ASIDE = ".damaged-"  # a run directory NAME that cannot be read is set aside as NAME.damaged-1, -2, ...
+ARCHIVE = "records.zip"  # in a folder: the packed run directories below it
+SUMS = "SHA256SUMS"  # an archive's first member: its checksums, as `sha256sum -c` reads them

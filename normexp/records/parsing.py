@@ -1,0 +1,94 @@
+"""Bytes that were read back -> plain values, within bounds of depth and length.
+
+Every function raises ValueError with a few words on what is wrong, and nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+DEEPEST = 40
+MOST_COLUMNS = 10_000
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAY_BE_DEEP = re.compile(r"[&*\[{]|^ {40}|[-?:] +[-?] ", re.MULTILINE)  # anchors, flow style, deep or nested blocks
+
+
+def decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """Return the mapping that JSON text holds."""
+    try:
+        loaded = json.loads(decoded(data))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError("not JSON, or nested too deeply") from None
+    if not isinstance(loaded, dict):
+        raise ValueError("not an object")
+    check_depth(loaded)
+    return loaded
+
+
+def yaml_mapping(data: bytes) -> dict[str, Any]:
+    """Return the mapping that YAML text holds. Aliases are refused: a few lines of them can stand for 10^9 values."""
+    text = decoded(data)
+    try:
+        if _MAY_BE_DEEP.search(text):
+            _check_events(text)
+        loaded = yaml.load(text, Loader=_LOADER)
+    except ValueError:
+        raise
+    except Exception as error:  # constructors meet values that they were not made for: `!!int ""` is an IndexError
+        raise ValueError(f"not YAML: {type(error).__name__}") from None
+    if not isinstance(loaded, dict):
+        raise ValueError("not a mapping")
+    return loaded
+
+
+def csv_rows(data: bytes) -> list[dict[str, str]]:
+    """Return the rows of CSV text that end in a line break (a killed process may leave half a row), as text."""
+    lines = io.StringIO(decoded(data), newline="")
+    try:
+        reader = csv.DictReader(line for line in lines if line.endswith("\n"))
+        if len(reader.fieldnames or ()) > MOST_COLUMNS:
+            raise ValueError(f"more than {MOST_COLUMNS:,} columns")
+        return list(reader)
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def check_depth(value: Any) -> None:
+    """Raise ValueError for a value that is nested more deeply than `DEEPEST`."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise ValueError(f"nested more than {DEEPEST} deep")
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """Yield what a container holds that may be a container."""
+    held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (each for each in held if isinstance(each, dict | list))
+
+
+def _check_events(text: str) -> None:
+    """Look at YAML event by event, which needs no stack: refuse aliases, and what would recurse too deeply."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it has aliases")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(f"nested more than {DEEPEST} deep")

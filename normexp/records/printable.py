@@ -1,0 +1,26 @@
+"""Text that was read back, shown to a person: control characters are made visible."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats (text direction), surrogates, line and paragraph breaks
+
+
+def printable(text: object, most: int = 2000) -> str:
+    """Return text on one line in which nothing moves the cursor, turns the text round or ends the line.
+
+    Args:
+        most: characters; of a longer text the beginning is shown, with an ellipsis.
+    """
+    plain = str(text)
+    if len(plain) > most:
+        plain = f"{plain[: most - 1]}…"
+    if plain.isprintable():
+        return plain
+    return "".join(_visible(character) for character in plain)
+
+
+def _visible(character: str) -> str:
+    hidden = unicodedata.category(character) in _HIDDEN
+    return character.encode("unicode_escape").decode() if hidden else character

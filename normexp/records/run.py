@@ -1,0 +1,176 @@
+"""One run directory, in a folder or in an archive: what it says, read with suspicion and written whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.records.files import MOST_ROWS, MOST_TEXT, damaged, sweep_temporaries, write_atomically
+from normexp.records.forms import check_config, check_environment, check_status
+from normexp.records.locks import is_locked, locked
+from normexp.records.names import ASIDE, CONFIG, ENVIRONMENT, LOCK, STATUS, TRACEBACK
+from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
+from normexp.records.public_names import with_public_names
+from normexp.records.sources import Folder, Source, source_of
+
+MOST_BYTES = 2**36  # of a file that is only hashed
+_WITHOUT_SUM = (STATUS, LOCK, TRACEBACK)
+
+Mappings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """One run's files.
+
+    Args:
+        path: where the run is, or would be if it were not packed.
+        given: where its files are; by default a folder at `path`, else an archive above it.
+    """
+
+    path: Path
+    given: Source | None = None
+
+    @property
+    def source(self) -> Source:
+        return self.given or source_of(self.path)
+
+    @property
+    def is_packed(self) -> bool:
+        return not isinstance(self.source, Folder)
+
+    def has(self, name: str) -> bool:
+        return self.source.has(name)
+
+    def names(self) -> list[str]:
+        """Return the names of its files, sorted."""
+        return self.source.names()
+
+    def read(self, name: str, most: int = MOST_ROWS) -> bytes:
+        """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
+        data = self.source.read(name, most)
+        if name not in _WITHOUT_SUM:
+            self._check_sum(name, data, self._known_sums if self.given else self._recorded_sums())
+        return data
+
+    def text(self, name: str, most: int = MOST_ROWS) -> str:
+        return self._parsed(name, self.read(name, most), decoded)
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """Return the rows of a CSV file that end in a line break, as text; none where there is no file."""
+        try:
+            data = self.read(name)
+        except FileNotFoundError:
+            return []
+        return self._parsed(name, data, csv_rows)
+
+    @property
+    def status(self) -> Mappings:
+        """Return status.json, or `{"status": "new"}` where there is none. Raises UserError on a damaged file."""
+        return self._mapping(STATUS, json_object, check_status) or {"status": "new"}
+
+    @cached_property
+    def environment(self) -> Mappings:
+        return self._mapping(ENVIRONMENT, json_object, check_environment) or {}
+
+    @cached_property
+    def config(self) -> Mappings:
+        """Return the resolved options (nested) plus `_choices_` (group: option) and `_changes_` (key: value)."""
+        loaded = self._mapping(CONFIG, yaml_mapping, check_config)
+        if loaded is None:
+            raise UserError(f"{self.path / CONFIG}: damaged or missing (no such file)")
+        return {key: with_public_names(value) for key, value in loaded.items()}
+
+    def write_status(self, status: str, **facts: object) -> None:
+        write_atomically(self.path / STATUS, json.dumps({"status": status, **facts}, indent=2) + "\n")
+
+    def finish(self, status: str, **facts: object) -> None:
+        """Write the status of a finished run, with the checksums of its other files."""
+        self.write_status(status, **facts, sha256=dict(self._sums()))
+
+    def write_environment(self, environment: Mappings) -> None:
+        write_atomically(self.path / ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
+
+    def check_sums(self, without: Iterable[str] = ()) -> None:
+        """Raise UserError for the first file that is not as it was when the run finished; older runs have no sums."""
+        for name in self._recorded_sums():
+            if name not in without and not self.has(name):
+                raise damaged(self.path / name, "it is missing")
+            if name not in without:
+                self.read(name, MOST_BYTES)
+
+    def set_aside(self) -> Path | None:
+        """Move a damaged run directory out of the way; return where to, None where it is in an archive.
+
+        The run then begins in the folder, which counts before what was packed.
+        """
+        aside = None
+        packed = self.is_packed
+        if self.path.exists():
+            aside = next(path for n in count(1) if not (path := Path(f"{self.path}{ASIDE}{n}")).exists())
+            self.path.rename(aside)
+        if packed:
+            self.path.mkdir(parents=True)
+            self.write_status("interrupted", step=0, cause="what was packed of it is damaged")
+        return aside
+
+    def is_locked(self) -> bool:
+        """Tell whether a living process is running this. Writes nothing: the folder may be read-only."""
+        return is_locked(self.path)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the directory for this process, and clear away what a killed one left half-written."""
+        with locked(self.path):
+            sweep_temporaries(self.path)
+            yield
+
+    @cached_property
+    def _known_sums(self) -> Mapping[str, str]:
+        return self._recorded_sums()
+
+    def _recorded_sums(self) -> Mapping[str, str]:
+        """Return {file: checksum} of a finished run in a folder; an archive checks its members itself."""
+        sums: dict[str, str] = {} if self.is_packed else self.status.get("sha256", {})
+        return sums
+
+    def _check_sum(self, name: str, data: bytes, sums: Mapping[str, str]) -> None:
+        if name in sums and hashlib.sha256(data).hexdigest() != sums[name]:
+            raise damaged(self.path / name, "it does not have the checksum of the finished run")
+
+    def _sums(self) -> Iterator[tuple[str, str]]:
+        folder = Folder(self.path)
+        for name in folder.names():
+            if name not in _WITHOUT_SUM and not name.startswith("."):
+                yield name, hashlib.sha256(folder.read(name, MOST_BYTES)).hexdigest()
+
+    def _mapping(
+        self, name: str, parse: Callable[[bytes], Mappings], check: Callable[[Mapping[str, Any]], None]
+    ) -> Mappings | None:
+        """Return what a file holds, None where there is none. Raises UserError for another form than it has."""
+        try:
+            data = self.read(name, MOST_TEXT)
+        except FileNotFoundError:
+            return None
+        loaded = self._parsed(name, data, parse)
+        self._parsed(name, loaded, check)
+        return loaded
+
+    def _parsed(self, name: str, data: Any, parse: Callable[[Any], Any]) -> Any:
+        try:
+            return parse(data)
+        except ValueError as error:
+            raise damaged(self.path / name, error) from None
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a run directory's CSV file that end in a line break; none where there is no file."""
+    return RunDirectory(path.parent).rows(path.name)

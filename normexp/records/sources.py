@@ -1,0 +1,108 @@
+"""Where a run directory's files are: in a folder, or in an archive above it. Both are read alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from normexp.errors import UserError
+from normexp.records.archive import Archive, open_archive
+from normexp.records.files import read_regular
+from normexp.records.names import ARCHIVE, STATUS
+
+LEVELS = 6  # folders above a run in which its archive may lie: results/NAME/SCALE/runs/ARM/POINT
+
+
+class Source(Protocol):
+    """The files of one run directory."""
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
+
+    def names(self) -> list[str]:
+        """Return the names of the files, sorted."""
+
+    def has(self, name: str) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A run directory on the disk."""
+
+    path: Path
+
+    def read(self, name: str, most: int) -> bytes:
+        return read_regular(self.path / name, most)
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self.path) if not os.path.isdir(self.path / name))
+        except FileNotFoundError:
+            return []
+
+    def has(self, name: str) -> bool:
+        return os.path.lexists(self.path / name)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A run directory in an archive."""
+
+    archive: Archive
+    folder: str
+
+    def read(self, name: str, most: int) -> bytes:
+        return self.archive.read(f"{self.folder}/{name}", most)
+
+    def names(self) -> list[str]:
+        below = (name.removeprefix(f"{self.folder}/") for name in self.archive.below(self.folder))
+        return [name for name in below if "/" not in name]
+
+    def has(self, name: str) -> bool:
+        return f"{self.folder}/{name}" in self.archive.members
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An archive that cannot be read, in the place of the runs that it holds."""
+
+    error: UserError
+
+    def read(self, name: str, most: int) -> bytes:
+        raise self.error
+
+    def names(self) -> list[str]:
+        return [STATUS]
+
+    def has(self, name: str) -> bool:
+        return name == STATUS
+
+
+def source_of(path: Path) -> Source:
+    """Return the files of the run directory at `path`: the folder where it has a status, else an archive's, if any."""
+    folder = Folder(path)
+    if folder.has(STATUS):
+        return folder
+    for archive, inside in archives_above(path):
+        try:
+            opened = open_archive(archive)
+        except UserError as error:
+            return Broken(error)
+        if f"{inside}/{STATUS}" in opened.members:
+            return Packed(opened, inside)
+    return folder
+
+
+def archives_above(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the archives in the folders above a path, nearest first, with the path as each would name it."""
+    parts: list[str] = []
+    for _ in range(LEVELS):
+        if not path.name:
+            return
+        parts.insert(0, path.name)
+        path = path.parent
+        if os.path.lexists(path / ARCHIVE):
+            yield path / ARCHIVE, "/".join(parts)

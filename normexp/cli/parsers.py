@@ -96,8 +96,8 @@ def _add_reproduce(verbs: Verbs[Parser]) -> None:
         "reproduce",
         help="train and render a published table or figure",
         description="Train what is missing of an experiment, set our numbers beside the printed ones, judge its "
-        "claims. scale=smoke takes seconds and shows that it works, scale=cpu takes minutes, scale=paper is the "
-        "published set-up.",
+        "claims. scale=smoke takes seconds and shows that it works, scale=cpu takes minutes, scale=desk hours, "
+        "and scale=paper is a published set-up.",
         allow_abbrev=False,
     )
     command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="experiments, scale=, jobs=, results_dir=")

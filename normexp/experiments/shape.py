@@ -12,7 +12,7 @@ from normexp.errors import UserError, unknown
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
 BEST_OF = "best of "  # begins a target that is an arm's best value
 AT = re.compile(r"last|best|mean|step \d+")
-SCALES = ("smoke", "cpu", "paper")
+SCALES = ("smoke", "cpu", "desk", "paper")
 KINDS: dict[str, tuple[type, ...]] = {
     "a text": (str,), "a mapping": (dict,), "a list": (list,), "a number": (int, float),
     "a number or a text": (int, float, str), "a name or a list": (str, list), "a list or a mapping": (list, dict),

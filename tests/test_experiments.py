@@ -13,7 +13,7 @@ from normexp.config import config_dir
 from normexp.errors import UserError
 from normexp.experiments.experiment import point_name, run_place
 from normexp.experiments.load import load, names, parse, scales
-from normexp.experiments.shape import FIGURES, SCALES
+from normexp.experiments.shape import FIGURES
 
 EVERY = [
     (name, scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -28,3 +29,15 @@ def test_quoted_tables_are_those_in_results(document: Path) -> None:
 
 def test_readme_quotes_a_table() -> None:
     assert QUOTED.search((TOP / "README.md").read_text())
+
+
+def test_tables_of_the_performance_page_are_the_measurements() -> None:
+    path = TOP / "scripts" / "make_performance.py"
+    spec = importlib.util.spec_from_file_location("make_performance", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (TOP / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert page.count("<!-- bench:") > 10
+    assert module.filled(page) == page, "run scripts/make_performance.py"

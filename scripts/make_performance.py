@@ -3,7 +3,7 @@
 
     scripts/make_performance.py
 
-A block `<!-- bench:NAME -->` holds results/bench/NAME.md; `bench:ratios` what every scheme costs relative to batch norm.
+A block `<!-- bench:NAME -->` holds results/bench/NAME.md, `bench:ratios` the cost of schemes relative to batch norm.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.kernels.batched import check_batch
+from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
 
@@ -26,7 +28,7 @@ class MaximumOfDeviations(nn.Module):
         self.register_buffer("running_var", torch.ones(num_features))
 
     def forward(self, x: Tensor) -> Tensor:
-        if x[0, 0].numel() == 1:
+        if num_positions(x) == 1:
             raise ValueError(f"EvoNorm-B0 needs more than one value per map, input has shape {tuple(x.shape)}")
         mean, var = moments(x)
         batch = self.batch_variance(x, mean, var) if self.training else self.running_var
@@ -35,6 +37,7 @@ class MaximumOfDeviations(nn.Module):
 
     def batch_variance(self, x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         """Return the biased variance of the batch per channel, and move the running one by it."""
+        check_batch(x, "EvoNorm-B0")
         _, batch = pooled(mean, var, 0)
         count = x.numel() // x.shape[1]
         with torch.no_grad():

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
 from normexp.norms.kernels.grouped import largest_divisor
+from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
 
@@ -25,7 +26,7 @@ class GatedGroup(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_features))
 
     def forward(self, x: Tensor) -> Tensor:
-        if x[0].numel() == self.num_groups:
+        if x.shape[1] * num_positions(x) == self.num_groups:
             raise ValueError(
                 f"normalization over {self.num_groups} groups needs more than one value per group, "
                 f"input has shape {tuple(x.shape)}"
@@ -55,7 +56,7 @@ def gate_gradient(
     bent = torch.ops.aten.sigmoid_backward(product, gate)
     grad_v = (position_sum(bent * x) * scale).sum(0)
     through = over_groups((slope * weight).unflatten(1, (num_groups, -1)).sum(2), x) * rstd**3
-    through = through * (-num_groups / x[0].numel())
+    through = through * (-num_groups / (x.shape[1] * num_positions(x)))
     grad_x = gate.mul_(grad).add_(bent.mul_(by_channel)).mul_(over_positions(scale, x))
     grad_x.add_(multiply_add(x, through, -through * mean))
     return grad_x, grad_v, (slope * rstd).sum(0), channel_sum(grad)

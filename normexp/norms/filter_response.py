@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps
+from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions, position_sum
 from normexp.norms.kernels.recompute import recomputed
 
@@ -27,7 +28,7 @@ class FilterResponse(nn.Module):
         self.register_parameter("eps_learned", nn.Parameter(torch.tensor(1e-4)) if learn_eps else None)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.eps_learned is None and x[0, 0].numel() == 1:
+        if self.eps_learned is None and num_positions(x) == 1:
             raise ValueError(
                 "filter response normalization with a fixed eps needs more than one value per channel "
                 f"(else learn_eps=true), input has shape {tuple(x.shape)}"
@@ -60,14 +61,14 @@ def respond_gradient(
         rest, grad = [channel_sum(grad) - channel_sum(passed)], passed
     slope = position_sum(grad * x)
     grad_mean_square = slope * weight * rrms**3 / -2
-    through = grad_mean_square * (2 / x[0, 0].numel())
+    through = grad_mean_square * (2 / num_positions(x))
     grad_x = (grad * over_positions(scale, x)).add_(x * over_positions(through, x))
     return grad_x, grad_mean_square.sum(), (slope * rrms).sum(0), channel_sum(grad), *rest
 
 
 def inverse_root(x: Tensor, eps: Tensor) -> Tensor:
     """Return 1 / sqrt(nu2 + eps) for nu2 the mean of x^2 over the positions: (N, C)."""
-    return (position_sum(x.square()) / x[0, 0].numel() + eps).rsqrt()
+    return (position_sum(x.square()) / num_positions(x) + eps).rsqrt()
 
 
 @dataclass(frozen=True, kw_only=True)

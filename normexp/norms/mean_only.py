@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32, check_momentum
+from normexp.norms.kernels.batched import check_batch
 
 
 def channel_sum(x: Tensor) -> Tensor:
@@ -74,11 +75,7 @@ class MeanOnly(nn.Module):
         if not self.training:
             shift = -self.running_mean if self.bias is None else self.bias - self.running_mean
             return add_per_channel(x, at_least_float32(shift))
-        if x.numel() == x.shape[1]:
-            raise ValueError(
-                "mean-only batch normalization needs more than one value per channel in training, "
-                f"input has shape {tuple(x.shape)}"
-            )
+        check_batch(x, "mean-only batch normalization")
         y, mean = SubtractMean.apply(x, self.bias)
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
         return y

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from normexp.norms.base import Norm, at_least_float32, check_eps
+from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, position_sum, scale_shift
 from normexp.norms.kernels.tiles import tiled, tiles
 
@@ -92,7 +93,7 @@ def control(
 
 
 def position_mean(x: Tensor) -> Tensor:
-    return position_sum(x) / x[0, 0].numel()
+    return position_sum(x) / num_positions(x)
 
 
 class Online(nn.Module):
@@ -121,7 +122,7 @@ class Online(nn.Module):
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # backward writes the controls
     def forward(self, x: Tensor) -> Tensor:
         affine = [] if self.weight is None or self.bias is None else [self.weight, self.bias]
-        if not self.training:
+        if not self.training or not len(x):
             rstd = (self.running_var + self.eps).rsqrt()
             return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine).to(x.dtype)
         mean, rstd = self.observe(x)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, check_eps, check_momentum
 from normexp.norms.kernels.batched import check_batch
+from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import moments, pooled, scale_shift
 
 
@@ -61,7 +62,7 @@ class MixedNorm(nn.Module):
 def mixture(statistics: tuple[Tensor, ...], logits: Tensor, x: Tensor) -> Tensor:
     """Return the weighted sum (N, C) of statistics per sample and channel, per sample, and per channel."""
     instance, layer, batch = statistics
-    if x.dim() == 2 or x[0, 0].numel() == 1:  # a single position has no statistics of its own
+    if x.dim() == 2 or num_positions(x) == 1:  # a single position has no statistics of its own
         shares = logits[1:].softmax(0)
         return shares[0] * layer.unsqueeze(1) + shares[1] * batch
     shares = logits.softmax(0)

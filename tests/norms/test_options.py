@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, instantiate
+from conftest import CHANNELS, CONFIGS, TESTED_WITH, instantiate
 
 AFFINE = [name for name, config in CONFIGS.items() if "affine" in config]
 
@@ -30,3 +30,28 @@ def test_as_many_groups_as_channels_are_refused_where_a_group_is_one_value(name)
     for shape in ((2, CHANNELS), (2, CHANNELS, 1, 1)):
         with pytest.raises(ValueError, match="more than one value per group"):
             module(torch.randn(shape))
+
+
+REFUSED = {"eps": (0.0, -1.0), "momentum": (0.0, 1.5)}
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [(name, key) for name, config in CONFIGS.items() for key in REFUSED if key in config]
+)
+def test_impossible_values_are_refused(name, key):
+    for value in REFUSED[key]:
+        with pytest.raises(ValueError, match=rf"^{key} must be [^\n]*{value}"):
+            instantiate(CONFIGS[name], **{key: value})
+
+
+@pytest.mark.parametrize("name", [name for name, config in CONFIGS.items() if "momentum" in config])
+def test_momentum_is_the_weight_of_the_new_batch(name):
+    """The values 0, 2, 4 from PyTorch's start: mean 0.9 * 0 + 0.1 * 2, variance 0.9 * 1 + 0.1 * 4 (unbiased)."""
+    norm = instantiate(CONFIGS[name], **TESTED_WITH.get(name, {}))
+    module = norm.normalization(CHANNELS)
+    module(torch.tensor([0.0, 2.0, 4.0]).view(1, 1, 3).repeat(1, CHANNELS, 1))
+    state, momentum = dict(module.named_buffers()), norm.momentum
+    if "running_mean" in state:
+        torch.testing.assert_close(state["running_mean"], torch.full((CHANNELS,), momentum * 2))
+    if "running_var" in state and CONFIGS[name].get("_gradient_") != "approximate":
+        torch.testing.assert_close(state["running_var"], torch.full((CHANNELS,), 1 - momentum + momentum * 4))

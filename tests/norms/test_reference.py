@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import reference
 import torch
-from conftest import CHANNELS, CONFIGS, formula, has_formula, randomize
+from conftest import CHANNELS, CONFIGS, formula, has_formula, instantiate, normalizes, randomize
 from torch import nn
+from torch.nn.utils import parametrize
 
 SMALL_BATCHES = True
+ON_WEIGHTS = [name for name, function in reference.WEIGHTS.items() if function is not reference.plain_weight]
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
@@ -28,8 +32,12 @@ def case(norm, shape, seed=0):
     return module, x
 
 
-def test_every_scheme_has_a_reference(scheme):
+def test_every_scheme_has_a_reference(scheme, norm):
+    """... which also says what the scheme leaves alone."""
     assert has_formula(scheme), "write its formula in tests/norms/reference.py or tests/norms/references/"
+    assert isinstance(norm.normalization(CHANNELS), nn.Identity) != normalizes(scheme)
+    layer = nn.Linear(5, 4)
+    assert (norm.parametrize(layer) is layer and not parametrize.is_parametrized(layer)) != (scheme in ON_WEIGHTS)
 
 
 def channels_first(x):
@@ -40,33 +48,40 @@ def channels_last(x):
     return torch.tensor(x).movedim(1, -1).contiguous().movedim(-1, 1)
 
 
-@pytest.mark.parametrize("layout", [channels_first, channels_last])
-def test_training_output(scheme, norm, shape, layout):
-    module, x = case(norm, shape)
-    expected = formula(scheme, module).train(x, *affine(module))
-    np.testing.assert_allclose(module(layout(x)).detach().numpy(), expected, **EXACT)
-
-
-@pytest.mark.parametrize("layout", [channels_first, channels_last])
-def test_gradients(scheme, norm, shape, layout):
-    if CONFIGS[scheme].get("_gradient_") == "approximate":
-        pytest.skip("its backward is not the derivative, as published")
+def test_training(scheme, norm, shape):
+    """Output and gradients, in both memory layouts."""
     module, x = case(norm, shape)
     made = formula(scheme, module)
     weight, bias = affine(module)
     cotangent = np.random.default_rng(1).normal(size=shape)
+    found = [trained(copy.deepcopy(module), layout, x, cotangent) for layout in (channels_first, channels_last)]
+    expected = {"output": made.train(x, weight, bias)}
+    if CONFIGS[scheme].get("_gradient_") != "approximate":  # as published: test_online.py has its own reference
+        expected |= gradients_of(made, x, weight, bias, cotangent)
+    for each in found:
+        for key, value in expected.items():
+            np.testing.assert_allclose(each[key], value, **EXACT, err_msg=key)
+
+
+def trained(module, layout, x, cotangent):
+    """Return output and gradients of one training step."""
     leaf = layout(x).requires_grad_()
-    module(leaf).backward(layout(cotangent))
-    parameters = dict(module.named_parameters())
-    pairs = [(leaf.grad, lambda moved: made.train(moved, weight, bias), x)]
+    y = module(leaf)
+    y.backward(layout(cotangent))
+    gradients = {key: parameter.grad.numpy() for key, parameter in module.named_parameters()}
+    return {"output": y.detach().numpy(), "x": leaf.grad.numpy(), **gradients}
+
+
+def gradients_of(made, x, weight, bias, cotangent):
+    """Return the formula's gradients of x, weight and bias where there are any, and further parameters."""
+    functions = {"x": (lambda moved: made.train(moved, weight, bias), x)}
     if weight is not None:
-        pairs.append((parameters["weight"].grad, lambda moved: made.train(x, moved, bias), weight))
+        functions["weight"] = (lambda moved: made.train(x, moved, bias), weight)
     if bias is not None:
-        pairs.append((parameters["bias"].grad, lambda moved: made.train(x, weight, moved), bias))
+        functions["bias"] = (lambda moved: made.train(x, weight, moved), bias)
     for key, point in made.parameters.items():
-        pairs.append((parameters[key].grad, lambda moved, key=key: made.train_with(key, moved, x, weight, bias), point))
-    for found, function, point in pairs:
-        np.testing.assert_allclose(found.numpy(), reference.gradient(function, point, cotangent), **EXACT)
+        functions[key] = (lambda moved, key=key: made.train_with(key, moved, x, weight, bias), point)
+    return {key: reference.gradient(function, point, cotangent) for key, (function, point) in functions.items()}
 
 
 def test_running_state_and_evaluation(scheme, norm, shape):
@@ -81,27 +96,20 @@ def test_running_state_and_evaluation(scheme, norm, shape):
     for key, value in made.running.items():
         np.testing.assert_allclose(buffers[key].numpy(), value, **EXACT)
     module.eval()
-    expected = made.evaluate(x, *affine(module))
-    np.testing.assert_allclose(module(torch.tensor(x)).detach().numpy(), expected, **EXACT)
-
-
-def test_evaluation_gradients(scheme, norm, shape):
-    module, x = case(norm, shape)
-    made = formula(scheme, module)
-    module(torch.tensor(x))
-    made.observe(x)
-    module.eval()
     cotangent = np.random.default_rng(1).normal(size=shape)
     leaf = torch.tensor(x, requires_grad=True)
-    module(leaf).backward(torch.tensor(cotangent))
+    y = module(leaf)
+    y.backward(torch.tensor(cotangent))
+    np.testing.assert_allclose(y.detach().numpy(), made.evaluate(x, *affine(module)), **EXACT)
     expected = reference.gradient(lambda moved: made.evaluate(moved, *affine(module)), x, cotangent)
     np.testing.assert_allclose(leaf.grad.numpy(), expected, **EXACT)
 
 
 @pytest.mark.parametrize("kind", ["linear", "conv"])
-def test_weight(scheme, norm, kind):
+@pytest.mark.parametrize("name", ON_WEIGHTS)
+def test_weight(name, kind):
     layer = nn.Linear(5, 4) if kind == "linear" else nn.Conv2d(3, 4, 3)
-    layer = randomize(norm.parametrize(layer.double()))
+    layer = randomize(instantiate(CONFIGS[name]).parametrize(layer.double()))
     for _ in range(50):
         _ = layer.weight  # a power iteration converges
     parameters = {name.rpartition(".")[2]: parameter for name, parameter in layer.named_parameters()}
@@ -109,7 +117,7 @@ def test_weight(scheme, norm, kind):
     g = next((parameters[name] for name in ("original0", "gain", "gamma") if name in parameters), None)
     g = torch.ones(4, *[1] * (v.dim() - 1)) if g is None else g
     v0, g0 = v.detach().numpy(), g.detach().numpy()
-    function = reference.WEIGHTS.get(scheme, reference.plain_weight)
+    function = reference.WEIGHTS[name]
     np.testing.assert_allclose(layer.weight.detach().numpy(), function(v0, g0), **EXACT)
     cotangent = np.random.default_rng(1).normal(size=v0.shape)
     layer.weight.backward(torch.tensor(cotangent))

@@ -26,11 +26,10 @@ def test_every_scheme_has_a_row_in_the_invariance_table(scheme):
     assert scheme in EXPECTED, "derive its row in tests/norms/invariances.py"
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_invariance_table(scheme, norm, change):
+def test_invariance_table(scheme, norm):
     """Ba, Kiros & Hinton 2016, Table 1, and its extension to every scheme."""
-    moved = sensitivities(norm)[change]
-    assert moved < 1e-9 if EXPECTED[scheme][change] else moved > 1e-3
+    for change, moved in sensitivities(norm).items():
+        assert moved < 1e-9 if EXPECTED[scheme][change] else moved > 1e-3, change
 
 
 def test_invariance_table_of_batch_renorm_that_corrects():

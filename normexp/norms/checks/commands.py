@@ -13,16 +13,23 @@ from normexp.norms.checks.text import card_text, findings_text
 
 
 def check_command(
-    norm: Norm, title: str, *, exact_gradient: bool = True, full: bool = False, inductor: bool = False
+    norm: Norm,
+    title: str,
+    *,
+    exact_gradient: bool = True,
+    mixes_examples: bool | None = None,
+    full: bool = False,
+    inductor: bool = False,
 ) -> tuple[str, bool]:
     """Return the contract's findings and the card as text, and whether the contract holds.
 
     Args:
         exact_gradient: False for a scheme whose backward is not the derivative of its forward.
+        mixes_examples: True if in training an example's output depends on the others; None: not said.
         full: take times on (128, 96, 32, 32), the size of a first layer on CIFAR-10.
         inductor: compile to machine code, not only to a graph.
     """
-    findings = contract(norm, exact_gradient=exact_gradient)
+    findings = contract(norm, exact_gradient=exact_gradient, mixes_examples=mixes_examples)
     holds = not any(finding.broken for finding in findings)
     verdict = "holds" if holds else "is broken"
     head = f"{title}\n\ncontract: {verdict}\n{findings_text(findings)}"

@@ -13,9 +13,28 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from normexp.norms.kernels.layout import is_channels_last, like
+
+# torch's channels-last kernel on a CPU adds up a channel's values one by one in float32: its mean is off by 1e-7 to
+# 1e-4 of itself, more on larger batches, which is nothing to a deviation of that size and 1 % of one a hundredth of
+# it. Above this mean^2/var the kernel of the contiguous format, which adds up in parts, is used instead.
+MAX_RATIO = 1e4
+
 
 class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
     """torch's batch normalization (its parameters, buffers and kernels) on (N, C, *) of any rank."""
+
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self.training:
+            return super().forward(input)
+        self._check_input_dim(input)
+        self.num_batches_tracked.add_(1)
+        momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        return batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, momentum, self.eps)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
@@ -31,9 +50,35 @@ class AlwaysBatchNorm(AnyRankBatchNorm):
         return F.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
 
 
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """`F.batch_norm` in training, accurate in channels_last too where means are far above deviations."""
+    if not adds_one_by_one(x):
+        return F.batch_norm(x, running_mean, running_var, weight, bias, True, momentum, eps)
+    before = running_mean.clone(), running_var.clone()
+    y, mean, rstd = torch.native_batch_norm(x, weight, bias, running_mean, running_var, True, momentum, eps)
+    if not (mean * rstd).square().max() > MAX_RATIO:  # NaN is for the caller to find
+        return y
+    for estimate, old in zip((running_mean, running_var), before, strict=True):
+        estimate.data.copy_(old)  # autograd of an earlier chunk of this batch holds the estimate, and never reads it
+    return like(F.batch_norm(x.contiguous(), running_mean, running_var, weight, bias, True, momentum, eps), x)
+
+
+def adds_one_by_one(x: Tensor) -> bool:
+    """Tell whether torch's kernel for this layout adds up a channel's values one by one in x's type."""
+    return x.is_cpu and not torch.compiler.is_compiling() and is_channels_last(x)
+
+
 def check_batch(x: Tensor, name: str) -> None:
-    """Raise ValueError for x: (N, C, *) with a single value per channel, whose variance says nothing."""
-    if x.numel() == x.shape[1]:
+    """Raise ValueError for x: (N, C, *) with at most one value per channel, whose variance says nothing."""
+    if x.numel() <= x.shape[1]:
         raise ValueError(f"{name} needs more than one value per channel in training, input has shape {tuple(x.shape)}")
 
 
@@ -46,7 +91,10 @@ def channel_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
         return mean, var
     # The kernel's own first half: 4 to 20 times faster than var_mean on a CPU, and it does not cancel either.
     zeros = x.new_zeros(x.shape[1], dtype=dtype)
-    return torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)
+    mean, var = torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)
+    if adds_one_by_one(x) and (mean.square() / var).max() > MAX_RATIO:
+        return torch.batch_norm_update_stats(x.contiguous(), zeros, zeros.clone(), 0.0)
+    return mean, var
 
 
 class Standardize(torch.autograd.Function):

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from normexp.norms.base import at_least_float32
+from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.kernels.tiles import tiles
 
 
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance over the positions of x: (N, C, *), each (N, C), in float32 at least."""
-    if x.dim() == 2 or x[0, 0].numel() == 1:
+    if x.dim() == 2 or num_positions(x) == 1:
         mean = at_least_float32(x).flatten(1)
         return mean, torch.zeros_like(mean)
     return Moments.apply(x)
@@ -36,21 +37,21 @@ class Moments(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
         x, mean = ctx.saved_tensors
-        count = x[0, 0].numel()
+        count = num_positions(x)
         slope = 2 * grads[1] / count
         return scale_shift(x, slope, grads[0] / count - slope * mean)
 
 
 def two_passes(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance over the positions, each (N, C); nothing cancels."""
-    count, wide = x[0, 0].numel(), at_least_float32(x)
+    count, wide = num_positions(x), at_least_float32(x)
     mean = position_sum(wide) / count
     return mean, position_sum((wide - over_positions(mean, x)).square_()) / count
 
 
 def mean_square(x: Tensor) -> Tensor:
     """Return the mean of x^2 over the positions of x: (N, C, *), as (N, C), in float32 at least."""
-    if x.dim() == 2 or x[0, 0].numel() == 1:
+    if x.dim() == 2 or num_positions(x) == 1:
         return at_least_float32(x).flatten(1).square()
     return MeanSquare.apply(x)
 
@@ -61,17 +62,18 @@ class MeanSquare(torch.autograd.Function):
         ctx.save_for_backward(x)
         dtype = torch.promote_types(x.dtype, torch.float32)
         norm = torch.linalg.vector_norm(x, dim=list(range(2, x.dim())), dtype=dtype)
-        return norm.square() / x[0, 0].numel()
+        return norm.square() / num_positions(x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return (x * over_positions(grads[0] * (2 / x[0, 0].numel()), x)).to(x.dtype)
+        return (x * over_positions(grads[0] * (2 / num_positions(x)), x)).to(x.dtype)
 
 
 def pooled(mean: Tensor, var: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance over one more dimension of equally many values each."""
-    return mean.mean(dim), var.mean(dim) + mean.var(dim, correction=0)
+    between = mean.var(dim, correction=0) if mean.numel() else var.mean(dim)  # torch warns of an empty variance
+    return mean.mean(dim), var.mean(dim) + between
 
 
 def over_positions(values: Tensor, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ TILE = 2**17  # values per thread: half a megabyte in float32, of which a core's
 def tiles(x: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Yield x: (N, C, *) and the others in slices of samples; vectors and scalars belong to all and stay whole."""
     size = samples(x)
-    for start in range(0, len(x), size):
+    for start in range(0, max(len(x), 1), size):
         yield tuple(each[start : start + size] if each.dim() > 1 else each for each in (x, *others))
 
 

@@ -1,0 +1,48 @@
+"""Clauses about derivatives, in float64 by finite differences along random directions."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+
+from normexp.norms.checks.clause import Broken, Case, Clause, make, on_activations, randomized
+
+
+def gradient_is_the_derivative(case: Case) -> None:
+    for shape in case.shapes():
+        module = randomized(make(case.norm, torch.double))
+        x = torch.randn(shape, dtype=torch.double, requires_grad=True)
+        if not torch.autograd.gradcheck(
+            lambda x: copy.deepcopy(module)(x),  # noqa: B023  called at once; a copy, since training moves state
+            [x],
+            raise_exception=False,
+            fast_mode=True,
+        ):
+            raise Broken(f"backward differs from finite differences on {shape}")
+
+
+def second_derivative(case: Case) -> None:
+    """What a probe of the Hessian, or a gradient penalty, differentiates."""
+    module = randomized(case.norm.normalization(CHANNELS).double())
+    x = torch.randn(4, CHANNELS, 5, dtype=torch.double, requires_grad=True)
+    if not torch.autograd.gradgradcheck(lambda x: copy.deepcopy(module)(x), [x], raise_exception=False, fast_mode=True):
+        raise Broken("the gradient's gradient differs from finite differences")
+
+
+CHANNELS = 32
+
+
+def exact(case: Case) -> bool:
+    return case.exact_gradient and on_activations(case)
+
+
+def exact_module(case: Case) -> bool:
+    return case.exact_gradient and case.normalizes
+
+
+EXACT_GRADIENT = "gradient is the derivative (float64, finite differences)"
+OF_GRADIENTS = (
+    Clause(EXACT_GRADIENT, gradient_is_the_derivative, exact),
+    Clause("second derivative (float64, finite differences)", second_derivative, exact_module),
+)

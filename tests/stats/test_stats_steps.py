@@ -19,14 +19,14 @@ def of(*steps: float, watched: float = 1000.0) -> dict[int, Steps]:
 
 def test_first_evaluation_that_meets_the_target_counts() -> None:
     steps, accuracy = [0, 10, 20, 30], [0.1, 0.8, 0.7, 0.9]
-    assert steps_to_target(steps, accuracy, 0.8, True) == Steps(10, 30)
+    assert steps_to_target(steps, accuracy, 0.8, True) == Steps(10, 30, 0)
     assert steps_to_target(steps, accuracy, 0.1, True).step == 0
     assert steps_to_target(steps, [2.0, 1.0, 0.5, 0.1], 0.5, False).step == 20
 
 
 def test_never_is_a_value() -> None:
     missed = steps_to_target([0, 10], [0.1, 0.2], 0.9, True)
-    assert missed == Steps(NEVER, 10)
+    assert missed == Steps(NEVER, 10, 10)
     assert missed.bounds == (10, INF)
     assert steps_to_target([0, 10], [0.1, NAN], 0.9, True, diverged=True).bounds == (INF, INF)
     assert steps_to_target([], [], 0.9, True) == Steps(NEVER, 0)
@@ -100,3 +100,48 @@ def test_met_before_training_is_step_0_and_not_never() -> None:
     assert result.arm == 0
     assert result.never == (0, 0)
     assert result.ratio == INF
+
+
+def test_a_target_is_met_somewhere_between_two_evaluations() -> None:
+    met = steps_to_target([0, 100, 200], [0.1, 0.5, 0.9], 0.8, True)
+    assert met.update_bounds == (101, 200)
+    assert steps_to_target([100, 200], [0.9, 0.9], 0.8, True).update_bounds == (1, 100)
+    assert steps_to_target([0, 100], [0.9, 0.9], 0.8, True).update_bounds == (0, 0)  # before training
+    assert steps_to_target([0, 100], [0.1, 0.2], 0.8, True).update_bounds == (101, INF)
+    assert Steps(NAN).update_bounds == (0, INF)
+
+
+def test_equal_counts_of_evaluations_are_no_interval_of_width_0() -> None:
+    # Ten runs, all quantized to 500 steps: 1000 and 1500. The true ratio lies anywhere in (1, 3).
+    result = speed_up(
+        {seed: Steps(1500, 50000, 1000) for seed in range(5)}, {seed: Steps(1000, 50000, 500) for seed in range(5)}
+    )
+    interval = result.confidence_interval()
+    assert interval is not None
+    assert result.ratio == pytest.approx(1.5)
+    assert (interval.low, interval.high) == pytest.approx((1001 / 1000, 1500 / 501))
+
+
+@pytest.mark.parametrize(("ratio", "evaluations"), [(1.0, 5), (4.0, 5), (4.0, 60), (8.0, 5)])
+def test_interval_covers_the_ratio_on_a_coarse_grid_too(ratio: float, evaluations: int) -> None:
+    draw, grid = np.random.default_rng(11), np.linspace(0, 1500, evaluations + 1)
+    truths = draw.lognormal(math.log(900), 0.15, size=(300, 2, 5)) / np.array([1.0, ratio])[:, None]
+    covered, naive, p = 0, 0, []
+    for truth in truths:
+        theirs, ours = ({s: _met(float(step), grid) for s, step in enumerate(each)} for each in truth)
+        result = speed_up(theirs, ours)
+        interval = result.confidence_interval()
+        assert interval is not None
+        assert result.estimate is not None
+        covered += ratio in interval
+        seen = result.estimate.observed.confidence_interval()
+        naive += math.log(ratio) in seen
+        p.append(2 * min(result.estimate.p_above(0.0), result.estimate.p_below(0.0)))
+    assert covered / 300 > 0.93
+    assert np.mean(np.array(p) < 0.05) < 0.08 if ratio == 1 else np.mean(np.array(p) < 0.05) > 0.9
+    if (ratio, evaluations) == (8.0, 5):
+        assert naive / 300 < 0.2  # what rounding to the grid does to an interval that does not know of it
+
+
+def _met(step: float, grid: np.ndarray) -> Steps:
+    return steps_to_target(grid.tolist(), (grid >= step).astype(float).tolist(), 1.0, True)

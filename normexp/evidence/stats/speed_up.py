@@ -14,12 +14,52 @@ from normexp.evidence.stats.summary import median
 
 
 @dataclass(frozen=True)
+class CensoredRatio:
+    """The logarithm of a ratio of steps that are known between two evaluations only.
+
+    The interval allows for every update at which the runs may have met the target between evaluations, so it is never
+    narrower than the evaluation grid. That the ratio is 1 is tested on the evaluations themselves: runs that are alike
+    are rounded alike, so the level holds on any grid.
+
+    Args:
+        observed: at the evaluations.
+        least, largest: were the target met as late (early) by the arm and as early (late) by the baseline as may be.
+    """
+
+    observed: PointEstimate
+    least: PointEstimate
+    largest: PointEstimate
+
+    @property
+    def value(self) -> float:
+        return self.observed.value
+
+    @property
+    def n(self) -> int:
+        return self.observed.n
+
+    @property
+    def method(self) -> str:
+        return self.observed.method
+
+    def confidence_interval(self, confidence: float = 0.95) -> Interval:
+        ends = [each.confidence_interval(confidence) for each in (self.least, self.observed, self.largest)]
+        return Interval(min(end.low for end in ends), max(end.high for end in ends))
+
+    def p_above(self, bound: float) -> float:
+        return (self.observed if bound == 0 else self.least).p_above(bound)
+
+    def p_below(self, bound: float) -> float:
+        return (self.observed if bound == 0 else self.largest).p_below(bound)
+
+
+@dataclass(frozen=True)
 class SpeedUp:
     """Steps of the baseline over steps of the arm; above 1 the arm is faster.
 
     Args:
-        estimate: of log(ratio): t where every run of both reached the target, otherwise by rank, where `never` is
-            worse than any number seen, but by an unknown factor if the run merely ended. None for fewer than
+        estimate: of log(ratio): paired t where every run of both reached the target, otherwise by rank, where `never`
+            is worse than any number seen, but by an unknown factor if the run merely ended. None for fewer than
             two pairs.
         baseline, arm: median steps; inf is never.
         never: how many runs of the baseline and of the arm never reached it, of n each.
@@ -65,11 +105,21 @@ def exponential(value: float) -> float:
 def _estimate(theirs: Sequence[Steps], ours: Sequence[Steps]) -> PointEstimate | None:
     if len(ours) < 2:
         return None
-    if all(steps.reached for steps in (*theirs, *ours)):
-        return paired(*({i: logarithm(steps.step) for i, steps in enumerate(each)} for each in (theirs, ours)))
-    return RankSumTest(tuple(map(_log_bounds, theirs)), tuple(map(_log_bounds, ours)))
+    seen = [[_log(steps.bounds) for steps in each] for each in (theirs, ours)]
+    grid = [[_log(steps.update_bounds) for steps in each] for each in (theirs, ours)]
+    observed = _paired(*([low for low, _ in each] for each in seen))
+    if not all(steps.reached for steps in (*theirs, *ours)) or isinstance(observed, RankSumTest):
+        observed, by_rank = (RankSumTest(tuple(first), tuple(second)) for first, second in (seen, grid))
+        return CensoredRatio(observed, by_rank, by_rank)
+    least = _paired([low for low, _ in grid[0]], [high for _, high in grid[1]])
+    return CensoredRatio(observed, least, _paired([high for _, high in grid[0]], [low for low, _ in grid[1]]))
 
 
-def _log_bounds(steps: Steps) -> Bounds:
-    low, high = steps.bounds
-    return logarithm(low), logarithm(high)
+def _paired(theirs: Sequence[float], ours: Sequence[float]) -> PointEstimate:
+    estimate = paired(dict(enumerate(theirs)), dict(enumerate(ours)))
+    assert estimate is not None  # two runs at least
+    return estimate
+
+
+def _log(bounds: Bounds) -> Bounds:
+    return logarithm(bounds[0]), logarithm(bounds[1])

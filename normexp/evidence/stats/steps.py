@@ -17,10 +17,12 @@ class Steps:
         step: of the first evaluation that met it; NEVER where none did; NaN where the target itself is unknown.
         watched: the last step at which it was looked for. A run that merely ended may meet it later; one that
             diverged never does (inf).
+        before: of the last evaluation that did not meet it; None where none is known of.
     """
 
     step: float
     watched: float = math.inf
+    before: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -28,10 +30,18 @@ class Steps:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the most steps that it may take."""
+        """The least and the most steps to the evaluation that meets it."""
         if math.isnan(self.step):
             return 0.0, math.inf
         return (self.step, self.step) if self.reached else (self.watched, math.inf)
+
+    @property
+    def update_bounds(self) -> tuple[float, float]:
+        """The least and the most updates after which it is met: nobody looked between two evaluations."""
+        low, high = self.bounds
+        if self.reached:
+            return (low if self.before is None else self.before + 1), high
+        return low + (not math.isnan(self.step)), high
 
 
 def steps_to_target(
@@ -43,9 +53,12 @@ def steps_to_target(
     """
     if math.isnan(target):
         return Steps(math.nan)
-    met = (step for step, value in zip(steps, values, strict=True) if _meets(value, target, larger_is_better))
-    watched = math.inf if diverged else float(max(steps, default=0))
-    return Steps(float(next(met, NEVER)), watched)
+    before = 0.0 if len(steps) and steps[0] > 0 else None
+    for step, value in zip(steps, values, strict=True):
+        if _meets(value, target, larger_is_better):
+            return Steps(float(step), math.inf if diverged else float(max(steps)), before)
+        before = float(step)
+    return Steps(NEVER, math.inf if diverged else float(max(steps, default=0)), before)
 
 
 def _meets(value: float, target: float, larger_is_better: bool) -> bool:

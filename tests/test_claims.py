@@ -59,7 +59,7 @@ def test_higher_and_lower_by_at_least_a_margin(margin: float, expected: str) -> 
 def test_evidence_is_one_line_with_everything_in_it() -> None:
     found = verdict(cells(BN=finals(GOOD), LN=finals(BAD)), "higher", than="LN")
     assert "\n" not in found.evidence
-    for part in (METRIC, "last", "BN minus LN", "0.0498", "95% [", "n=5", "p=", "Holm", "(t)"):
+    for part in (METRIC, "last", "BN minus LN", "0.0498", "95% [", "n=5", "p=", "Holm", "(paired t)"):
         assert part in found.evidence
     assert found.n == 5
     assert found.p == found.p_holm
@@ -70,8 +70,11 @@ def test_evidence_is_one_line_with_everything_in_it() -> None:
 def test_undecided_says_how_many_more_seeds() -> None:
     found = verdict(cells(BN=finals(WILD), LN=finals(BAD)), "higher", than="LN", margin=0.01)
     assert found.verdict == "undecided"
-    assert found.more_seeds is not None
-    assert f"about {found.more_seeds} more seeds would decide" in found.evidence
+    seeds = found.fresh_seeds
+    assert seeds is not None
+    assert seeds.observed is not None
+    assert seeds.safeguard is None or seeds.safeguard > seeds.observed
+    assert f"about {seeds.observed} fresh seeds would decide" in found.evidence
 
 
 @pytest.mark.parametrize(
@@ -455,9 +458,11 @@ def test_holm_is_over_all_tested_claims() -> None:
 
 def test_verdicts_are_in_the_order_of_the_claims_and_json() -> None:
     curves = cells(BN=finals(GOOD), plain=finals([NAN] * 5))
-    verdicts = judge([claim("diverges", of="plain"), claim("higher", than="plain"), claim("diverges")], curves)
+    claims = [claim("diverges", of="plain"), claim("higher", than="plain"), claim("diverges")]
+    verdicts = judge(claims, curves)
     assert [each.verdict for each in verdicts] == ["holds", "holds", "contradicted"]
-    text = json.dumps([each.as_dict() for each in verdicts], allow_nan=False)
+    entries = [entry(each, found, "paper", "cpu") for each, found in zip(claims, verdicts, strict=True)]
+    text = json.dumps(entries, allow_nan=False)
     assert json.loads(text)[1]["estimate"] == "inf"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,34 @@ _HIGHER = ("accuracy",)
 _LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "nll", "mse")
 
 
+@dataclass(frozen=True)
+class Made:
+    """How a run was made: what environment.json says of it.
+
+    Args:
+        commit: of the code; `+` marks changed files.
+        processor: with model, stepping and a hash of the instruction sets where they were recorded.
+        examples: split -> number of examples that it is evaluated on.
+    """
+
+    commit: str = ""
+    processor: str = ""
+    examples: Mapping[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(environment: Mapping[str, Any]) -> Made:
+        """Read it from the content of environment.json; older records tell less."""
+        cpu = environment.get("cpu", {})
+        numbers = [f"{key} {cpu[key]}" for key in ("family", "model", "stepping") if key in cpu]
+        flags = [f"flags {cpu['flags_sha256'][:8]}"] if "flags_sha256" in cpu else []
+        name = environment.get("processor", "")
+        return Made(
+            str(environment.get("commit") or ""),
+            f"{name} ({', '.join([*numbers, *flags])})" if numbers or flags else name,
+            environment.get("data", {}).get("examples", {}),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One run's evaluations.
@@ -25,12 +54,14 @@ class Curve:
         columns: metric -> one value per evaluation in the unit of metrics.csv; an empty cell is NaN.
         status: of the run, as in status.json.
         diverged_at: the step at which a diverged run stopped.
+        made: on what, by which code.
     """
 
     step: npt.NDArray[np.int64]
     columns: Mapping[str, npt.NDArray[np.float64]]
     status: str
     diverged_at: int | None = None
+    made: Made = Made()
 
     @property
     def finished(self) -> bool:

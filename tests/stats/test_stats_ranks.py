@@ -92,7 +92,7 @@ def test_one_diverged_run_is_neither_dropped_nor_filled() -> None:
     estimate = paired(good, bad)
     assert estimate is not None
     assert estimate.n == 5
-    assert estimate.method == "rank-sum"
+    assert estimate.method == "unpaired rank-sum"  # a difference that is not paired is not called so
     assert estimate.confidence_interval().low == pytest.approx(0.098)
     assert estimate.confidence_interval().high == INF
     assert 2 * estimate.p_above(0.0) == pytest.approx(2 / 252)

@@ -3,7 +3,7 @@
 from normexp.evidence.claims.check import check_claim
 from normexp.evidence.claims.claim import Claim, Place, kind_at
 from normexp.evidence.claims.judge import judge
-from normexp.evidence.claims.verdict import CONTRADICTED, HOLDS, UNDECIDED, Verdict
+from normexp.evidence.claims.verdict import CONTRADICTED, HOLDS, UNDECIDED, Verdict, entry
 
 __all__ = [
     "CONTRADICTED",
@@ -13,6 +13,7 @@ __all__ = [
     "Place",
     "Verdict",
     "check_claim",
+    "entry",
     "judge",
     "kind_at",
 ]

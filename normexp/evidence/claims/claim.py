@@ -14,7 +14,8 @@ of, than       an arm, or {arm: NAME, AXIS: VALUE} for an arm at one place of th
 metric         a column of metrics.csv
 at             last | best | mean | step N; a run that diverged before counts as worst
 in             the region, see `normexp.evidence.claims.region`
-target         a number or its text, or "best of ARM": the best value of that arm's run with the same seed
+target         a number or its text, "best of ARM": the best value of that arm's run with the same seed, or for steps a
+               list of numbers: the claim is then about every one of them
 origin         where the target comes from
 where          {AXIS: VALUE}: look there only; otherwise the claim is about every point of the grid
 better         higher | lower, for a metric whose name does not tell
@@ -106,7 +107,11 @@ Rivals = Annotated[
     BeforeValidator(_read_rivals),
     WithJsonSchema({"anyOf": [{"const": THE_OTHERS}, _ARM, {"type": "array", "items": _ARM}]}),
 ]
-Target = Annotated[float | Place, BeforeValidator(_read_target), WithJsonSchema({"type": ["number", "string"]})]
+Target = Annotated[
+    float | Place | list[float],
+    BeforeValidator(_read_target),
+    WithJsonSchema({"type": ["number", "string", "array"]}),
+]
 In = Annotated[
     Region,
     BeforeValidator(read_region),
@@ -228,6 +233,8 @@ class StepsToTarget(Claim):
     def _can_be_reached(self) -> StepsToTarget:
         check_above_zero(self.region)
         check_better(self.better, self.metric)
+        if self.target == []:
+            raise refusal("is an empty list", "target")
         return self
 
     def places(self) -> list[Place]:
@@ -249,6 +256,8 @@ class Count(Claim):
         for key, given in (("metric", self.metric), ("target", self.target)):
             if reaching == (given in ("", None)):
                 raise refusal(f"{self.event!r} {'needs' if reaching else 'takes no'} {key}")
+        if isinstance(self.target, list):
+            raise refusal("a list of targets goes with compare: steps", "target")
         if reaching:
             check_better(self.better, self.metric)
         return self

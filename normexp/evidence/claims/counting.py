@@ -1,30 +1,72 @@
-"""Runs that diverge, or stay finite: k of N."""
+"""What is counted run by run and not tested: equality to a tolerance, divergence, a target that is never reached."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
-from normexp.evidence.claims.claim import Count, at_point
-from normexp.evidence.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding, all_of
-from normexp.evidence.claims.reading import runs_by_point
+import numpy as np
+
+from normexp.evidence.claims.claim import Count, Equals, Place, at_point
+from normexp.evidence.claims.reading import goal, runs_by_point, shared_points, steps, targets, values, values_by_point
+from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of
 from normexp.evidence.curves import Curves
-from normexp.evidence.stats import proportion_interval
+from normexp.evidence.stats import paired_differences, proportion_interval
 
 
-def convergence(claim: Count, curves: Curves) -> Finding:
-    """Do all runs diverge (stay finite)? All: holds; none: contradicted; some: undecided."""
+def equals(claim: Equals, curves: Curves) -> TestResult:
+    """Is every run equal to the value, or to the other arm's run of its seed, to the tolerance? One run suffices."""
+    deviations = list(_deviations(claim, curves))
+    other = claim.than or claim.value
+    what = f"{claim.metric} ({claim.at}) of {claim.of} against {other}, tolerance {claim.tolerance:.4g}"
+    if not deviations:
+        return TestResult(what, 0, note="no seed in common")
+    settled = HOLDS
+    if not all(each <= claim.tolerance for each in deviations):  # NaN, between two runs that diverged, is neither
+        settled = CONTRADICTED if any(each > claim.tolerance for each in deviations) else UNDECIDED
+    largest = float(np.max(deviations))  # NaN if there is one
+    return TestResult(f"{what}: largest deviation {largest:.3g}", len(deviations), estimate=largest, settled=settled)
+
+
+def count(claim: Count, curves: Curves) -> TestResult:
+    """Do all runs do it? All: holds; none: contradicted; some: undecided."""
+    return (_never_reaches if claim.target is not None else _convergence)(claim, curves)
+
+
+def _convergence(claim: Count, curves: Curves) -> TestResult:
     diverges = claim.event == "diverges"
-    findings = []
-    for point, runs in runs_by_point(curves, claim.of).items():
-        what = f"{claim.of}{at_point(point)} {claim.event}"
-        findings.append(counted(what, [run.diverged == diverges for run in runs.values()]))
-    return all_of(findings)
+    return all_of([
+        _counted(f"{claim.of}{at_point(point)} {claim.event}", [run.diverged == diverges for run in runs.values()])
+        for point, runs in runs_by_point(curves, claim.of).items()
+    ])  # fmt: skip
 
 
-def counted(what: str, happened: Sequence[bool]) -> Finding:
+def _never_reaches(claim: Count, curves: Curves) -> TestResult:
+    results, setter = [], claim.target if isinstance(claim.target, Place) else claim.of
+    for point, (ours, rival) in shared_points(curves, claim.of, setter):
+        reached = [each.step for each in steps(claim, ours, targets(claim, rival, ours)).values()]
+        what = f"{claim.of} never reaches {goal(claim)}{at_point(point)}"
+        if any(map(math.isnan, reached)):
+            results.append(TestResult(what, len(reached), note="a seed has no target to reach"))
+        else:
+            results.append(_counted(what, [step == math.inf for step in reached]))
+    return all_of(results)
+
+
+def _counted(what: str, happened: Sequence[bool]) -> TestResult:
     """Settle a claim by counting runs; the interval is that of the probability."""
     n, k = len(happened), sum(happened)
     if n < 2:
-        return Finding(f"{what} in {k}/{n}", n, note="fewer than two seeds decide nothing")
+        return TestResult(f"{what} in {k}/{n}", n, note="fewer than two seeds decide nothing")
     settled = HOLDS if k == n else UNDECIDED if k else CONTRADICTED
-    return Finding(f"{what} in {k}/{n}", n, estimate=k / n, interval=proportion_interval(k, n), settled=settled)
+    share = k / n
+    return TestResult(f"{what} in {k}/{n}", n, share, lambda level: proportion_interval(k, n, level), settled=settled)
+
+
+def _deviations(claim: Equals, curves: Curves) -> Iterator[float]:
+    if claim.than:
+        for _, (ours, theirs) in shared_points(curves, claim.of, claim.than):
+            yield from map(abs, paired_differences(values(claim, ours), values(claim, theirs)).values())
+    else:
+        for sample in values_by_point(claim, curves).values():
+            yield from (abs(value - float(claim.value or 0)) for value in sample.values())

@@ -7,24 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from normexp.evidence.claims.claim import Claim, Count
-from normexp.evidence.claims.closeness import equals, value
-from normexp.evidence.claims.counting import convergence
-from normexp.evidence.claims.finding import CONTRADICTED, HOLDS, UNDECIDED, Finding
-from normexp.evidence.claims.ordering import difference
-from normexp.evidence.claims.reading import NothingToJudge, unfinished
-from normexp.evidence.claims.speed import faster, never_reaches, ratio
-from normexp.evidence.claims.trend import trend
-from normexp.evidence.claims.verdict import Verdict
+from normexp.evidence.claims.counting import count, equals
+from normexp.evidence.claims.difference import LEVEL, difference, ratio, trend, value
+from normexp.evidence.claims.reading import NothingToJudge, different_origins, unfinished
+from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
+from normexp.evidence.claims.speed_up import faster
+from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
-from normexp.evidence.stats import holm
+from normexp.evidence.stats import SampleSize, holm, holm_confidence, plan
 
-LEVEL = 0.05
-_TESTS: dict[str, Callable[[Any, Curves], Finding]] = {
+_TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
     "value": value,
     "difference": difference,
     "ratio": ratio,
     "steps": faster,
-    "count": lambda claim, curves: (never_reaches if claim.target is not None else convergence)(claim, curves),
+    "count": count,
     "equals": equals,
     "trend": trend,
 }
@@ -36,62 +33,64 @@ def judge(claims: Sequence[Claim], curves: Curves) -> list[Verdict]:
     A statistical claim is decided where its p-value, Holm-corrected over all claims that could be tested, is below
     0.05. Counts and exact equalities are no tests and take no part in the correction.
     """
-    findings = [_find(claim, curves) for claim in claims]
-    tested = [finding.decision.p for finding in findings if finding.decision]
-    corrected = iter(holm(tested))
+    results = [_result(claim, curves) for claim in claims]
+    tested = [result.decision.p for result in results if result.decision]
+    corrected = iter(zip(holm(tested), holm_confidence(tested), strict=True))
     verdicts = []
-    for claim, finding in zip(claims, findings, strict=True):
-        p_holm = next(corrected) if finding.decision else None
-        verdicts.append(_verdict(finding, p_holm, len(tested), _pending(claim, curves)))
+    for claim, result in zip(claims, results, strict=True):
+        adjusted = None
+        if result.decision:
+            p, confidence = next(corrected)
+            adjusted = Adjusted(p, confidence, result.interval(confidence))
+        verdicts.append(_verdict(claim, result, adjusted, len(tested), curves))
     return verdicts
 
 
-def _find(claim: Claim, curves: Curves) -> Finding:
+def _result(claim: Claim, curves: Curves) -> TestResult:
     try:
         return _TESTS[claim.compare](claim, curves)
     except NothingToJudge as reason:
-        return Finding(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
+        return TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
 
 
-def _verdict(finding: Finding, p_holm: float | None, family: int, pending: str) -> Verdict:
-    verdict = _decided(finding, p_holm)
-    open_ = verdict == UNDECIDED and finding.decision is not None
-    more = finding.more_seeds(1 - LEVEL / family) if open_ else None
+def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family: int, curves: Curves) -> Verdict:
+    arms = {place.arm for place in claim.places()}
+    decided = _decided(result, adjusted)
+    wanted = plan(*result.spread, result.n, 1 - LEVEL / family) if decided == UNDECIDED and result.spread else None
     return Verdict(
-        verdict,
-        _evidence(finding, p_holm, more) + pending,
-        finding.estimate,
-        finding.interval,
-        finding.n,
-        finding.decision.p if finding.decision else None,
-        p_holm,
-        more,
+        decided,
+        _evidence(result, adjusted, wanted, unfinished(curves, arms)),
+        result.estimate,
+        result.interval(0.95),
+        result.n,
+        result.decision.p if result.decision else None,
+        adjusted,
+        wanted,
+        (*result.remarks, *different_origins(curves, arms)),
+        result.details,
     )
 
 
-def _decided(finding: Finding, p_holm: float | None) -> str:
-    if finding.note:
+def _decided(result: TestResult, adjusted: Adjusted | None) -> str:
+    if result.note:
         return UNDECIDED
-    if finding.decision is None or p_holm is None:
-        return finding.settled
-    if not p_holm < LEVEL:  # NaN decides nothing
+    if result.decision is None or adjusted is None:
+        return result.settled
+    if not adjusted.p < LEVEL:  # NaN decides nothing
         return UNDECIDED
-    return HOLDS if finding.decision.inside < finding.decision.outside else CONTRADICTED
+    return HOLDS if result.decision.inside < result.decision.outside else CONTRADICTED
 
 
-def _evidence(finding: Finding, p_holm: float | None, more: int | None) -> str:
-    parts = [finding.what]
-    if finding.estimate is not None and finding.interval is not None:
-        shown = "not known" if math.isnan(finding.estimate) else f"{finding.estimate:.4g}"
-        parts.append(f"{shown}, 95% {finding.interval}")
-    parts.append(f"n={finding.n}")
-    if finding.decision is not None and p_holm is not None:
-        parts.append(f"p={finding.decision.p:.2g}, Holm {p_holm:.2g}")
-    parts += [finding.note] if finding.note else []
-    parts += [f"about {more} more seed{'s' if more > 1 else ''} would decide"] if more else []
-    return "; ".join(parts)
-
-
-def _pending(claim: Claim, curves: Curves) -> str:
-    count = unfinished(curves, {place.arm for place in claim.places()})
-    return f"; {count} run{'s' if count > 1 else ''} not finished" if count else ""
+def _evidence(result: TestResult, adjusted: Adjusted | None, wanted: SampleSize | None, pending: int) -> str:
+    parts, interval = [result.what], result.interval(0.95)
+    if result.estimate is not None and interval is not None:
+        shown = "not known" if math.isnan(result.estimate) else f"{result.estimate:.4g}"
+        parts.append(f"{shown}, 95% {interval}")
+    parts.append(f"n={result.n}")
+    if result.decision is not None and adjusted is not None:
+        parts.append(f"p={result.decision.p:.2g}, Holm {adjusted.p:.2g}")
+        if adjusted.confidence > 0.95:
+            parts.append(f"adjusted {100 * adjusted.confidence:.3g}% {adjusted.interval}")
+    parts += [result.note] if result.note else []
+    parts += [f"about {wanted.observed} fresh seeds would decide"] if wanted and wanted.observed else []
+    return "; ".join(parts) + (f"; {pending} run{'s' if pending > 1 else ''} not finished" if pending else "")

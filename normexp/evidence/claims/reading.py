@@ -53,8 +53,26 @@ def unfinished(curves: Curves, arms: set[str]) -> int:
     return sum(not curve.finished for cell, runs in curves.items() if cell.arm in arms for curve in runs.values())
 
 
+def different_origins(curves: Curves, arms: set[str]) -> Iterator[str]:
+    """Say where the arms of one comparison come from different commits or processors, and which."""
+    for what in ("commit", "processor"):
+        by_arm: dict[str, set[str]] = {}
+        for cell, runs in curves.items():
+            if cell.arm in arms:
+                by_arm.setdefault(cell.arm, set()).update(getattr(run.made, what) for run in runs.values())
+        if len(set().union(*by_arm.values())) > 1:
+            named = (f"{arm} {', '.join(each[:9] if what == 'commit' else each for each in sorted(found))}"
+                     for arm, found in by_arm.items())  # fmt: skip
+            yield f"from different {what}s: {'; '.join(named)}"
+
+
 def values(claim: Measured, runs: Runs) -> Values:
     return {seed: value_at(curve, claim.metric, claim.at, claim.better) for seed, curve in runs.items()}
+
+
+def values_by_point(claim: Measured, curves: Curves) -> dict[Point, Values]:
+    """Return the arm's values, by the axes that the claim leaves open."""
+    return {point: values(claim, runs) for point, runs in runs_by_point(curves, claim.of).items()}
 
 
 def value_at(curve: Curve, metric: str, at: str, better: str | None) -> float:
@@ -81,16 +99,30 @@ def best(curve: Curve, metric: str, better: str | None) -> float:
     return _over_all(_column(curve, metric), "best", better)
 
 
-def steps(claim: StepsToTarget | Count, runs: Runs, targets: Mapping[int, float]) -> dict[int, Steps]:
+def targets(claim: StepsToTarget | Count, reference: Runs, *arms: Runs) -> dict[int, float]:
+    """Return the target of every seed: one number for all, or the best of the reference's run with that seed."""
+    if isinstance(claim.target, Place):
+        return {seed: best(curve, claim.metric, claim.better) for seed, curve in reference.items()}
+    assert isinstance(claim.target, float)  # a list is looked at target by target
+    return {seed: claim.target for runs in arms for seed in runs}
+
+
+def goal(claim: StepsToTarget | Count) -> str:
+    target = f"the best of {claim.target}" if isinstance(claim.target, Place) else f"{claim.target:.4g}"
+    return f"{claim.metric} {target}"
+
+
+def steps(claim: StepsToTarget | Count, runs: Runs, wanted: Mapping[int, float]) -> dict[int, Steps]:
     """Return the steps to the target of every run; a seed without a target has an unknown number of them."""
-    return {seed: _steps(claim, curve, targets.get(seed, math.nan)) for seed, curve in runs.items()}
+    return {
+        seed: steps_of(curve, claim.metric, wanted.get(seed, math.nan), claim.better == "higher")
+        for seed, curve in runs.items()
+    }
 
 
-def _steps(claim: StepsToTarget | Count, curve: Curve, target: float) -> Steps:
-    column = _column(curve, claim.metric)
-    return steps_to_target(
-        curve.step.tolist(), column.tolist(), target, claim.better == "higher", diverged=curve.diverged
-    )
+def steps_of(curve: Curve, metric: str, target: float, larger_is_better: bool) -> Steps:
+    column = _column(curve, metric)
+    return steps_to_target(curve.step.tolist(), column.tolist(), target, larger_is_better, diverged=curve.diverged)
 
 
 def _column(curve: Curve, metric: str) -> Column:

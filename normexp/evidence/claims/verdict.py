@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from normexp.evidence.claims.finding import CONTRADICTED, HOLDS, UNDECIDED
-from normexp.evidence.stats import Interval
+from normexp.evidence.claims.claim import Claim, kind_at
+from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED
+from normexp.evidence.stats import Interval, SampleSize
 
-__all__ = ["CONTRADICTED", "HOLDS", "UNDECIDED", "Verdict"]
+__all__ = ["CONTRADICTED", "HOLDS", "UNDECIDED", "Adjusted", "Verdict", "entry"]
+SMOKE = "smoke"
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """What Holm's correction over the experiment makes of one test: the p-value, and the interval that decides."""
+
+    p: float
+    confidence: float
+    interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -21,8 +33,12 @@ class Verdict:
         evidence: one line, complete in itself.
         estimate, interval: of the difference, value, ratio or share of runs that decides; 95 %, not corrected.
         n: number of seeds.
-        p, p_holm: two-sided, and corrected over the experiment's claims; None where nothing was tested.
-        more_seeds: how many more would probably decide; None where that cannot be told or nothing is open.
+        p: two-sided, not corrected; None where nothing was tested.
+        adjusted: the same after Holm's correction.
+        fresh_seeds: how many seeds, none of them used again, would probably decide; None where nothing is open or
+            that cannot be told.
+        remarks: what a reader has to know beside: a target's origin, a ceiling, arms from different commits.
+        details: of the steps to a range of targets.
     """
 
     verdict: str
@@ -31,23 +47,50 @@ class Verdict:
     interval: Interval | None = None
     n: int = 0
     p: float | None = None
-    p_holm: float | None = None
-    more_seeds: int | None = None
+    adjusted: Adjusted | None = None
+    fresh_seeds: SampleSize | None = None
+    remarks: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON, which has no infinity: inf, -inf and NaN become texts."""
-        ends = [_plain(self.interval.low), _plain(self.interval.high)] if self.interval else None
-        return {
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "estimate": _plain(self.estimate),
-            "interval": ends,
-            "n": self.n,
-            "p": _plain(self.p),
-            "p_holm": _plain(self.p_holm),
-            "more_seeds": self.more_seeds,
-        }
+    @property
+    def p_holm(self) -> float | None:
+        return self.adjusted.p if self.adjusted else None
 
 
-def _plain(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else str(value)
+def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, Any]:
+    """Return a judged claim as claims.json has it; a preview (scale smoke) has no verdict."""
+    adjusted, seeds = verdict.adjusted, verdict.fresh_seeds
+    facts = {
+        "text": claim.text,
+        "source": f"{paper}, {claim.source}",
+        "place": claim.source,
+        "kind": kind_at(claim, scale),
+        "compare": claim.compare,
+        "verdict": "preview" if scale == SMOKE else verdict.verdict,
+        "evidence": verdict.evidence,
+        "remarks": list(verdict.remarks),
+        "estimate": verdict.estimate,
+        "interval": _ends(verdict.interval),
+        "n": verdict.n,
+        "p": verdict.p,
+        "p_holm": verdict.p_holm,
+        "holm_confidence": adjusted.confidence if adjusted else None,
+        "holm_interval": _ends(adjusted.interval if adjusted else None),
+        "fresh_seeds": {"observed": seeds.observed, "safeguard": seeds.safeguard} if seeds else None,
+        **verdict.details,
+    }
+    plain: dict[str, Any] = _plain(facts)
+    return plain
+
+
+def _ends(interval: Interval | None) -> list[float] | None:
+    return [interval.low, interval.high] if interval else None
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has: inf, -inf and NaN, which it has not, become texts."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,7 +9,7 @@ from normexp.evidence.stats.equivalence import EquivalenceTest
 from normexp.evidence.stats.estimates import PointEstimate, one_sample, paired, paired_differences
 from normexp.evidence.stats.interval import EVERYTHING, Interval
 from normexp.evidence.stats.multiplicity import false_discovery_rate, holm, holm_confidence
-from normexp.evidence.stats.planning import required_sample_size
+from normexp.evidence.stats.planning import SampleSize, plan, required_sample_size
 from normexp.evidence.stats.printed import Printed
 from normexp.evidence.stats.proportion import proportion_interval
 from normexp.evidence.stats.rank_sum import RankSumTest
@@ -27,6 +27,7 @@ __all__ = [
     "PointEstimate",
     "Printed",
     "RankSumTest",
+    "SampleSize",
     "SignTest",
     "SpeedUp",
     "Steps",
@@ -39,6 +40,7 @@ __all__ = [
     "one_sample",
     "paired",
     "paired_differences",
+    "plan",
     "proportion_interval",
     "required_sample_size",
     "speed_up",

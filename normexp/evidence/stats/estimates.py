@@ -16,7 +16,7 @@ ROUNDING = 1e-12  # relative; a spread below it is the rounding of equal numbers
 
 
 class PointEstimate(Protocol):
-    """One number with its uncertainty; the p-values are one-sided."""
+    """One number with its uncertainty; the p-values are one-sided. `sd` is between seeds, None of ranks and signs."""
 
     @property
     def value(self) -> float: ...
@@ -24,6 +24,8 @@ class PointEstimate(Protocol):
     def n(self) -> int: ...
     @property
     def method(self) -> str: ...
+    @property
+    def sd(self) -> float | None: ...
     def confidence_interval(self, confidence: float = 0.95) -> Interval: ...
     def p_above(self, bound: float) -> float: ...
     def p_below(self, bound: float) -> float: ...
@@ -50,7 +52,11 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> PointEsti
         return None
     ours, theirs = [first[seed] for seed in seeds], [second[seed] for seed in seeds]
     differences = [a - b for a, b in zip(ours, theirs, strict=True)]
-    return TTest(tuple(differences)) if _has_spread(differences, ours + theirs) else RankSumTest.of(ours, theirs)
+    return (
+        TTest(tuple(differences), "paired t")
+        if _has_spread(differences, ours + theirs)
+        else RankSumTest.of(ours, theirs)
+    )
 
 
 def paired_differences(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float]:

@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 MANY = 1000  # more seeds than anyone will run
+SAFEGUARD = 0.8
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How many fresh seeds would probably decide; None for more than a thousand.
+
+    Args:
+        observed: were the true value where the pilot found it, which is optimistic: what is followed up looks larger
+            than it is.
+        safeguard: were it at the end of the pilot's one-sided 80 % interval that is nearer to the bound (Perugini,
+            Gallucci & Costantini 2014, "Safeguard power as a protection against imprecise power estimates").
+    """
+
+    observed: int | None
+    safeguard: int | None
+
+
+def plan(sd: float, distance: float, n: int, confidence: float = 0.95) -> SampleSize:
+    """Return the sample sizes by a pilot of n seeds, whose seeds are not to be used again."""
+    from scipy.special import stdtrit
+
+    nearer = distance - float(stdtrit(n - 1, SAFEGUARD)) * sd / math.sqrt(n)
+    safeguard = required_sample_size(sd, nearer, confidence) if nearer > 0 else None
+    return SampleSize(required_sample_size(sd, distance, confidence), safeguard)
 
 
 def required_sample_size(sd: float, distance: float, confidence: float = 0.95, power: float = 0.8) -> int | None:
@@ -12,8 +38,8 @@ def required_sample_size(sd: float, distance: float, confidence: float = 0.95, p
 
     Args:
         sd: standard deviation between seeds (of the paired differences, or of the values).
-        distance: from the estimate to the end of the region that it has to stay clear of, in the same unit.
-        power: probability to decide, were the true value where the estimate is.
+        distance: from the true value to the end of the region that it has to stay clear of, in the same unit.
+        power: probability to decide.
     Raises: ValueError where sd or distance is negative or NaN.
     Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2 (noncentral t).
     """

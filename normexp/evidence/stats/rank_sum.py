@@ -30,7 +30,8 @@ class RankSumTest:
 
     first: tuple[Bounds, ...]
     second: tuple[Bounds, ...]
-    method: str = "rank-sum"
+    method: str = "unpaired rank-sum"
+    sd: None = None
 
     @staticmethod
     def of(first: Sequence[float], second: Sequence[float]) -> RankSumTest:

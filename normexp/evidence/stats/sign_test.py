@@ -19,6 +19,7 @@ class SignTest:
 
     values: tuple[float, ...]
     method: str = "sign"
+    sd: None = None
 
     @property
     def n(self) -> int:

@@ -40,7 +40,11 @@ class CensoredRatio:
 
     @property
     def method(self) -> str:
-        return self.observed.method
+        return f"{self.observed.method}, interval over the evaluation grid"
+
+    @property
+    def sd(self) -> float | None:
+        return self.observed.sd
 
     def confidence_interval(self, confidence: float = 0.95) -> Interval:
         ends = [each.confidence_interval(confidence) for each in (self.least, self.observed, self.largest)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Claim, Verdict, check_claim, judge
+from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
@@ -62,20 +61,7 @@ def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict
 
 def claim_entries(experiment: Experiment, found: Measured) -> list[dict[str, Any]]:
     """Return every claim with its verdict and evidence, as claims.json has it."""
-    return [
-        {
-            "text": claim.text,
-            "source": f"{experiment.paper}, {claim.source}",
-            "compare": claim.compare,
-            "verdict": "preview" if experiment.scale == "smoke" else verdict.verdict,
-            "evidence": verdict.evidence,
-            "estimate": _plain(verdict.estimate),
-            "n": verdict.n,
-            "p": _plain(verdict.p),
-            "p_holm": _plain(verdict.p_holm),
-        }
-        for claim, verdict in judged(experiment, found)
-    ]
+    return [entry(claim, verdict, experiment.paper, experiment.scale) for claim, verdict in judged(experiment, found)]
 
 
 def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]]) -> str:
@@ -99,11 +85,6 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
             chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
             writer.writerow([arm, *(trial["values"][key] for key in keys), *scores, chosen])
     return {"selection.csv": out.getvalue()}
-
-
-def _plain(number: float | None) -> float | str | None:
-    """Return a number that JSON has; the others as text."""
-    return number if number is None or math.isfinite(number) else str(number)
 
 
 def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:

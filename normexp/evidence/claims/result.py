@@ -1,0 +1,91 @@
+"""What the runs say about a claim, before the correction over all claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate
+
+HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One comparison, or the one of several that decides.
+
+    Args:
+        what: what was compared or counted.
+        n: number of seeds.
+        estimate: the number in question, as it is printed.
+        interval: of it, by confidence; None where there is none.
+        decision: p-values of a statistical claim; None where nothing was tested.
+        settled: the verdict of a claim that is no statistical one (counts, exact equality).
+        note: why there is neither.
+        spread: for planning: standard deviation between seeds and distance to the nearest end of the region.
+        remarks: what a reader of the verdict has to know: the origin of a target, a ceiling.
+        details: what goes beyond the verdict, for claims.json.
+    """
+
+    what: str
+    n: int
+    estimate: float | None = None
+    interval: Callable[[float], Interval | None] = lambda confidence: None
+    decision: EquivalenceTest | None = None
+    settled: str = UNDECIDED
+    note: str = ""
+    spread: tuple[float, float] | None = None
+    remarks: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    __test__ = False  # no test of pytest's
+
+
+def compared(
+    what: str, estimate: PointEstimate | None, region: Interval, n: int, shown: Callable[[float], float] = float
+) -> TestResult:
+    """Test whether the estimate lies in the region.
+
+    Args:
+        n: number of seeds, also where they are too few for an estimate.
+        shown: from the scale of the test to the one to be printed (exp, for ratios).
+    """
+    if estimate is None:
+        return TestResult(what, n, note="fewer than two seeds to pair decide nothing")
+
+    def interval(confidence: float) -> Interval:
+        ends = estimate.confidence_interval(confidence)
+        return Interval(shown(ends.low), shown(ends.high))
+
+    decision = EquivalenceTest.of(estimate, region)
+    return TestResult(
+        f"{what} ({estimate.method})", n, shown(estimate.value), interval, decision, spread=_spread(estimate, region)
+    )
+
+
+def all_of(results: Sequence[TestResult]) -> TestResult:
+    """Return the result on "all of these hold", shown by the one that is furthest from holding.
+
+    It holds where the weakest does (intersection-union: no correction needed); it is contradicted where any one
+    is, at a p-value corrected for having looked at all of them (Bonferroni).
+    """
+    for result in results:
+        if result.note:
+            return result
+    among = f", weakest of {len(results)} comparisons" if len(results) > 1 else ""
+    decisions = [result.decision for result in results if result.decision]
+    if len(decisions) < len(results):  # a counterexample beats a doubt beats a confirmation
+        shown = min(results, key=lambda result: (CONTRADICTED, UNDECIDED, HOLDS).index(result.settled))
+        return replace(shown, what=shown.what + among)
+    inside = max(decision.inside for decision in decisions)
+    outside = min(1.0, len(results) * min(decision.outside for decision in decisions))
+    keys = [decision.outside if inside >= outside else -decision.inside for decision in decisions]
+    shown = results[keys.index(min(keys))]
+    return replace(shown, decision=EquivalenceTest(inside, outside), what=shown.what + among)
+
+
+def _spread(estimate: PointEstimate, region: Interval) -> tuple[float, float] | None:
+    ends = [end for end in (region.low, region.high) if math.isfinite(end)]
+    return None if estimate.sd is None else (estimate.sd, min(abs(estimate.value - end) for end in ends))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from curve_maker import METRIC, along, cells, curve, finals
 
-from normexp.evidence.claims import Claim, Verdict, check_claim, judge
+from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
 from normexp.evidence.curves import Curves, better_direction
 
 NAN = math.nan

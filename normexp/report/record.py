@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.errors import UserError
-from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, error_of
+from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Made, error_of
 from normexp.experiments.check import PROBE
 from normexp.records import CONFIG, FINISHED, PROBES, TIMING, RunDirectory
 from normexp.report.labels import Options
@@ -112,7 +112,7 @@ class Record:
         """Return what the claims read: all metrics and `probe/LAYER/STATISTIC`, by step."""
         diverged = self.status["step"] if self.state == "diverged" else None
         metrics = {name: values for name, values in self.metrics.items() if name != "lr"}
-        return Curve(self.steps, metrics | self._probed(), self.state, diverged)
+        return Curve(self.steps, metrics | self._probed(), self.state, diverged, Made.of(self.directory.environment))
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""

@@ -12,14 +12,8 @@ import pytest
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import parse
-from normexp.experiments.reproduce import (
-    choice_path,
-    expected_plan,
-    read_choice,
-    run_plan,
-    selection_plan,
-    write_choice,
-)
+from normexp.experiments.reproduce import expected_plan, run_plan, selection_plan
+from normexp.experiments.selection import choice_path, read_choice, write_choice
 
 DATA: dict[str, Any] = {
     "paper": "A paper",

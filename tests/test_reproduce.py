@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -12,10 +11,8 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
-from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import load
-from normexp.experiments.reproduce import choice_path, final_score, read_choice, selection_plan, trials, write_choice
+from normexp.experiments.selection import read_choice
 from normexp.records import find_runs
 
 NAME = "ioffe2015_figure1"
@@ -156,7 +153,10 @@ def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypa
 MISTAKES = {
     "name": (["reproduce", "ioffe2015_figure"], f"did you mean {NAME}?"),
     "no name": (["reproduce"], "no experiment named; give one of "),
-    "scale": (["reproduce", NAME, "scale=smok"], "scale=smok: must be one of smoke, cpu, paper; did you mean smoke?"),
+    "scale": (
+        ["reproduce", NAME, "scale=smok"],
+        "scale=smok: must be one of smoke, cpu, desk, paper; did you mean smoke?",
+    ),
     "key": (["reproduce", NAME, "scael=smoke"], "did you mean scale?"),
     "arm": ([*SMOKE, "--cell", "With B"], "arm 'With B' does not exist", "did you mean With BN?"),
     "value": ([*SMOKE, "threads=none"], "threads=none"),
@@ -180,102 +180,6 @@ def test_report_of_a_scale_without_records_is_refused(cli, reproduced):
     status, _, stderr = cli("report", f"results_dir={reproduced}", "scale=paper")
     assert status == 2
     assert "holds no such records" in stderr
-
-
-# --- The choice of hyperparameters, from made-up runs. ---
-
-
-@pytest.fixture
-def experiment() -> Experiment:
-    """The experiment with two selection seeds and three rates."""
-    from dataclasses import replace
-
-    sound = load(NAME, "smoke")
-    assert sound.select is not None
-    return replace(sound, select=replace(sound.select, over={"optim.lr": [0.1, 0.5, 0.9]}, seed=[100, 101]))
-
-
-def fabricate(experiment: Experiment, results: Path, arm: str, finals: list[str]) -> None:
-    """Make a finished run for every point of the selection; `diverged` is one that diverged."""
-    for point, final in zip(experiment.selection_points, finals, strict=True):
-        place = run_place(results, experiment, arm, point, "select")
-        place.mkdir(parents=True)
-        status = "diverged" if final == "diverged" else "done"
-        (place / "status.json").write_text(json.dumps({"status": status}))
-        rows = "0,0.99\n" if status == "diverged" else f"0,0.99\n120,{final}\n"
-        (place / "metrics.csv").write_text(f"step,{experiment.select.metric}\n{rows}")
-
-
-CHOICES = {
-    "best mean": (["0.5", "0.5", "0.4", "0.7", "0.9", "0.1"], 0.5),
-    "not the best single run": (["0.6", "0.6", "1.0", "0.1", "0.5", "0.6"], 0.1),
-    "diverged is worst": (["0.1", "0.1", "1.0", "diverged", "0.0", "0.1"], 0.1),
-    "not finite is worst": (["0.1", "0.1", "1.0", "nan", "inf", "0.9"], 0.1),
-    "the first of equals": (["0.1", "0.2", "0.2", "0.1", "0.1", "0.1"], 0.1),
-    "all diverged": (["diverged"] * 6, 0.1),
-}
-
-
-@pytest.mark.parametrize(("finals", "rate"), CHOICES.values(), ids=CHOICES)
-def test_choice_is_the_best_mean(experiment, results, finals, rate):
-    fabricate(experiment, results, "With BN", finals)
-    write_choice(experiment, results, ["With BN"])
-    assert read_choice(experiment, results) == {"With BN": {"optim.lr": rate}}
-    written = strict(choice_path(experiment, results))
-    assert len(written["tried"]["With BN"]) == 3
-
-
-def test_choice_by_a_loss_is_the_lowest(experiment, results):
-    from dataclasses import replace
-
-    experiment = replace(experiment, select=replace(experiment.select, metric="validation/loss"))
-    fabricate(experiment, results, "With BN", ["0.3", "0.3", "0.2", "0.2", "diverged", "0.0"])
-    write_choice(experiment, results, ["With BN"])
-    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.5}}
-
-
-def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
-    fabricate(experiment, results, "With BN", ["0.25", "0.75", "0.5", "diverged", "0.125", "0.125"])
-    fabricate(experiment, results, "Without BN", ["0.1"] * 6)
-    write_choice(experiment, results, ["Without BN"])
-    write_choice(experiment, results, ["With BN"])
-    assert set(read_choice(experiment, results)) == {"With BN", "Without BN"}
-    found = [
-        (trial["values"]["optim.lr"], trial["scores"], trial["mean"])
-        for trial in trials(experiment, results, "With BN")
-    ]
-    assert found == [(0.1, [0.25, 0.75], 0.5), (0.5, [0.5, None], None), (0.9, [0.125, 0.125], 0.125)]
-
-
-def test_choice_for_one_arm_is_that_of_all(experiment, results):
-    from dataclasses import replace
-
-    assert experiment.select is not None
-    experiment = replace(experiment, select=replace(experiment.select, arm="Without BN"))
-    plan = selection_plan(experiment, results, ["With BN"], force=False)
-    assert {cell.place.parent.name for cell in plan.cells} == {"Without-BN"}
-    assert len(plan.cells) == 6
-    fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
-    write_choice(experiment, results, ["With BN"])
-    assert read_choice(experiment, results) == {arm: {"optim.lr": 0.9} for arm in ("Without BN", "With BN")}
-    assert set(strict(choice_path(experiment, results))["tried"]) == {"Without BN"}
-
-
-def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):
-    fabricate(experiment, results, "With BN", ["0.1"] * 6)
-    place = run_place(results, experiment, "With BN", experiment.selection_points[0], "select")
-    assert math.isclose(final_score(place, "validation/accuracy"), 0.1)
-    with pytest.raises(UserError, match="has no test/loss; it has step, validation/accuracy"):
-        final_score(place, "test/loss")
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"chosen": {}}'])
-def test_choice_that_is_damaged_is_one_line(experiment, results, content):
-    path = choice_path(experiment, results)
-    path.parent.mkdir(parents=True)
-    path.write_text(content)
-    with pytest.raises(UserError, match="damaged; delete it"):
-        read_choice(experiment, results)
 
 
 @pytest.mark.slow

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.selection import choice_path as choice_path
+from normexp.experiments.selection import read_choice as read_choice
+from normexp.experiments.selection import read_selection as read_selection
+from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
-from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
 from normexp.sweeps.sweep import Cell, Plan, Say, carry_out, check_cells, provide
-
-CHOSEN = "chosen.json"
 
 
 def reproduce(
@@ -49,6 +48,8 @@ def reproduce(
             return status
         if not dry_run:
             write_choice(experiment, results, arms)
+        if names := undecided_choices(experiment, results):
+            say(f"the best two lie within noise, three seeds in select.seed would tell: {'; '.join(names)}")
     plan = (expected_plan if dry_run else run_plan)(experiment, results, arms, force)
     return train(plan, experiment.title)
 
@@ -69,8 +70,11 @@ def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], f
 
 
 def run_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
-    """Return the runs of the experiment proper, with the chosen hyperparameters."""
+    """Return the runs of the experiment proper, with the chosen hyperparameters. Raises UserError where one is not."""
     chosen = read_choice(experiment, results)
+    for name in experiment.choices(arms) if experiment.select and not experiment.select.arm else ():
+        if name not in chosen:
+            raise UserError(f"{choice_path(experiment, results)}: nothing is chosen for {name}; delete it")
     cells = [cell for arm in arms for cell in arm_cells(experiment, results, arm, chosen, {})]
     check_cells(cells, force)
     return Plan(cells)
@@ -103,83 +107,6 @@ def arm_cells(
         )
         for point in experiment.points()
     ]
-
-
-def choice_path(experiment: Experiment, results: Path) -> Path:
-    return results / experiment.name / experiment.scale / CHOSEN
-
-
-def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
-    """Return {name of the choice: hyperparameters}; empty where the experiment chooses none."""
-    if experiment.select is None:
-        return {}
-    chosen: dict[str, dict[str, Any]] = read_selection(experiment, results)["chosen"]
-    one = experiment.select.arm
-    return dict.fromkeys(experiment.arms, chosen[one]) if one else chosen
-
-
-def read_selection(experiment: Experiment, results: Path) -> dict[str, Any]:
-    """Return the record of the selection: metric, seeds, chosen and tried combinations per arm."""
-    path = choice_path(experiment, results)
-    if not path.exists():
-        raise UserError(f"{path}: not there; run `normexp reproduce {experiment.name} scale={experiment.scale}`")
-    return _read_record(path)
-
-
-def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-        return {key: content[key] for key in ("metric", "seeds", "chosen", "tried")}
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"{path}: damaged; delete it, `normexp reproduce` writes it from the runs") from None
-
-
-def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
-    """Choose the combination that is best in the mean over the selection's seeds, and record all of them."""
-    select = experiment.select
-    assert select is not None
-    path = choice_path(experiment, results)
-    before = _read_record(path) if path.exists() else {"chosen": {}, "tried": {}}
-    for name, (arm, at) in experiment.choices(arms).items():
-        tried = trials(experiment, results, arm, at)
-        worst = -math.inf if select.highest else math.inf
-        means = [worst if trial["mean"] is None else trial["mean"] for trial in tried]
-        best = tried[means.index(max(means) if select.highest else min(means))]
-        before["chosen"][name] = best["values"]
-        before["tried"][name] = tried
-    content = {**before, "metric": select.metric, "seeds": select.seed}
-    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
-
-
-def trials(experiment: Experiment, results: Path, arm: str, at: Point = ()) -> list[dict[str, Any]]:
-    """Return every combination with its scores per seed and their mean: None where one has no finite score.
-
-    Args:
-        at: the point of the axes of select.per.
-    """
-    select = experiment.select
-    assert select is not None
-    scores: dict[str, dict[str, Any]] = {}
-    for point in experiment.selection_points:
-        values = {key: value for key, value in point if key != "seed"}
-        entry = scores.setdefault(str(values), {"values": values, "scores": []})
-        entry["scores"].append(final_score(run_place(results, experiment, arm, at + point, "select"), select.metric))
-    for entry in scores.values():
-        scored = entry["scores"]
-        entry["mean"] = None if None in scored else sum(scored) / len(scored)
-    return list(scores.values())
-
-
-def final_score(place: Path, metric: str) -> float | None:
-    """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
-    run = RunDirectory(place)
-    if run.status["status"] == "diverged":
-        return None
-    rows = read_rows(place / METRICS)
-    if not rows or metric not in rows[0]:
-        raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
-    score = float(rows[-1][metric])
-    return score if math.isfinite(score) else None
 
 
 def command(experiment: Experiment, arm: str | None = None) -> str:

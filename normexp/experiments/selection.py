@@ -1,0 +1,235 @@
+"""How hyperparameters are chosen: scores of the selection's runs, the best of them, and the record of it.
+
+`chosen.json` may come from a stranger's folder. It is read as plain values, for exactly the keys that the experiment
+searches and only those values that it tries; nothing else in it gets into a configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.evidence.stats import TTest, paired
+from normexp.experiments.experiment import Experiment, Point, Select, run_place
+from normexp.records import METRICS, RunDirectory, write_atomically
+from normexp.records.files import read_json
+
+CHOSEN = "chosen.json"
+Trial = dict[str, Any]  # values, scores (one per seed, None: diverged or not finite), mean
+
+
+def choice_path(experiment: Experiment, results: Path) -> Path:
+    return results / experiment.name / experiment.scale / CHOSEN
+
+
+def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
+    """Return {name of the choice: hyperparameters}; empty where the experiment chooses none."""
+    if experiment.select is None:
+        return {}
+    chosen: dict[str, dict[str, Any]] = read_selection(experiment, results)["chosen"]
+    one = experiment.select.arm
+    return {arm: chosen[one] for arm in experiment.arms if one in chosen} if one else chosen
+
+
+def read_selection(experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the record of the selection: metric, seeds, chosen and tried combinations per arm.
+
+    Raises: UserError where there is none, where it is damaged, or where it names what was not searched.
+    """
+    path = choice_path(experiment, results)
+    if not path.exists():
+        raise UserError(f"{path}: not there; run `normexp reproduce {experiment.name} scale={experiment.scale}`")
+    return _read_record(path, experiment)
+
+
+def _read_record(path: Path, experiment: Experiment) -> dict[str, Any]:
+    assert experiment.select is not None
+    again = "delete it, `normexp reproduce` writes it from the runs"
+    record = read_json(path)
+    try:
+        names = experiment.choices(list(experiment.arms))
+        chosen = {name: dict(values) for name, values in record["chosen"].items() if name in names}
+        tried = {name: [_trial(each) for each in trials] for name, trials in record["tried"].items() if name in names}
+        seeds, metric = [int(seed) for seed in record["seeds"]], str(record["metric"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: damaged; {again}") from None
+    combinations = [*chosen.items(), *((name, trial["values"]) for name, each in tried.items() for trial in each)]
+    for name, values in combinations:
+        if (problem := _not_searched(values, experiment.select.over)) is not None:
+            raise UserError(f"{path}: {name}: {problem}; {again}")
+    return {"metric": metric, "seeds": seeds, "chosen": chosen, "tried": tried}
+
+
+def _trial(given: Mapping[str, Any]) -> Trial:
+    scores = [None if score is None else float(score) for score in given["scores"]]
+    return {"values": dict(given["values"]), "scores": scores, "mean": None if None in scores else float(given["mean"])}
+
+
+def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any]]) -> str | None:
+    """Return what is wrong with a recorded combination; None where each key has one of the values searched."""
+    if set(values) != set(search):
+        return f"{', '.join(values) or 'no key'} was not searched; searched are {', '.join(search)}"
+    for key, value in values.items():
+        if not any(type(value) is type(each) and value == each for each in search[key]):
+            return f"{key}={value!r} was not tried; tried are {', '.join(map(str, search[key]))}"
+    return None
+
+
+def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
+    """Choose the combination that is best in the mean over the selection's seeds, and record all of them.
+
+    Of several that are equally good, what was chosen before stays; otherwise `best_trial` decides.
+    """
+    select = experiment.select
+    assert select is not None
+    path = choice_path(experiment, results)
+    before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}}
+    for name, (arm, at) in experiment.choices(arms).items():
+        tried = trials(experiment, results, arm, at)
+        losses = [_loss(experiment, results, arm, at, trial) for trial in tried]
+        equal = _best(tried, select)
+        recorded = [trial for trial in equal if trial["values"] == before["chosen"].get(name)]
+        best = recorded[0] if recorded else best_trial(tried, losses, select)
+        before["chosen"][name] = best["values"]
+        before["tried"][name] = tried
+    content = {**before, "metric": select.metric, "seeds": select.seed}
+    notes = {name: found for name in content["chosen"] if (found := remarks(content, name, select))}
+    write_atomically(path, json.dumps({**content, "notes": notes}, indent=1, allow_nan=False) + "\n")
+
+
+def best_trial(tried: Sequence[Trial], losses: Sequence[float], select: Select) -> Trial:
+    """Return the combination with the best mean score; of equals the one with the lower loss, then the smaller value.
+
+    Args:
+        losses: mean validation loss of every combination; inf where there is none.
+    """
+    best = _best(tried, select)
+    lowest = min(losses[tried.index(trial)] for trial in best)
+    left = [trial for trial in best if losses[tried.index(trial)] == lowest]
+    return min(left, key=lambda trial: [_order(value, select.over[key]) for key, value in trial["values"].items()])
+
+
+def _best(tried: Sequence[Trial], select: Select) -> list[Trial]:
+    worst = -math.inf if select.highest else math.inf
+    means = [worst if trial["mean"] is None else trial["mean"] for trial in tried]
+    best = max(means) if select.highest else min(means)
+    return [trial for trial, mean in zip(tried, means, strict=True) if mean == best]
+
+
+def _order(value: Any, searched: Sequence[Any]) -> float:
+    """Return a number by its size, anything else by its position in the grid."""
+    return float(value) if _is_number(value) else float(searched.index(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def remarks(record: Mapping[str, Any], name: str, select: Select) -> list[str]:
+    """Return what a table has to say of a choice: a tie, an edge of its grid, an open choice between the best two."""
+    chosen, tried = record["chosen"][name], record["tried"].get(name, [])
+    found = [f"{key}={chosen[key]} is at the edge of its grid" for key in select.over if _at_edge(chosen, key, select)]
+    equal = [trial["values"] for trial in _best(tried, select)] if tried else []
+    if len(equal) > 1:
+        others = [values for values in equal if values != chosen]
+        found.append(f"tied with {'; '.join(_words(values) for values in others)}")
+    return found
+
+
+def _at_edge(chosen: Mapping[str, Any], key: str, select: Select) -> bool:
+    """Tell whether a number is the smallest or the largest that was tried; of two, each is."""
+    values = select.over[key]
+    return len(values) > 1 and all(map(_is_number, values)) and chosen[key] in (min(values), max(values))
+
+
+def _words(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in values.items())
+
+
+def selection_notes(experiment: Experiment, results: Path) -> dict[str, list[str]]:
+    """Return {name of the choice: remarks} for the choices that have any; works for records of any age."""
+    if experiment.select is None or not choice_path(experiment, results).exists():
+        return {}
+    record = read_selection(experiment, results)
+    return {name: found for name in record["chosen"] if (found := remarks(record, name, experiment.select))}
+
+
+def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
+    """Return the choices whose best two combinations lie within noise and that were made with fewer than three seeds.
+
+    Noise of an accuracy is the standard error of a difference of two shares of the validation images; with several
+    seeds, that the 95 % interval of the paired difference holds 0.
+    """
+    select = experiment.select
+    if select is None or len(select.seed) > 2 or not choice_path(experiment, results).exists():
+        return []
+    record = read_selection(experiment, results)
+    return [name for name, tried in record["tried"].items() if _within_noise(tried, experiment, select)]
+
+
+def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Select) -> bool:
+    scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
+    if len(scored) < 2:
+        return False
+    first, second = (scored[-1], scored[-2]) if select.highest else (scored[0], scored[1])
+    difference = paired(dict(enumerate(first["scores"])), dict(enumerate(second["scores"])))
+    if isinstance(difference, TTest):
+        return 0.0 in difference.confidence_interval()
+    images = {**experiment.common, **select.common}.get("dataset.validation")
+    if not select.highest or not isinstance(images, int) or images < 1:
+        return bool(first["mean"] == second["mean"])
+    share = min(1.0, max(0.0, first["mean"]))
+    return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))
+
+
+def trials(experiment: Experiment, results: Path, arm: str, at: Point = ()) -> list[Trial]:
+    """Return every combination with its scores per seed and their mean: None where one has no finite score.
+
+    Args:
+        at: the point of the axes of select.per.
+    """
+    select = experiment.select
+    assert select is not None
+    scores: dict[str, Trial] = {}
+    for point in experiment.selection_points:
+        values = {key: value for key, value in point if key != "seed"}
+        entry = scores.setdefault(str(values), {"values": values, "scores": []})
+        entry["scores"].append(final_score(run_place(results, experiment, arm, at + point, "select"), select.metric))
+    for entry in scores.values():
+        scored = entry["scores"]
+        entry["mean"] = None if None in scored else sum(scored) / len(scored)
+    return list(scores.values())
+
+
+def _loss(experiment: Experiment, results: Path, arm: str, at: Point, trial: Trial) -> float:
+    """Return a combination's mean loss on the split of the selection's metric; inf where it is not recorded."""
+    assert experiment.select is not None
+    metric = experiment.select.metric.rpartition("/")[0] + "/loss"
+    places = [
+        run_place(results, experiment, arm, at + point, "select")
+        for point in experiment.selection_points
+        if {key: value for key, value in point if key != "seed"} == trial["values"]
+    ]
+    losses = [final_score(place, metric) if _has(place, metric) else None for place in places]
+    return math.inf if None in losses else sum(filter(None, losses)) / len(losses)
+
+
+def _has(place: Path, metric: str) -> bool:
+    rows = RunDirectory(place).rows(METRICS)
+    return bool(rows) and metric in rows[0]
+
+
+def final_score(place: Path, metric: str) -> float | None:
+    """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
+    run = RunDirectory(place)
+    if run.status["status"] == "diverged":
+        return None
+    rows = run.rows(METRICS)
+    if not rows or metric not in rows[0]:
+        raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
+    score = float(rows[-1][metric])
+    return score if math.isfinite(score) else None

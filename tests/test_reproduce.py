@@ -54,7 +54,7 @@ def strict(path: Path) -> dict[str, object]:
 
 def test_reproduce_writes_runs_choice_table_figures_and_claims(reproduced):
     folder = reproduced / NAME / "smoke"
-    assert {path.name for path in folder.iterdir()} == RENDERED | {"runs", "select", "chosen.json"}
+    assert {path.name for path in folder.iterdir()} == RENDERED | {"runs", "select", "chosen.json", "frozen.json"}
     assert len(find_runs([folder / "select"])) == 4
     assert [run.path.relative_to(folder.resolve()).as_posix() for run in find_runs([folder / "runs"])] == [
         f"runs/{arm}/seed={seed}" for arm in ("With-BN", "Without-BN") for seed in (0, 1)
@@ -147,7 +147,7 @@ def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypa
     status, stdout, stderr = cli(*SMOKE, f"results_dir={results}")
     assert (status, stdout) == (130, "")
     assert "the same command continues" in stderr
-    assert not results.exists()
+    assert [path.name for path in results.rglob("*") if path.is_file()] == ["frozen.json"]
 
 
 MISTAKES = {

@@ -99,11 +99,28 @@ def test_claims_prints_and_writes_the_ledger(cli, reproduced):
     status, stdout, _ = cli("claims", f"results_dir={reproduced}")
     assert status == 0
     assert stdout == (reproduced / "claims.md").read_text()
-    assert f"## {NAME}, scale smoke\n" in stdout
-    assert f"`normexp reproduce {NAME} scale=smoke`" in stdout
+    assert f"| {NAME} | smoke | " in stdout
+    assert f"<code>normexp reproduce {NAME} scale=smoke</code>" in stdout
     for claim in load(NAME, "smoke").claims:
-        assert f"{claim['text']}. [Ioffe & Szegedy 2015, arXiv:1502.03167, {claim['source']}]" in stdout
+        assert f"- **preview**: {claim['text']}. " in stdout
+        assert f"[Ioffe & Szegedy 2015, arXiv:1502.03167, {claim['source']}]" in stdout
     (reproduced / "claims.md").unlink()
+
+
+def test_claims_of_one_experiment_do_not_replace_the_ledger_of_all(cli, reproduced):
+    status, stdout, _ = cli("claims", NAME, "--json", f"results_dir={reproduced}")
+    assert status == 0
+    assert not (reproduced / "claims.md").exists()
+    ledger = json.loads(stdout)
+    assert ledger["totals"]["scaled"] == {"preview": 2}
+    assert [claim["text"] for claim in ledger["experiments"][0]["claims"]]
+
+
+def test_power_says_how_many_fresh_seeds_would_decide(cli, reproduced):
+    status, stdout, _ = cli("reproduce", NAME, "scale=smoke", "--power", f"results_dir={reproduced}")
+    assert status == 0
+    assert "claims are undecided" in stdout
+    assert "seeds used so far: 0, 1, 100; " in stdout
 
 
 def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):

@@ -111,6 +111,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
         dry_run=arguments.dry_run,
         force=arguments.force,
+        plan_only=arguments.power,
     )
 
 
@@ -123,9 +124,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import write_ledger
+    from normexp.report.ledger import ledger
 
-    print(write_ledger(arguments.names), end="")
+    print(ledger(arguments.names, plain=arguments.json), end="")
     return 0
 
 

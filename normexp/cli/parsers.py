@@ -103,7 +103,6 @@ def _add_reproduce(verbs: Verbs[Parser]) -> None:
     command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="experiments, scale=, jobs=, results_dir=")
     command.add_argument("--all", action="store_true", help="every experiment")
     command.add_argument("--cell", metavar="ARM", help="one row of the table only")
-    command.add_argument("--power", action="store_true", help="run nothing; say how many seeds would decide each claim")
     command.add_argument("--force", action="store_true", help="train finished runs again")
     _add_sweep_flags(command)
 
@@ -126,7 +125,6 @@ def _add_claims(verbs: Verbs[Parser]) -> None:
         allow_abbrev=False,
     )
     command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="default: all that has a report")
-    command.add_argument("--json", action="store_true", help="print counts and claims as JSON")
 
 
 def _add_status(verbs: Verbs[Parser]) -> None:
@@ -138,12 +136,21 @@ def _add_plot(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "plot",
         help="draw curves of run directories",
-        description="Draw curves (PNG and SVG).",
+        description="Draw curves, with their caption in a .md file.",
         allow_abbrev=False,
     )
     command.add_argument("paths", nargs="*", metavar="PATH", help="run directories, or folders that hold some")
     command.add_argument("--out", metavar="DIR", help="where to write; default: beside the runs")
     command.add_argument("--metric", metavar="NAME", help="a column of metrics.csv, for example test/accuracy")
+    _add_look(command)
+
+
+def _add_look(command: Parser) -> None:
+    command.add_argument(
+        "--format", action="append", default=[], metavar="FORMAT", help="png, svg or pdf; default: png and svg"
+    )
+    command.add_argument("--style", default="page", metavar="STYLE", help="page, paper or slide (default page)")
+    command.add_argument("--width", metavar="WIDTH", help="of the figure: 3.3in, 84mm; default: that of the style")
 
 
 def _add_table(verbs: Verbs[Parser]) -> None:

@@ -77,9 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.multirun:
         return _sweep(arguments)
     from normexp.config import compose
-    from normexp.config.overrides import check_once
 
-    check_once(arguments.overrides)
     config = compose(arguments.overrides)
     if arguments.cfg:
         print(config.to_yaml(), end="")
@@ -97,10 +95,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    from normexp.config.overrides import check_once
     from normexp.sweeps.sweep import sweep
 
-    check_once(arguments.overrides)
     return sweep(arguments.overrides, arguments.jobs, _say, dry_run=arguments.dry_run, force=arguments.force)
 
 
@@ -115,7 +111,6 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
         dry_run=arguments.dry_run,
         force=arguments.force,
-        plan_only=arguments.power,
     )
 
 
@@ -128,9 +123,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import ledger
+    from normexp.report.ledger import write_ledger
 
-    print(ledger(arguments.names, plain=arguments.json), end="")
+    print(write_ledger(arguments.names), end="")
     return 0
 
 
@@ -144,7 +139,8 @@ def _status(arguments: argparse.Namespace) -> int:
 def _plot(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import plot_command
 
-    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric):
+    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
+    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **look):
         print(path)
     return 0
 

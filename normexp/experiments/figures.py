@@ -99,12 +99,14 @@ class StepsToTarget(Figure):
 
     Attributes:
         target: a number, or `best of ARM`: that of the arm's run with the same seed.
+        sort: rows by their median, the fastest first.
     """
 
     kind: Literal["steps_to_target"]
     metric: str
     target: float | str
     better: Literal["higher", "lower"] | None = None
+    sort: bool = False
     log: list[Literal["x"]] = []
 
 
@@ -122,7 +124,9 @@ class Bars(Figure):
     """A metric per arm, a row each: mean, 95 % interval, a dot per run; `axis` groups the rows.
 
     Attributes:
+        over: an arm whose value, at the same point with the same seed, divides every other.
         sort: rows by their value, the best first.
+        together: the values of `axis` in one row, told apart by colour.
     """
 
     kind: Literal["bars"]
@@ -131,6 +135,7 @@ class Bars(Figure):
     at: At = "last"
     over: str | None = None
     sort: bool = False
+    together: bool = False
     log: list[Literal["x"]] = []
 
 
@@ -237,7 +242,11 @@ def parse_figure(where: str, entry: Any) -> FigureSpec:
     """Return one entry of `figures` as its model. Raises UserError, one line, for the first thing that is wrong."""
     if isinstance(entry, Figure):
         return cast("FigureSpec", entry)
-    kind = entry.get("kind") if isinstance(entry, Mapping) else None
+    if not isinstance(entry, Mapping):
+        raise UserError(f"{where} {entry!r} is not a mapping")
+    kind = entry.get("kind")
+    if kind is None:
+        raise UserError(f"{where}: kind is missing")
     if kind not in MODELS:
         raise unknown(f"{where}: kind", str(kind), MODELS)
     try:

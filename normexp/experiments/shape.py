@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from normexp.errors import UserError, unknown
+from normexp.experiments.figures import parse_figure
 
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
 BEST_OF = "best of "  # begins a target that is an arm's best value
@@ -64,90 +65,6 @@ PUBLISHED = Keys(_all("a text", "arm", "metric", "value", "place"), COLUMN.allow
 PUBLISHED_ONLY = Keys(PUBLISHED.needs, {})
 
 
-@dataclass(frozen=True)
-class FigureKeys(Keys):
-    """The keys of one kind of figure, beside those that every figure may have.
-
-    Args:
-        choices: key -> the values that it, or every item of its list, may have.
-        one_of: groups of keys, of each of which exactly one must be there.
-    """
-
-    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    one_of: Sequence[Sequence[str]] = ()
-
-    def check(self, where: str, data: object) -> None:
-        Keys({**_FIGURE, **self.needs}, {**_ANY_FIGURE, **self.allows}).check(where, data)
-        assert isinstance(data, dict)
-        for key, allowed in self.choices.items():
-            for value in data[key] if isinstance(data.get(key), list) else [data[key]] if key in data else []:
-                if value not in allowed:
-                    raise unknown(f"{where}: {key}", str(value), allowed)
-        for group in self.one_of:
-            if sum(key in data for key in group) != 1:
-                raise UserError(f"{where}: give either {' or '.join(group)}")
-        _check_limits(where, data.get("limits", []))
-
-
-def _check_limits(where: str, limits: Any) -> None:
-    """Raise UserError unless the limits are [LOW, HIGH], such a pair for x, y or both, or one of these by scale."""
-    for scale in limits_by_scale(limits):
-        if scale not in SCALES:
-            raise unknown(f"{where}: limits: scale", str(scale), SCALES)
-    for axis, pair in (limit for at_scale in limits_by_scale(limits).values() for limit in at_scale.items()):
-        if axis not in ("x", "y"):
-            raise unknown(f"{where}: limits: axis", str(axis), ("x", "y"))
-        numbers = isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, int | float) for each in pair)
-        if not numbers or not pair[0] < pair[1]:
-            raise UserError(f"{where}: limits of {axis}: {pair!r} is not [LOW, HIGH]")
-
-
-def limits_by_scale(limits: Any) -> dict[str, dict[str, Any]]:
-    """Return scale -> axis -> limits; what names no scale is for the paper's, since shorter runs do not get there."""
-    by_scale = limits if isinstance(limits, dict) and any(key in SCALES for key in limits) else {"paper": limits}
-    return {scale: each if isinstance(each, dict) else {"y": each} if each else {} for scale, each in by_scale.items()}
-
-
-_FIGURE = _all("a text", "name", "kind")
-_ANY_FIGURE = {
-    "caption": "a text", "arms": "a list", "where": "a mapping", "labels": "a mapping", "log": "a list",
-    "limits": "a list or a mapping",
-}  # fmt: skip
-_XY = {"log": ("x", "y")}
-FIGURES = {
-    "curves": FigureKeys(
-        {"metric": "a text"}, {"x": "a text", "published": "a mapping"}, {"x": ("step", "epoch"), **_XY}
-    ),
-    "percentiles": FigureKeys({"layer": "a text"}, {"seed": "a number"}, {"log": ("y",)}),
-    "steps_to_target": FigureKeys(
-        {"metric": "a text", "target": "a number or a text"},
-        {"better": "a text"},
-        {"better": ("higher", "lower"), "log": ("x",)},
-    ),
-    "against": FigureKeys(_all("a text", "metric", "axis"), {"at": "a text"}, _XY),
-    "bars": FigureKeys({"metric": "a text"}, _all("a text", "at", "axis"), {"log": ("x",)}),
-    "contour": FigureKeys(
-        _all("a text", "table", "x", "y", "z"), {"path": "a text", "seed": "a number"}, {"log": ("x", "y", "z")}
-    ),
-    "lines": FigureKeys(
-        {"table": "a text", "x": "a text", "y": "a name or a list"},
-        {**_all("a text", "by", "panels", "boxes", "points"), "dotted": "a list", "seed": "a number"},
-        {"panels": ("arm", "none"), **_XY},
-    ),
-    "multiples": FigureKeys(
-        {"statistic": "a name or a list"},
-        {"layers": "a name or a list", "panels": "a text"},
-        {"panels": ("layer", "arm"), **_XY},
-    ),
-    "heat": FigureKeys(
-        {},
-        {**_all("a text", "metric", "axis", "at", "over"), "metrics": "a list"},
-        {"log": ("z",)},
-        (("metric", "metrics"), ("axis", "metrics")),
-    ),
-}
-
-
 def check_shape(where: str, data: Any) -> None:
     """Raise UserError for the first thing in an experiment's YAML that cannot be meant."""
     EXPERIMENT.check(where, data)
@@ -169,7 +86,7 @@ def check_shape(where: str, data: Any) -> None:
         PUBLISHED.check(f"{where}: published", entry)
         _check_look(f"{where}: published", entry)
     for entry in data.get("figures", []):
-        _check_figure(f"{where}: figure", entry)
+        parse_figure(f"{where}: figure", entry)
 
 
 def _check_table(where: str, table: Any) -> None:
@@ -209,13 +126,6 @@ def _check_grid(where: str, grid: Mapping[str, Any]) -> None:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise UserError(f"{where}: {key}={values!r} is not a list of values")
-
-
-def _check_figure(where: str, entry: Any) -> None:
-    kind = entry.get("kind") if isinstance(entry, dict) else None
-    if kind is not None and kind not in FIGURES:
-        raise unknown(f"{where} kind", str(kind), FIGURES)
-    FIGURES[kind or "curves"].check(where, entry)
 
 
 def check_figure_names(

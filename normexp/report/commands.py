@@ -5,30 +5,58 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from normexp.config import option
 from normexp.errors import UserError, unknown
 from normexp.records import METRICS, RunDirectory, find_runs, read_rows, write_atomically
-from normexp.report.select import peers
+from normexp.report.frame import folder_frame
+from normexp.report.notes import notes
+from normexp.report.select import peers, select
 
-IMAGES = (".png", ".svg")
+if TYPE_CHECKING:
+    from normexp.report.figures.formats import Look
+
+IMAGES = (".png", ".svg", ".pdf")
 
 
-def plot_command(paths: Sequence[str], out: str | None = None, metric: str | None = None) -> list[Path]:
-    """Draw the curves of all runs at or below `paths`; return the two files written, PNG and SVG.
+def plot_command(
+    paths: Sequence[str],
+    out: str | None = None,
+    metric: str | None = None,
+    formats: Sequence[str] = (),
+    style: str = "page",
+    width: str | None = None,
+) -> list[Path]:
+    """Draw the curves of all runs at or below `paths`; return the files written: images, and .md with the caption.
 
     Args:
-        out: a folder, or a file ending in .png or .svg (both are written); by default the run's own folder,
-            or the common folder of many runs.
+        out: a folder, or a file ending in .png, .svg or .pdf; by default the run's own folder, or the common folder
+            of many runs.
         metric: one column of metrics.csv; by default the training loss and the test accuracy (or rmse).
+        formats: png, svg, pdf; by default the first two.
+        style: page, paper or slide.
+        width: of the figure, such as 3.3in or 84mm; by default that of the style.
     """
-    from normexp.report.figures import plot
+    from normexp.report.figures.formats import check_formats, look
 
+    chosen, written = look(style, width), check_formats(formats)
     runs = find_runs(paths)
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
     stem = _common_folder(runs) / name if out is None else _stem(Path(out), name)
-    images = plot(runs, metric)
-    return [_write(stem.with_name(stem.name + suffix), images[suffix]) for suffix in IMAGES]
+    return _draw(runs, stem, metric, chosen, written)
+
+
+def _draw(
+    runs: Sequence[RunDirectory], stem: Path, metric: str | None, look: Look, formats: Sequence[str]
+) -> list[Path]:
+    from normexp.report.figures.drawn import drawn
+    from normexp.report.figures.runs import curves_of
+
+    chart = curves_of(folder_frame(runs), metric, notes(select(runs)))
+    figure = drawn(stem.name, chart, look, formats)
+    images = [_write(stem.with_name(name), content) for name, content in figure.files.items()]
+    return [*images, _write(stem.with_name(f"{stem.name}.md"), figure.markdown())]
 
 
 def table_command(paths: Sequence[str], out: str | None = None, format: str = "md") -> str:
@@ -56,7 +84,7 @@ def compare(directory: RunDirectory) -> str:
     Draws them into the run's own folder and returns their table. A damaged neighbour is named, not fatal: the
     run itself went well.
     """
-    from normexp.report.figures import plot
+    from normexp.report.figures.formats import USUAL, look
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
@@ -64,8 +92,7 @@ def compare(directory: RunDirectory) -> str:
     left_out = "".join(f"- Left out: {reason}\n" for reason in damaged)
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
-    images = plot(runs)
-    drawn = [_write(directory.path / f"curves{suffix}", images[suffix]) for suffix in IMAGES]
+    drawn = _draw(runs, directory.path / "curves", None, look(), USUAL)
     return f"{markdown(table(runs))}{left_out}\nfigure: {drawn[0]}"
 
 

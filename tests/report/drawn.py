@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from fabricated import Fabric
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import parse
 from normexp.records import PROBES, RunDirectory
-from normexp.report.experiment.drawings import KINDS, draw
-from normexp.report.experiment.drawings.subject import Subject
 from normexp.report.experiment.measured import measured
-from normexp.report.figures import _paper_style
+from normexp.report.figures.captions import caption
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.drawn import Drawn
+from normexp.report.figures.experiments import charts, draw_all
+from normexp.report.figures.formats import look, settings
+from normexp.report.figures.picture import draw
 
 BASE: dict[str, Any] = {
     "paper": "A paper",
@@ -30,13 +34,6 @@ BASE: dict[str, Any] = {
     "table": {"metric": "test/accuracy"},
     "deviations": ["It is made up"],
 }
-TWELVE = {
-    name: {"norm": name.partition(" ")[0]}
-    for name in (
-        "none", "batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only", "rms", "spectral",
-        "batch at rate 0.3", "batch at rate 1.0",
-    )
-}  # fmt: skip
 Rows = Sequence[Mapping[str, object]]
 
 
@@ -45,7 +42,7 @@ class Made:
     """One made-up experiment.
 
     Args:
-        table: (arm, point of the grid with the seed, generator) -> rows of metrics.csv.
+        statuses: of runs that are not done, by arm and seed.
     """
 
     fabric: Fabric
@@ -53,17 +50,15 @@ class Made:
     statuses: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def run(self, table: Callable[[str, dict[str, Any], np.random.Generator], list[dict[str, object]]]) -> None:
-        """Write every run, with `statuses` where they are not done."""
-        for i, arm in enumerate(self.experiment.arms):
-            for j, point in enumerate(self.experiment.points()):
-                content = table(arm, dict(point), np.random.default_rng([i, j]))
-                place = run_place(self.fabric.root, self.experiment, arm, point)
-                self.fabric(
-                    name=str(place.relative_to(self.fabric.root)),
-                    table=content,
-                    columns=list(dict.fromkeys(key for row in content for key in row)),
-                    status=self.statuses.get((arm, dict(point)["seed"]), "done"),
-                )
+        """Write every run; `table` gives the rows of metrics.csv of an arm at a point of the grid."""
+        for i, (arm, point, run) in enumerate(self.places()):
+            content = table(arm, point, np.random.default_rng(i))
+            self.fabric(
+                name=str(run.path.relative_to(self.fabric.root)),
+                table=content,
+                columns=list(dict.fromkeys(key for row in content for key in row)),
+                status=self.statuses.get((arm, point["seed"]), "done"),
+            )
 
     def places(self) -> list[tuple[str, dict[str, Any], RunDirectory]]:
         return [
@@ -72,26 +67,30 @@ class Made:
             for point in self.experiment.points()
         ]
 
-    def tables(self, name: str, make: Callable[[str], Rows]) -> None:
-        """Write NAME.csv beside every run."""
-        for arm, _, run in self.places():
-            write_csv(run, f"{name}.csv", make(arm))
+    def tables(self, name: str, make: Callable[[str, int], Rows]) -> None:
+        """Write NAME.csv beside every run; `make` gives its rows for an arm and a seed."""
+        for arm, point, run in self.places():
+            rows = make(arm, point["seed"])
+            lines = [",".join(rows[0]), *(",".join(str(value) for value in row.values()) for row in rows)]
+            (run.path / f"{name.removesuffix('.csv')}.csv").write_text("\n".join(lines) + "\n")
 
     def probes(self, make: Callable[[str, int], Rows]) -> None:
-        for arm, point, run in self.places():
-            write_csv(run, PROBES, make(arm, point["seed"]))
+        self.tables(PROBES, make)
 
-    def subject(self, **spec: Any) -> Subject:
-        found = measured(self.experiment, self.fabric.root)
-        return Subject(self.experiment, found, self.fabric.root, {"name": "x", **spec}, ("Scale: cpu.",))
+    def chart(self, **spec: Any) -> Chart:
+        figures = replace(self.experiment, figures=[{"name": "x", **spec}])
+        return charts(figures, measured(self.experiment, self.fabric.root), self.fabric.root, ())["x"]
 
     def figure(self, **spec: Any) -> Figure:
-        with _paper_style():
-            return KINDS[spec["kind"]](self.subject(**spec))
+        with settings(look()):
+            return draw(self.chart(**spec), look())
 
-    def draw(self, **spec: Any) -> dict[str, bytes]:
+    def caption(self, **spec: Any) -> str:
+        return caption(self.chart(**spec))
+
+    def draw(self, **spec: Any) -> Drawn:
         figures = replace(self.experiment, figures=[{"name": "x", **spec}])
-        return draw(figures, measured(self.experiment, self.fabric.root), self.fabric.root, ("Scale: cpu.",))
+        return draw_all(figures, measured(self.experiment, self.fabric.root), self.fabric.root, ())[0]
 
 
 def made(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:
@@ -99,18 +98,44 @@ def made(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:
     return Made(fabric, replace(parse("x", scale, BASE), **changes))
 
 
-def write_csv(run: RunDirectory, name: str, rows: Rows) -> None:
-    lines = [",".join(rows[0]), *(",".join(str(value) for value in row.values()) for row in rows)]
-    (run.path / name).write_text("\n".join(lines) + "\n")
-
-
 def learning(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:
     """Return a run that learns, at its own speed and to its own end."""
     speed, end = random.uniform(0.02, 0.1), random.uniform(0.85, 0.99)
-    made = []
+    rows = []
     for step in range(0, 101, 10):
         done = 1 - np.exp(-speed * step)
         loss = 2.3 * np.exp(-speed * step) * random.uniform(0.5, 1.5) + 1e-4
         accuracy = 0.1 + (end - 0.1) * done
-        made.append({"step": step, "epoch": step / 20, "test/loss": float(loss), "test/accuracy": float(accuracy)})
-    return made
+        rows.append({"step": step, "epoch": step / 20, "test/loss": float(loss), "test/accuracy": float(accuracy)})
+    return rows
+
+
+def texts(figure: Figure) -> Iterator[Text]:
+    """Yield every text that is seen."""
+    if figure._suptitle is not None:  # type: ignore[attr-defined]
+        yield figure._suptitle  # type: ignore[attr-defined]
+    for legend in [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend())]:
+        yield from legend.get_texts()
+    for axes in figure.axes:
+        if not axes.axison:
+            continue
+        yield from (text for text in axes.texts if text.get_text() != "preview")
+        yield axes._left_title  # type: ignore[attr-defined]
+        for side, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            yield side.label
+            inside = [min(ends) <= place <= max(ends) for place in side.get_majorticklocs()]
+            yield from (text for text, seen in zip(side.get_ticklabels(), inside, strict=True) if seen)
+
+
+def assert_clean(figure: Figure) -> None:
+    """No text overlaps another one or is cut, at the resolution of the files."""
+    figure.set_dpi(200)
+    figure.canvas.draw()
+    shown = [text for text in texts(figure) if text.get_text() and text.get_visible()]
+    boxes = [text.get_window_extent().padded(-1) for text in shown]
+    page = figure.bbox
+    for i, (text, box) in enumerate(zip(shown, boxes, strict=True)):
+        assert page.x0 <= box.x0 < box.x1 <= page.x1, text
+        assert page.y0 <= box.y0 < box.y1 <= page.y1, text
+        for other, before in zip(shown[:i], boxes[:i], strict=True):
+            assert not box.overlaps(before), (text, other)

@@ -10,9 +10,9 @@ from fabricated import Fabric
 
 from normexp.config import compose
 from normexp.errors import Impossible, UserError
-from normexp.report.experiment import render
 from normexp.report.experiment.comparison import comparison
 from normexp.report.experiment.measured import measured
+from normexp.report.experiment.render import render
 
 ONE = {"With BN, one image": {"norm": "batch", "batch_size": 1}}
 

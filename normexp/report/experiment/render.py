@@ -16,11 +16,11 @@ from normexp.experiments.reproduce import command, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
 from normexp.records import write_atomically
 from normexp.report.experiment.comparison import Comparison, comparison
-from normexp.report.experiment.drawings import draw
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.overview import overview
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.summary import summary_text
+from normexp.report.figures.experiments import draw_all, page
 from normexp.report.formats import html_page, latex, markdown
 
 MOST_CHOICES = 12  # that a footnote can hold
@@ -37,6 +37,7 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
     notes = _notes(experiment, found, results)
     table = (comparison if experiment.table.get("metric") else overview)(experiment, found, notes)
     claims = claim_entries(experiment, found)
+    drawn = draw_all(experiment, found, results, _short_notes(experiment, found))
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
         "table.csv": table.csv(),
@@ -46,7 +47,8 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
         **summary_text(experiment, found, claims),
         **selection_text(experiment, results),
         **numbers_text(experiment, results),
-        **draw(experiment, found, results, _short_notes(experiment, found)),
+        **page(experiment, drawn),
+        **{name: content for each in drawn for name, content in each.files.items()},
     }
     return [_write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
 

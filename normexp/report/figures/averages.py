@@ -1,0 +1,124 @@
+"""Several runs as one line: what mean, band and cross mean, in every figure.
+
+The mean at a step is over the runs that are still finite there. A run that diverged counts up to its last finite
+value, which is marked by a cross; it is not continued, and from there on the mean is over the others. The caption
+says how many ended. No run is left out. Runs that were evaluated at other steps than the rest count where all were,
+so that a line never jumps between subsets of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from normexp.evidence.stats import t_interval
+from normexp.report.figures.chart import Band, Chart
+from normexp.report.figures.styles import Style
+
+Numbers = npt.NDArray[np.float64]
+LARGEST_LOG = 700.0  # exp beyond it is no number
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a panel.
+
+    Args:
+        x, mean, low, high: of every step; low and high are NaN where fewer than two runs are left, or without a band.
+        crosses: (x, y) where a diverged run was last finite; y is NaN where it never was.
+        runs: how many there are, diverged ones included.
+        top: the largest value of the runs that did not diverge; NaN where every one did.
+    """
+
+    name: str
+    style: Style
+    x: Numbers
+    mean: Numbers
+    low: Numbers
+    high: Numbers
+    crosses: tuple[tuple[float, float], ...]
+    runs: int
+    top: float
+
+
+@dataclass(frozen=True)
+class Centre:
+    """Mean and interval of the finite values of one sample; NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def lines_of(chart: Chart, panel: str) -> list[Line]:
+    """Return the lines of one panel, in the order of the legend."""
+    data = chart.by_panel()[panel]
+    if not chart.colour:
+        return [_line(chart, panel, "", Style("#000000"), data)]
+    groups = dict(iter(data.groupby(data[chart.colour].astype(str), sort=False)))
+    return [_line(chart, panel, name, style, groups[name]) for name, style in chart.styles.items() if name in groups]
+
+
+def _line(chart: Chart, panel: str, name: str, style: Style, data: pd.DataFrame) -> Line:
+    log = chart.log_in("y", panel)
+    data = data.assign(run=data.get("run", pd.Series(0, index=data.index)))
+    table = data.pivot(index=chart.x, columns="run", values=chart.y).sort_index()
+    kept = alive(table)
+    rows = [summary(row[np.isfinite(row)], chart.band, log) for row in kept.to_numpy(dtype=np.float64)]
+    mean, low, high = (np.array([getattr(row, part) for row in rows]) for part in ("mean", "low", "high"))
+    percent = chart.panel_of(panel).percent
+    low, high = (np.clip(edge, 0.0, 100.0) if percent else edge for edge in (low, high))
+    ended = set(data.loc[data["ended"], "run"]) if "ended" in data else set()
+    going = table.drop(columns=list(ended)).to_numpy(dtype=np.float64)
+    finite = going[np.isfinite(going)]
+    x = kept.index.to_numpy(dtype=np.float64)
+    crosses = tuple(_last_finite(table[run]) for run in sorted(ended))
+    return Line(name, style, x, mean, low, high, crosses, table.shape[1], max(finite, default=np.nan))
+
+
+def alive(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps at which every run that got that far has a finite value.
+
+    Args:
+        table: a row per step, a column per run; NaN where a run has no value.
+    """
+    values = table.to_numpy(dtype=np.float64)
+    finite = np.isfinite(values)
+    far = finite[::-1].cumsum(0)[::-1] > 0  # a finite value comes here or later
+    return table[finite.any(1) & (finite | ~far).all(1)]
+
+
+def _last_finite(column: pd.Series[float]) -> tuple[float, float]:
+    finite = column[np.isfinite(column)]
+    if len(finite):
+        return float(finite.index[-1]), float(finite.iloc[-1])
+    return float(column.index[-1]), float("nan")
+
+
+def summary(values: Numbers, band: Band, log: bool = False) -> Centre:
+    """Return mean and band of finite values. On a logarithmic axis sd is the range, ci that of the logarithms."""
+    if not len(values):
+        return Centre(np.nan, np.nan, np.nan)
+    if band == "ci":
+        return _confidence(values, log)
+    mean = float(values.mean())
+    if len(values) < 2 or band == "none":
+        return Centre(mean, np.nan, np.nan)
+    if band == "range" or log:
+        return Centre(mean, float(values.min()), float(values.max()))
+    deviation = float(values.std(ddof=1))
+    return Centre(mean, mean - deviation, mean + deviation)
+
+
+def _confidence(values: Numbers, log: bool) -> Centre:
+    """Return the mean and its 95 % t interval; on a logarithmic axis the geometric one, of the positive values."""
+    positive = values[values > 0]
+    log = log and len(positive) > 0
+    sample = np.log(positive) if log else values
+    interval = t_interval(sample.tolist())
+    ends = (interval.low, interval.high) if interval else (np.nan, np.nan)
+    numbers = [float(np.exp(min(each, LARGEST_LOG))) if log else float(each) for each in (sample.mean(), *ends)]
+    return Centre(*numbers)

@@ -1,0 +1,95 @@
+"""What a figure shows, in sentences that stand beside it: marks, bands, and everything that is special."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from normexp.report.figures.averages import Line, lines_of
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.lines import alternating
+from normexp.report.figures.scales import ceiling
+
+BANDS = {"sd": "± 1 standard deviation", "range": "from the lowest to the highest run", "ci": "95 % t interval"}
+
+
+def caption(chart: Chart) -> str:
+    """Return the caption: the chart's own sentences, what marks mean, the notes."""
+    said = list(_rows(chart)) if chart.has_rows else [] if chart.mark in ("heat", "contour") else list(_lines(chart))
+    return " ".join(filter(None, [*chart.sentences, *said, *chart.notes]))
+
+
+def _lines(chart: Chart) -> Iterator[str]:
+    panels = {panel: lines_of(chart, panel) for panel in chart.by_panel()}
+    lines = [line for each in panels.values() for line in each]
+    if chart.band != "none" and "run" in chart.data:
+        yield _meaning(chart, lines)
+    if any(line.crosses for line in lines):
+        yield "Crosses: where a run that diverged was last finite (at the panel's edge if beyond it)."
+        yield f"From there on the mean is over the others: {_ended(lines)}."
+    if beyond := _beyond(chart, panels):
+        yield f"Beyond the panel's top: {', '.join(beyond)}."
+    if chart.mark == "line" and any(alternating(each) for each in panels.values()):
+        yield "Lines that coincide take turns."
+    if _has_zero(chart, lines):
+        yield "The axis is linear around 0, logarithmic beyond the first tick."
+
+
+def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
+    counts = sorted({line.runs for line in lines if line.style.width > 1.0} - {1})
+    if not counts:
+        return "One run each, so no band." if chart.mark == "line" else "One run each, so no interval."
+    runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    if chart.mark == "interval":
+        return f"{_mean('y' in chart.log)} over {runs} runs with its {BANDS['ci']}."
+    logs = {chart.log_in("y", panel) for panel in chart.by_panel()}
+    words = [BANDS["range" if log and chart.band == "sd" else chart.band] for log in sorted(logs)]
+    if all(np.isnan(line.low).all() or np.array_equal(line.low, line.high) for line in lines):
+        return f"Lines: mean over {runs} runs, which agree."
+    return f"Lines: mean over {runs} runs; bands: {', on a logarithmic axis '.join(words)}."
+
+
+def _mean(log: bool) -> str:
+    return "Geometric mean" if log else "Mean"
+
+
+def _ended(lines: Sequence[Line]) -> str:
+    """Say how many runs of which line diverged."""
+    found = {line.name: (len(line.crosses), line.runs) for line in lines if line.crosses}
+    return "; ".join(f"{name}, {count} of {runs} diverged".removeprefix(", ") for name, (count, runs) in found.items())
+
+
+def _beyond(chart: Chart, panels: Mapping[str, Sequence[Line]]) -> list[str]:
+    """Name the lines that leave a panel at its top."""
+    found: dict[str, None] = {}
+    for panel, lines in panels.items():
+        high = ceiling(chart, panel, [line.top for line in lines], any(line.crosses for line in lines))
+        found |= {line.name: None for line in lines if line.name and np.nanmax(line.mean, initial=-np.inf) > high}
+    return list(found)
+
+
+def _has_zero(chart: Chart, lines: Sequence[Line]) -> bool:
+    if "y" not in chart.log or any(panel.y for panel in chart.panels.values()):
+        return False
+    return any((part <= 0).any() for line in lines for part in (line.mean, line.low))
+
+
+def _rows(chart: Chart) -> Iterator[str]:
+    if chart.mark == "bar":
+        return
+    values = chart.data[chart.x].to_numpy(dtype=float)
+    keys = [key for key in (chart.group, chart.y, chart.colour) if key]
+    runs = [len(rows) for _, rows in chart.data.groupby(keys, sort=False)]
+    if chart.mark == "point":
+        yield "Dots: runs; bar: median."
+    elif max(runs) < 2:
+        yield "One run each, so no interval."
+    elif all(np.ptp(rows[chart.x]) == 0 for _, rows in chart.data.groupby(keys, sort=False)):
+        yield f"All {max(runs)} runs agree."
+    else:
+        yield f"{_mean('x' in chart.log)} over the runs that stayed finite, with its {BANDS['ci']}; small dots: runs."
+    if "ended" in chart.data and chart.data["ended"].any() and chart.mark == "point":
+        yield "Crosses: runs that diverged."
+    if "x" in chart.log and (values <= 0).any():
+        yield "The axis is linear around 0, logarithmic beyond the first tick; a geometric mean is over values above 0."

@@ -1,0 +1,33 @@
+"""A chart as files with its caption: what every command writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from normexp.report.figures.captions import caption
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.formats import Look, images
+from normexp.report.figures.picture import draw
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One figure: its files by name, and what stands beside it."""
+
+    name: str
+    title: str
+    caption: str
+    files: Mapping[str, bytes]
+
+    def markdown(self) -> str:
+        """Return the picture with its caption, for a page in the folder of the files."""
+        picture = next(iter(self.files))
+        return f"![{self.title or self.name}]({picture})\n\n{self.caption}\n"
+
+
+def drawn(name: str, chart: Chart, look: Look, formats: Sequence[str]) -> Drawn:
+    """Draw the chart into files called NAME. Equal charts give equal bytes."""
+    files = images(partial(draw, chart), look, formats)
+    return Drawn(name, chart.title, caption(chart), {f"{name}{suffix}": content for suffix, content in files.items()})

@@ -1,0 +1,52 @@
+"""The figures of an experiment: every entry of `figures` in its YAML, drawn from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.figures import parse_figure
+from normexp.experiments.shape import check_figure_names
+from normexp.report.experiment.measured import Measured
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.drawn import Drawn, drawn
+from normexp.report.figures.formats import USUAL, Look, look
+from normexp.report.figures.kinds import KINDS
+from normexp.report.figures.subject import Subject
+
+PAGE = "figures.md"
+
+
+def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequence[str]) -> dict[str, Chart]:
+    """Return {name: chart} of every figure. Raises UserError for one that names what the records do not have."""
+    made = {}
+    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
+    for entry in experiment.figures:
+        spec = parse_figure(f"experiment {experiment.name}: figure", entry)
+        subject = Subject(experiment, found, results, spec, notes)
+        known = [*found.metrics, *found.probe_metrics]
+        check_figure_names(subject.where, spec.model_dump(exclude_unset=True), list(experiment.arms), axes, known)
+        made[spec.name] = KINDS[spec.kind](subject)
+    return made
+
+
+def draw_all(
+    experiment: Experiment,
+    found: Measured,
+    results: Path,
+    notes: Sequence[str],
+    style: Look | None = None,
+    formats: Sequence[str] = USUAL,
+) -> list[Drawn]:
+    """Return every figure with its files and caption. Equal records give equal bytes."""
+    made = charts(experiment, found, results, notes)
+    return [drawn(name, chart, style or look(), formats) for name, chart in made.items()]
+
+
+def page(experiment: Experiment, drawn: Sequence[Drawn]) -> dict[str, str]:
+    """Return {figures.md: pictures with their captions}; nothing where there are no figures."""
+    if not drawn:
+        return {}
+    parts = [f"# {experiment.title}: figures\n", *(each.markdown() for each in drawn)]
+    return {PAGE: "\n".join(parts)}

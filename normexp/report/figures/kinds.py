@@ -1,0 +1,203 @@
+"""The kinds of figures that an experiment's YAML may name, each as a chart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from normexp.evidence.curves import Cell, better_direction
+from normexp.experiments.check import PROBE
+from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples
+from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.own.lines import lines
+from normexp.report.figures.own.path import contour
+from normexp.report.figures.own.percentiles import percentiles
+from normexp.report.figures.own.steps import steps_to_target
+from normexp.report.figures.scales import short
+from normexp.report.figures.styles import Style, in_order, of_scheme
+from normexp.report.figures.subject import Subject, check_known, factor
+from normexp.report.measurements import is_share, title
+
+MOST_TICKS = 10
+ALL = "all"
+COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
+
+
+def curves(subject: Subject[Curves]) -> Chart:
+    spec = subject.spec
+    data, styles = subject.measured(spec.metric, spec.x), subject.styles(list(subject.runs))
+    published = spec.published if subject.experiment.scale == "paper" else {}
+    for cell in subject.runs:
+        if cell.arm in published:
+            name, known = subject.name(cell), published[cell.arm]
+            rows = {"line": f"{name}, published", "run": 0, spec.x: known[spec.x], "ended": False}
+            data = pd.concat([data, pd.DataFrame({**rows, "y": factor(spec.metric) * np.array(known["value"])})])
+            styles[f"{name}, published"] = replace(styles[name], dashes=(4, 2), width=1.0, marker="")
+    caption = "" if spec.published and not published else spec.caption  # it tells of curves that are not drawn
+    labels = {"x": subject.words("x", spec.x), "y": subject.value_label("y", spec.metric)}
+    given: dict[str, Any] = {"colour": "line", "styles": styles, "band": "sd", "labels": labels}
+    return subject.chart(data, spec.metric, mark="line", x=spec.x, y="y", caption=caption, **given)
+
+
+def against(subject: Subject[Against]) -> Chart:
+    spec = subject.spec
+    data = subject.samples(spec.metric, spec.at, without=spec.axis)
+    values = list(dict.fromkeys(dict(cell.point)[spec.axis] for cell in subject.cells))
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    if "x" in spec.log and not numbers:
+        raise subject.error(f"log: x: axis {spec.axis} has values that are no numbers")
+    places = {value: float(value) if numbers else float(i) for i, value in enumerate(values)}  # type: ignore[arg-type]
+    data = data.assign(place=data[spec.axis].map(places))
+    cells = {subject.name(cell, spec.axis): cell for cell in subject.runs}
+    ticks = {place: short(place) if numbers else str(value) for value, place in places.items()}
+    labels = {"x": subject.words("x", subject.label(spec.axis)), "y": subject.value_label("y", spec.metric, spec.at)}
+    return subject.chart(
+        data, spec.metric, mark="interval", x="place", y="value", colour="line", band="ci", labels=labels,
+        styles=subject.styles(list(cells.values()), spec.axis), ticks=ticks if len(ticks) <= MOST_TICKS else {},
+    )  # fmt: skip
+
+
+def bars(subject: Subject[Bars]) -> Chart:
+    spec = subject.spec
+    axis = spec.axis or ""
+    data = subject.samples(spec.metric, spec.at, spec.over, without=axis)
+    if spec.sort:
+        data = _sorted(data, better_direction(spec.metric) == "higher")
+    words = f"{title(spec.metric)} / that of {subject.label(spec.over)}" if spec.over else ""
+    labels = {"x": subject.words("x", subject.words("y", words or subject.value_label("x", spec.metric, spec.at)))}
+    given: dict[str, Any] = {"mark": "interval", "x": "value", "y": "line", "band": "ci", "labels": labels}
+    metric = "" if spec.over else spec.metric
+    if axis and spec.together:
+        values = list(dict.fromkeys(data[axis]))
+        styles = {f"{subject.label(axis)} {value}": _paired(i) for i, value in enumerate(values)}
+        data = data.assign(part=subject.label(axis) + " " + data[axis].astype(str))
+        return subject.chart(data, metric, colour="part", styles=styles, **given)
+    if axis:
+        data = data.assign(heading=subject.label(axis) + " " + data[axis].astype(str))
+        return subject.chart(data, metric, group="heading", styles=subject.row_styles(axis), **given)
+    return subject.chart(data, metric, styles=subject.row_styles(), **given)
+
+
+def _paired(place: int) -> Style:
+    return Style(("#333333", "#C8500A", "#0072B2", "#007A5E")[place % 4], marker="osD^"[place % 4])
+
+
+def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:
+    """Return the rows with the best line first, by the mean of its finite values; lines without one last."""
+    finite = data["value"].where(np.isfinite(data["value"]))
+    means = finite.groupby(data["line"]).mean().fillna(-math.inf if highest else math.inf)
+    order = means.sort_values(ascending=not highest, kind="stable").index
+    return (
+        data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable").astype({"line": str})
+    )
+
+
+def counts(subject: Subject[Counts]) -> Chart:
+    spec = subject.spec
+    parts = [subject.samples(name, spec.at).assign(part=subject.label(name)) for name in spec.metrics]
+    data = pd.concat([part.drop_duplicates("line") for part in parts], ignore_index=True)
+    styles = {subject.label(name): Style(COUNTS[i % len(COUNTS)]) for i, name in enumerate(spec.metrics)}
+    labels = {"x": subject.words("x", "count")}
+    return subject.chart(data, mark="bar", x="value", y="line", colour="part", styles=styles, labels=labels)
+
+
+def heat(subject: Subject[Heat]) -> Chart:
+    spec = subject.spec
+    cells = list(subject.runs)
+    if spec.metrics:
+        rows = [_entry(subject, c, m, subject.name(c), subject.words(m, title(m))) for c in cells for m in spec.metrics]
+        scale = "Each column has its own scale, dark is low."
+        return subject.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(scale,))
+    assert spec.metric is not None
+    assert spec.axis is not None
+    rows = [
+        _entry(
+            subject, cell, spec.metric, subject.name(cell, spec.axis), subject.label(str(dict(cell.point)[spec.axis]))
+        )
+        for cell in cells
+    ]
+    over = f" / that of {subject.label(spec.over)}" if spec.over else ""
+    labels = {"x": subject.words("x", subject.label(spec.axis)), "z": subject.words("z", title(spec.metric) + over)}
+    several = max(len(subject.runs[cell]) for cell in cells)
+    what = f"Mean over {several} runs." if several > 1 else ""
+    return subject.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=(what,))
+
+
+def _entry(subject: Subject[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
+    """Return one cell of the table: the mean over the runs that stayed finite, and how many did not."""
+    values = list(subject.values(cell, metric, subject.spec.at, subject.spec.over).values())
+    finite = [value for value in values if math.isfinite(value)]
+    mean = float(np.mean(finite)) if finite else math.nan
+    text = "diverged" if not finite else f"{mean:.1f}" if is_share(metric) and not subject.spec.over else _digits(mean)
+    if finite and len(finite) < len(values):
+        text += f"\n{len(values) - len(finite)} of {len(values)} diverged"
+    return {"x": column, "y": row, "value": mean, "text": text}
+
+
+def _digits(value: float) -> str:
+    """Write three digits, or two and a power: 0.142, 13,500, 4.8e-08."""
+    return short(value, 3) if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.1e}"
+
+
+def multiples(subject: Subject[Multiples]) -> Chart:
+    spec, layers = subject.spec, _layers(subject)
+    for statistic in spec.statistic:
+        check_known(subject.where, "statistic", statistic, list(dict.fromkeys(name for _, name in _probed(subject))))
+    parts, panels = [], {}
+    for statistic in spec.statistic:
+        for layer in layers:
+            data = subject.measured(f"{PROBE}{layer}/{statistic}").assign(layer=subject.label(layer))
+            across = data["layer"] if spec.panels == "layer" else data["line"]
+            parts.append(data.assign(panel=statistic + " " + across))
+            for name in dict.fromkeys(across):
+                panels[f"{statistic} {name}"] = Panel(name, subject.label(statistic))
+    both = pd.concat(parts, ignore_index=True)
+    by_arm = spec.panels == "arm"
+    names = [subject.label(layer) for layer in layers]
+    styles = dict(zip(names, in_order(len(names)), strict=True)) if by_arm else subject.styles(list(subject.runs))
+    both["panel"] = pd.Categorical(both["panel"], list(panels))
+    both = both.sort_values("panel", kind="stable").astype({"panel": str})
+    return subject.chart(
+        both, mark="line", x="step", y="y", colour="layer" if by_arm else "line", panel="panel", panels=panels,
+        band="sd", styles=styles, labels={"x": subject.words("x", "step")},
+    )  # fmt: skip
+
+
+def _probed(subject: Subject[Any]) -> Iterator[tuple[str, str]]:
+    """Yield (layer, statistic) of everything that a probe measured in these runs."""
+    names = (name for runs in subject.runs.values() for run in runs.values() for name in run.columns)
+    for name in names:
+        if name.startswith(PROBE):
+            layer, _, statistic = name.removeprefix(PROBE).rpartition("/")
+            yield layer, statistic
+
+
+def _layers(subject: Subject[Multiples]) -> Sequence[str]:
+    known = list(dict.fromkeys(layer for layer, _ in _probed(subject)))
+    if not known:
+        raise subject.error("no probe measured anything in its runs; run them with a probe")
+    for layer in subject.spec.layers:
+        if layer != ALL:
+            check_known(subject.where, "layer", layer, [ALL, *known])
+    return known if ALL in subject.spec.layers else subject.spec.layers
+
+
+KINDS: dict[str, Callable[[Subject[Any]], Chart]] = {
+    "curves": curves,
+    "against": against,
+    "bars": bars,
+    "counts": counts,
+    "heat": heat,
+    "multiples": multiples,
+    "lines": lines,
+    "percentiles": percentiles,
+    "steps_to_target": steps_to_target,
+    "contour": contour,
+}
+
+__all__ = ["KINDS", "of_scheme"]

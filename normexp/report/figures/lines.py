@@ -1,0 +1,141 @@
+"""Marks over numbers: lines with bands, lines with error bars, crosses where runs diverged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+from matplotlib.transforms import ScaledTranslation
+
+from normexp.report.figures.averages import Line, lines_of
+from normexp.report.figures.chart import Chart, Range
+from normexp.report.figures.formats import Look
+from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
+
+Numbers = npt.NDArray[np.float64]
+SHIFT = 2.2  # points between the error bars of two lines
+TURN = 4.0  # line widths of each dash of lines that coincide
+SAME = 1e-3  # relative difference up to which they do
+FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
+
+
+def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, list[Line]]:
+    """Draw every panel; return its lines."""
+    lines = {panel: lines_of(chart, panel) for panel in axes}
+    ends = _vertical_ends(chart, lines)
+    for panel, ax in axes.items():
+        _set_axes(ax, chart, panel, lines, ends[panel])
+        if chart.also:
+            chart.also(ax, panel)
+        turns = alternating(lines[panel]) if chart.mark == "line" else {}
+        for i, line in enumerate(lines[panel]):
+            _draw(ax, chart, line, look, (i - (len(lines[panel]) - 1) / 2) * SHIFT * look.lines)
+            if i in turns:
+                ax.lines[-1].set_linestyle(turns[i])
+        for line in lines[panel]:
+            _crosses(ax, line, look)
+        for reference in chart.references:
+            (ax.axhline if reference.axis == "y" else ax.axvline)(reference.at, zorder=0.9, **_reference(look))
+            _name_reference(ax, reference.at, reference.text, reference.axis)
+    return lines
+
+
+def _reference(look: Look) -> dict[str, Any]:
+    return {"color": GREY.color, "dashes": GREY.dashes, "linewidth": GREY.width * look.lines}
+
+
+def _name_reference(ax: Axes, at: float, text: str, axis: str) -> None:
+    if axis == "y":
+        style: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "bottom"}
+        ax.annotate(text, (0.99, at), (0, 1), textcoords="offset points", color=GREY.color, fontsize="small", **style)
+    else:
+        style = {"xycoords": ax.get_xaxis_transform(), "ha": "left", "va": "bottom"}
+        ax.annotate(text, (at, 1.0), (2, 0), textcoords="offset points", color=GREY.color, fontsize="small", **style)
+
+
+def _vertical_ends(chart: Chart, lines: Mapping[str, Sequence[Line]]) -> dict[str, Range]:
+    """Return from where to where the vertical axis of every panel goes: the same for panels with the same label."""
+    own = {panel: _reach(chart, panel, each) for panel, each in lines.items()}
+    if chart.share_y == "none":
+        return own
+    shared = {}
+    for name in own:
+        label = chart.panel_of(name).y_label
+        together = [own[other] for other in own if chart.panel_of(other).y_label == label]
+        shared[name] = (min(low for low, _ in together), max(high for _, high in together))
+    return shared
+
+
+def _reach(chart: Chart, panel: str, lines: Sequence[Line]) -> Range:
+    edges = [edge for line in lines for edge in (line.low, line.high)]
+    edges += [chart.also_reach[panel][1]] if panel in chart.also_reach else []
+    edges += [np.array([reference.at]) for reference in chart.references if reference.axis == "y"]
+    means = [line.mean for line in lines]
+    if not any(np.isfinite(mean).any() for mean in means):
+        means = [np.array([y for _, y in line.crosses]) for line in lines]
+    return reach(chart, panel, means, edges, [line.top for line in lines], any(line.crosses for line in lines))
+
+
+def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[Line]], ends: Range) -> None:
+    here = chart.panel_of(panel)
+    across = [line.x for each in lines.values() for line in each]
+    across += [np.array([x for x, _ in line.crosses]) for each in lines.values() for line in each]
+    x = joined([*across, *(each[0] for each in chart.also_reach.values())])
+    y = joined([part for line in lines[panel] for part in (line.mean, line.low, line.high)])
+    y = y[(y >= ends[0]) & (y <= ends[1])]
+    set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
+    set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
+    set_ends(ax.xaxis, x, here.x, margin=0.05 if chart.mark == "interval" else 0.0)
+    set_ends(ax.yaxis, joined([np.array(ends)]), here.y)
+    if chart.ticks:
+        ax.set_xticks(list(chart.ticks), list(chart.ticks.values()))
+        ax.xaxis.set_minor_locator(NullLocator())
+
+
+def alternating(lines: Sequence[Line]) -> dict[int, tuple[float, tuple[float, float]]]:
+    """Return dashes for lines that coincide, by number: they take turns, so that each of them is seen."""
+    groups: list[list[int]] = []
+    for i, line in enumerate(lines):
+        group = next((group for group in groups if _coincide(lines[group[0]], line)), None)
+        groups.append([i]) if group is None else group.append(i)
+    return {
+        i: (TURN * place, (TURN, TURN * (len(group) - 1)))
+        for group in groups
+        if len(group) > 1
+        for place, i in enumerate(group)
+    }
+
+
+def _coincide(one: Line, other: Line) -> bool:
+    if len(one.x) < 2 or not np.array_equal(one.x, other.x):
+        return False
+    return np.allclose(one.mean, other.mean, rtol=SAME, atol=SAME * float(np.ptp(joined([one.mean])) or 1.0))
+
+
+def _draw(ax: Axes, chart: Chart, line: Line, look: Look, shift: float) -> None:
+    style = line.style.line | {"linewidth": line.style.width * look.lines}
+    few = len(line.x) <= FEW
+    if chart.mark == "interval":
+        moved = ax.transData + ScaledTranslation(shift / 72, 0, ax.figure.dpi_scale_trans)
+        ax.vlines(line.x, line.low, line.high, color=line.style.color, linewidth=look.lines, alpha=0.7, transform=moved)
+        ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": line.style.marker or "o"}))
+        return
+    shown = np.isfinite(line.low) & np.isfinite(line.high)
+    if shown.any():
+        ax.fill_between(line.x, line.low, line.high, where=shown, color=line.style.color, alpha=0.15, linewidth=0)
+    if len(line.x) == 1:
+        style["marker"] = line.style.marker or "o"
+    ax.plot(line.x, line.mean, markevery=1 if few else 0.14, **style)
+
+
+def _crosses(ax: Axes, line: Line, look: Look) -> None:
+    low, high = ax.get_ylim()
+    for x, y in line.crosses:
+        place = min(max(y, low), high) if math.isfinite(y) else high
+        style = {"markersize": 6 * look.lines, "markeredgewidth": 1.6 * look.lines, "zorder": 5}
+        ax.plot(x, place, "x", color=line.style.color, clip_on=False, **style)  # type: ignore[arg-type]

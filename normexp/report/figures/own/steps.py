@@ -1,0 +1,52 @@
+"""After how many steps each run first reached a target; what never did stands at a place of its own."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from normexp.evidence.curves import better_direction
+from normexp.experiments.figures import StepsToTarget
+from normexp.report.experiment.race import steps_of
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.subject import Subject, factor
+from normexp.report.measurements import title
+
+
+def steps_to_target(subject: Subject[StepsToTarget]) -> Chart:
+    spec = subject.spec
+    better = spec.better or better_direction(spec.metric)
+    if better is None:
+        raise subject.error(f"metric {spec.metric!r} does not tell what is better; add better: higher|lower")
+    rows = [
+        {"line": subject.name(cell), "run": seed, "steps": each.step, "ended": subject.runs[cell][seed].diverged}
+        for cell in subject.runs
+        for seed, each in steps_of(subject.found, cell, spec.metric, spec.target, better).items()
+    ]
+    if not rows:
+        raise subject.error(f"no run of its arms knows its target, {spec.target}")
+    data = pd.DataFrame(rows)
+    if spec.sort:
+        order = data.groupby("line", sort=False)["steps"].median().sort_values(kind="stable").index
+        data = data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable")
+        data = data.astype({"line": str})
+    return subject.chart(
+        data,
+        mark="point",
+        x="steps",
+        y="line",
+        styles=subject.row_styles(),
+        labels={"x": subject.words("x", "steps to the target")},
+        sentences=(_meaning(subject, better, data),),
+    )
+
+
+def _meaning(subject: Subject[StepsToTarget], better: str, data: pd.DataFrame) -> str:
+    metric, target = subject.spec.metric, subject.spec.target
+    goal = f"the {target} with the same seed" if isinstance(target, str) else f"{factor(metric) * target:g}"
+    text = f"First evaluation with {title(metric)} {'≥' if better == 'higher' else '≤'} {goal}."
+    if data["steps"].map(math.isinf).any():
+        longest = max(int(run.step[-1]) for runs in subject.runs.values() for run in runs.values() if len(run.step))
+        text += f" Never: not within the steps trained, at most {longest:,}."
+    return text

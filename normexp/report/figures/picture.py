@@ -1,0 +1,197 @@
+"""A chart as a matplotlib figure: panels, title, axis labels, names of lines. matplotlib lays it out."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from normexp.report.figures.averages import Line
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.formats import Look
+from normexp.report.figures.heat import draw_contour, draw_heat
+from normexp.report.figures.lines import draw_lines
+from normexp.report.figures.rows import draw_rows, rows_of
+
+MOST_LABELS = 8  # lines that are named at their ends
+APART = 1.35  # line heights between two names at ends
+ASPECT = {1: 0.56, 2: 0.72}  # height over width of a panel, by panels in a row; more of them are higher
+NARROWEST = 0.215  # inches of width that a panel needs, per point of text size
+LINE = 1.9  # of a row's height, in text sizes
+BESIDE = 0.34  # of the figure's width that a legend beside the panels may take
+
+
+def draw(chart: Chart, look: Look) -> Figure:
+    """Return the figure. Its settings are in force, see formats.images."""
+    names = list(chart.by_panel())
+    columns = min(len(names), chart.columns or _columns(len(names), look))
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(look.width, _height(chart, look, rows, columns)), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for spare in grid[len(names) :]:
+        spare.set_axis_off()
+    axes = dict(zip(names, grid, strict=False))
+    lines: dict[str, list[Line]] = {}
+    if chart.mark == "heat":
+        draw_heat(figure, axes[names[0]], chart, look)
+    elif chart.mark == "contour":
+        draw_contour(figure, axes, chart)
+    elif chart.has_rows:
+        draw_rows(axes[names[0]], chart, look)
+    else:
+        lines = draw_lines(axes, chart, look)
+    _write(figure, chart, axes, columns, look)
+    _name(figure, chart, axes, lines, look, grid[-1] if len(grid) > len(names) else None)
+    return figure
+
+
+def _columns(panels: int, look: Look) -> int:
+    """Return as many panels in a row as are wide enough for their text."""
+    fit = max(1, int(look.width / (NARROWEST * look.font)))
+    return panels if panels <= fit else min(fit, -(-panels // -(-panels // fit)))
+
+
+def _height(chart: Chart, look: Look, rows: int, columns: int) -> float:
+    text = look.font / 72
+    if chart.mark == "heat":
+        return text * max(2.6 * len(dict.fromkeys(chart.data[chart.y])) + 7, 18)
+    if chart.has_rows:
+        several = max(1.0, 0.62 * len(chart.styles)) if chart.colour and chart.mark != "bar" else 1.0
+        return text * (LINE * several * len(rows_of(chart)) + 6 + 2 * bool(chart.styles))
+    aspect = ASPECT.get(columns, 0.85)
+    return rows * aspect * look.width / columns + text * (1.6 * bool(chart.title) + 1.5)
+
+
+def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, look: Look) -> None:
+    """Write title, panel titles and axis labels; among panels only at the outer sides."""
+    if chart.title:
+        figure.suptitle(
+            "\n".join(textwrap.wrap(chart.title, int(112 * look.width / look.font))),
+            x=0.01,
+            ha="left",
+            weight="bold",
+        )
+    last = len(axes) - columns
+    for i, (name, ax) in enumerate(axes.items()):
+        here = chart.panel_of(name)
+        wide = int(128 * look.width / look.font / columns)
+        if here.title:
+            ax.set_title("\n".join(textwrap.wrap(here.title, wide)), color=here.text_color, fontsize="medium")
+        label = here.y_label or chart.labels.get("y", "")
+        previous = i % columns and (list(chart.panels.values())[i - 1].y_label if here.y_label else "") == here.y_label
+        if label and not previous:
+            tall = int(130 * ax.get_position().height * figure.get_figheight() / look.font)
+            ax.set_ylabel("\n".join(textwrap.wrap(label, max(tall, 18))))
+        if i >= last and chart.labels.get("x"):
+            ax.set_xlabel("\n".join(textwrap.wrap(chart.labels["x"], max(wide, 24))))
+        if chart.preview:
+            ax.text(
+                0.5,
+                0.5,
+                "preview",
+                transform=ax.transAxes,
+                fontsize=3 * look.font,
+                color="#bbbbbb",
+                alpha=0.5,
+                ha="center",
+                va="center",
+                rotation=20,
+                zorder=0,
+            )
+
+
+def _name(
+    figure: Figure,
+    chart: Chart,
+    axes: Mapping[str, Axes],
+    lines: Mapping[str, Sequence[Line]],
+    look: Look,
+    spare: Axes | None,
+) -> None:
+    """Name lines at their ends where they stand apart there, otherwise in a legend outside the panels.
+
+    Args:
+        spare: a place among the panels that is empty.
+    """
+    shown = dict.fromkeys(line.name for each in lines.values() for line in each if line.name)
+    if chart.has_rows and chart.colour:
+        shown = dict.fromkeys(chart.styles)
+    if not shown:
+        return
+    if len(axes) == 1 and lines and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), look):
+        return
+    if chart.mark == "bar":
+        handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in shown]
+    else:
+        several = chart.mark == "interval"
+        handles = [_handle(chart, name, several, look) for name in shown]
+    _legend(figure, handles, spare if len(axes) > 1 else None, beside=len(axes) == 1)
+
+
+def _handle(chart: Chart, name: str, marked: bool, look: Look) -> Line2D:
+    style = chart.styles[name]
+    line = style.line | {"linewidth": style.width * look.lines}
+    if marked:
+        line["marker"] = style.marker or "o"
+    if chart.has_rows:
+        line["linestyle"] = ""
+        line.pop("dashes")
+        line["marker"] = style.marker or "o"
+    return Line2D([], [], label="\n".join(textwrap.wrap(name, 60)), **line)
+
+
+def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], look: Look) -> bool:
+    """Write each name beside the end of its line; return False, writing none, where names would collide."""
+    named = [line for line in lines if line.name]
+    if not named or len(named) > MOST_LABELS or any(not len(line.x) for line in named):
+        return False
+    figure.draw_without_rendering()
+    ends = [ax.transData.transform((line.x[-1], line.mean[-1])) for line in named]
+    box, height = ax.bbox, APART * look.font * figure.dpi / 72
+    inside = all(x >= box.x0 + 0.97 * box.width and box.y0 <= y <= box.y1 for x, y in ends)
+    if not inside or any(b - a < height for a, b in pairwise(sorted(y for _, y in ends))):
+        return False
+    if max(len(line.name) for line in named) * 0.55 * look.font / 72 > BESIDE * look.width:
+        return False
+    for line in named:
+        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+        ax.annotate(
+            line.name,
+            (1.0, float(line.mean[-1])),
+            (5, 0),
+            color=line.style.color,
+            fontsize="small",
+            annotation_clip=False,
+            **place,
+        )
+    return True
+
+
+def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | None, beside: bool) -> None:
+    """Put the legend into the spare place, beside the panels if it is narrow, or below, in as many columns as fit."""
+    width = figure.bbox.width
+    style: dict[str, Any] = {"handles": handles, "handlelength": 2.6, "columnspacing": 1.4, "labelspacing": 0.35}
+    if spare is not None:
+        legend = spare.legend(loc="upper left", borderaxespad=0, **style)
+        figure.draw_without_rendering()
+        if legend.get_window_extent().width <= 1.1 * spare.bbox.width:
+            return
+        legend.remove()
+    if beside and len(handles) > 2:
+        legend = figure.legend(loc="outside right center", **style)
+        if legend.get_window_extent().width <= BESIDE * width:
+            return
+        legend.remove()
+    for columns in range(len(handles), 0, -1):
+        legend = figure.legend(loc="outside lower left", ncols=columns, **style)
+        if columns == 1 or legend.get_window_extent().width <= 0.98 * width:
+            return
+        legend.remove()

@@ -1,0 +1,208 @@
+"""Marks in rows, a name each: points with a median, intervals with a mean, stacked bars."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from normexp.report.figures.averages import summary
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.formats import Look
+from normexp.report.figures.lines import _name_reference, _reference
+from normexp.report.figures.scales import joined, set_ends, set_scale
+from normexp.report.figures.styles import NEUTRAL, Style
+
+NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
+APART = (0.0, 0.2, -0.2, 0.3, -0.3, 0.1, -0.1)  # of a row: where runs with the same value lie
+PLAIN = Style(NEUTRAL)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row; a heading has a name only."""
+
+    name: str
+    data: pd.DataFrame | None
+
+
+def rows_of(chart: Chart) -> list[Row]:
+    """Return the rows from top to bottom, each group under its heading."""
+    if not chart.group:
+        return [Row(str(name), rows) for name, rows in chart.data.groupby(chart.y, sort=False)]
+    rows = []
+    for heading, group in chart.data.groupby(chart.group, sort=False):
+        rows += [Row(str(heading), None)]
+        rows += [Row(str(name), each) for name, each in group.groupby(chart.y, sort=False)]
+    return rows
+
+
+def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
+    rows = rows_of(chart)
+    _name_rows(ax, rows)
+    values = chart.data[chart.x].to_numpy(dtype=float)
+    log = "x" in chart.log
+    if chart.mark == "bar":
+        _bars(ax, chart, rows)
+        set_ends(ax.xaxis, joined([np.array([0.0, _largest_sum(chart, rows)])]), None, margin=0.0)
+        return
+    parts = [part for i, row in enumerate(rows) if row.data is not None for part in _row(ax, chart, row.data, i, look)]
+    shown = joined([values, np.array([r.at for r in chart.references]), *parts])
+    if chart.panel_of("").percent:
+        shown = np.clip(shown, 0.0, 100.0)
+    shown = np.append(shown, 0.0) if chart.mark == "point" and not log else shown
+    limits = chart.panel_of("").x
+    set_scale(ax.xaxis, shown, log, limits)
+    set_ends(ax.xaxis, shown, limits)
+    for reference in chart.references:
+        ax.axvline(reference.at, zorder=0.9, **_reference(look))
+        _name_reference(ax, reference.at, reference.text, "x")
+    if np.isinf(values).any():
+        _never(ax)
+
+
+def _name_rows(ax: Axes, rows: list[Row]) -> None:
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_yticks(range(len(rows)), [row.name for row in rows])
+    ax.tick_params(axis="y", length=0)
+    for tick, row in zip(ax.get_yticklabels(), rows, strict=True):
+        tick.set_fontweight("bold" if row.data is None else "normal")
+
+
+def _row(
+    ax: Axes, chart: Chart, data: pd.DataFrame, height: int, look: Look
+) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Draw one row, its colours one below the other; return the ends of its intervals."""
+    if not chart.colour:
+        style = chart.styles.get(str(data[chart.y].iloc[0]), PLAIN)
+        return [_sample(ax, chart, data, height, style, look)]
+    here = [name for name in chart.styles if (data[chart.colour].astype(str) == name).any()]
+    step = min(0.32, 0.8 / max(len(here), 1)) if len(here) > 1 else 0.0
+    return [
+        _sample(
+            ax,
+            chart,
+            data[data[chart.colour].astype(str) == name],
+            height + (i - (len(here) - 1) / 2) * step,
+            chart.styles[name],
+            look,
+        )
+        for i, name in enumerate(here)
+    ]
+
+
+def _sample(
+    ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: Style, look: Look
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    values = data[chart.x].to_numpy(dtype=float)
+    ended = data["ended"].to_numpy(dtype=bool) if "ended" in data else np.zeros(len(values), dtype=bool)
+    known = values[np.isfinite(values)]
+    alone = len(known) == 1 or (len(known) > 0 and np.ptp(known) == 0)
+    size = (2.4 if chart.mark == "interval" else 3.2) * look.lines
+    if chart.mark == "point" or not alone:
+        below = 0.0 if chart.mark == "point" else 0.16
+        _dots(ax, values, ended, height + below, style, size)
+    if chart.mark == "point":
+        _put(
+            ax,
+            float(np.median(values)) if not np.isnan(values).any() else math.nan,
+            height,
+            color=style.color,
+            marker="|",
+            alpha=0.5,
+            markersize=11 * look.lines,
+            markeredgewidth=2.2 * look.lines,
+        )
+        return known
+    centre = summary(known, chart.band, "x" in chart.log)
+    low, high = centre.low, centre.high
+    if chart.panel_of("").percent:
+        low, high = np.clip([low, high], 0.0, 100.0)
+    if math.isfinite(low):
+        ax.hlines(height, low, high, color=style.color, linewidth=1.2 * look.lines)
+    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * look.lines)
+    if ended.any() or not len(known):
+        count = f"{int(ended.sum())} of {len(values)} diverged" if ended.any() else "no value"
+        ax.annotate(
+            count,
+            (1.0, height),
+            (3, 0),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            color=style.color,
+        )
+    return np.array([low, high])
+
+
+def _dots(
+    ax: Axes,
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    ended: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    height: float,
+    style: Style,
+    size: float,
+) -> None:
+    """Draw a dot per run, equal ones apart; a run that diverged is a cross."""
+    so_far: Counter[float] = Counter()
+    for value, diverged in zip(values.tolist(), ended.tolist(), strict=True):
+        place = height + APART[so_far[value] % len(APART)] * (size > 3)
+        so_far[value] += 1
+        _put(
+            ax,
+            value,
+            place,
+            color=style.color,
+            marker="x" if diverged else "o",
+            alpha=0.7,
+            markersize=size,
+            linestyle="",
+        )
+
+
+def _put(ax: Axes, value: float, height: float, **style: object) -> None:
+    """Draw a mark at a value, or at the place of what never happens."""
+    if math.isfinite(value):
+        ax.plot(value, height, **style)  # type: ignore[arg-type]
+    elif math.isinf(value) and value > 0:
+        ax.plot(NEVER + WIDTH / 2, height, clip_on=False, transform=ax.get_yaxis_transform(), **style)  # type: ignore[arg-type]
+
+
+def _never(ax: Axes) -> None:
+    box = Rectangle(
+        (NEVER, 0), WIDTH, 1, facecolor="#f0f0f0", edgecolor="none", zorder=0, clip_on=False, transform=ax.transAxes
+    )
+    ax.add_patch(box)
+    ax.annotate(
+        "never",
+        (NEVER + WIDTH / 2, 0),
+        (0, -4),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        ha="center",
+        fontsize="small",
+    )
+
+
+def _largest_sum(chart: Chart, rows: list[Row]) -> float:
+    return max(float(row.data[chart.x].sum()) for row in rows if row.data is not None)
+
+
+def _bars(ax: Axes, chart: Chart, rows: list[Row]) -> None:
+    """Stack one part per colour, each with its number."""
+    for height, row in enumerate(rows):
+        left = 0.0
+        for name, style in chart.styles.items():
+            assert row.data is not None
+            size = float(row.data.loc[row.data[chart.colour] == name, chart.x].sum())
+            ax.barh(height, size, left=left, color=style.color, edgecolor="white", height=0.62)
+            if size:
+                ax.text(left + size / 2, height, f"{size:g}", color="white", ha="center", va="center", fontsize="small")
+            left += size

@@ -1,0 +1,86 @@
+"""The curves of run directories, as `normexp plot` draws them: a panel per metric, data set and model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+
+from normexp.errors import UserError, unknown
+from normexp.records import FINISHED
+from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.styles import of_arms
+from normexp.report.frame import Frame
+from normexp.report.labels import PLACES
+from normexp.report.measurements import is_share, title
+
+RESULTS = ("test/accuracy", "test/rmse", "test/loss")  # the first there is stands beside the training loss
+LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
+
+
+def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()) -> Chart:
+    """Return the chart of the finished runs.
+
+    Args:
+        metric: one metric; None takes the training loss and the test accuracy (or rmse).
+
+    Raises: UserError where no run is finished, or none has the metric.
+    """
+    data = _finished(frame)
+    known = list(dict.fromkeys(data["metric"]))
+    if metric is not None and metric not in known:
+        raise unknown("metric", metric, known)
+    places = sorted(dict.fromkeys(data["place"]))
+    wanted_by_place = {place: _metrics(data[data["place"] == place], metric) for place in places}
+    parts, panels = [], {}
+    for place, names in wanted_by_place.items():
+        for name in names:
+            part = _values(data, place, name)
+            parts.append(part)
+            log = frozenset("y" if _is_log(part, name) else "")
+            panels[f"{place} {name}"] = Panel(place if len(places) > 1 else "", title(name), is_share(name), log=log)
+    both = pd.concat(parts, ignore_index=True)
+    schemes = dict(zip(both["line"], both["norm"].astype(str), strict=True))
+    return Chart(
+        both, "line", x="step", y="value", colour="line", panel="panel", band="sd", labels={"x": "step"},
+        title=places[0] if len(places) == 1 else "", styles=of_arms(schemes), panels=panels,
+        columns=max(map(len, wanted_by_place.values())), share_y="none", notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _finished(frame: Frame) -> pd.DataFrame:
+    """Return the curves of finished runs, with what each run is called. Raises UserError where there are none."""
+    curves = frame.curves
+    curves = curves[curves["status"].isin(FINISHED)]
+    if curves.empty:
+        counts = Counter(str(status) for status in frame.runs["status"])
+        raise UserError(f"no finished run to plot ({', '.join(f'{k}: {n}' for k, n in sorted(counts.items()))})")
+    about = frame.runs.set_index("run")
+    place = about["dataset"].astype(str) + " · " + about["model"].astype(str)
+    axes = [axis for axis in frame.axes if axis not in PLACES]
+    line = curves["arm"].astype(str)
+    for axis in axes:
+        line = line + [f", {axis}={value}" if value is not None else "" for value in curves[axis]]
+    return curves.assign(line=line, place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
+
+
+def _metrics(data: pd.DataFrame, metric: str | None) -> list[str]:
+    known = set(data["metric"])
+    result = [name for name in RESULTS if name in known][:1]
+    return [name for name in ([metric] if metric else ["train/loss", *result]) if name in known]
+
+
+def _values(data: pd.DataFrame, place: str, metric: str) -> pd.DataFrame:
+    rows = data[(data["place"] == place) & (data["metric"] == metric)]
+    unit = 100.0 if is_share(metric) else 1.0
+    ended = rows["status"] == "diverged"
+    return rows.assign(value=unit * rows["value"], ended=ended, panel=f"{place} {metric}")
+
+
+def _is_log(data: pd.DataFrame, metric: str) -> bool:
+    means = data[~data["ended"]].groupby(["line", "step"])["value"].mean().dropna()
+    if is_share(metric) or means.empty or means.min() <= 0:
+        return False
+    return math.log10(means.max() / means.min()) > LOG_DECADES

@@ -1,0 +1,150 @@
+"""Axes: linear, logarithmic or symlog; where they end; numbers at ticks that stay short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, SymmetricalLogLocator
+
+from normexp.report.figures.chart import Chart, Range
+from normexp.report.figures.styles import Style
+
+Numbers = npt.NDArray[np.float64]
+
+MARGIN = 0.04  # of an axis, beyond the smallest and the largest value
+ALIKE = 1e-9  # relative difference of values below which they are one: the rest is rounding
+PLAIN_DECADES = 2.0  # of a logarithmic axis; from there on the powers of ten suffice as ticks
+OFF_SCALE, FAR = 10.0, 1e3  # times the largest, the median of what the runs reach that did not diverge
+LINEAR = 0.5  # decades that the linear part of a symlog axis takes
+GREY = Style("#777777", (1.5, 1.5), width=0.8)
+MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def joined(values: Iterable[Numbers]) -> Numbers:
+    """Return all finite values."""
+    known = np.concatenate([np.zeros(0), *(np.ravel(each).astype(float) for each in values)])
+    return known[np.isfinite(known)]
+
+
+def set_scale(side: XAxis | YAxis, values: Numbers, log: bool, limits: Range | None = None) -> None:
+    """Make one side of axes logarithmic where asked, symlog where values of 0 or below need a place."""
+    axes, name = side.axes, side.axis_name
+    low = min(limits) if limits else (values.min() if len(values) else 1.0)
+    if log and low > 0:
+        _call(axes, name, "scale", "log")
+    elif log:
+        _call(axes, name, "scale", "symlog", linthresh=threshold(values), linscale=LINEAR)
+
+
+def _call(axes: Axes, name: str, what: str, *given: object, **more: object) -> None:
+    getattr(axes, f"set_{name}{what}")(*given, **more)
+
+
+def threshold(values: Numbers) -> float:
+    """Return the power of ten at or below the smallest size there is: nearer to 0 a symlog axis is linear."""
+    sizes = np.abs(values[values != 0])
+    return float(10.0 ** math.floor(math.log10(sizes.min()))) if len(sizes) else 1.0
+
+
+def set_ends(side: XAxis | YAxis, values: Numbers, limits: Range | None, margin: float = MARGIN) -> None:
+    """Set where the axis ends: the limits, or the values with a margin in its own scale."""
+    axes, name = side.axes, side.axis_name
+    low, high = limits or _around(side, values, margin)
+    _call(axes, name, "lim", low, high)
+    set_ticks(side, low, high, whole=len(values) > 0 and bool((values == np.round(values)).all()))
+
+
+def _around(side: XAxis | YAxis, values: Numbers, margin: float) -> Range:
+    if not len(values):
+        return 0.1 if side.get_scale() == "log" else 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    if math.isclose(low, high, rel_tol=ALIKE, abs_tol=1e-300):
+        return (low / 1.2, high * 1.2) if side.get_scale() == "log" else (low - _air(low), high + _air(high))
+    transform = side.get_transform()
+    ends = transform.transform(np.array([low, high]))
+    air = margin * (ends[1] - ends[0])
+    back = transform.inverted().transform(np.array([ends[0] - air, ends[1] + air]))
+    if side.get_scale() == "symlog" and low >= 0:
+        back[0] = -0.3 * transform.linthresh  # type: ignore[attr-defined]
+    return float(back[0]), float(back[1])
+
+
+def _air(value: float) -> float:
+    return 0.05 * abs(value) or 1.0
+
+
+def reach(
+    chart: Chart, panel: str, mean: Sequence[Numbers], edges: Sequence[Numbers], tops: Sequence[float], ended: bool
+) -> Range:
+    """Return from where to where a panel's vertical values go, without what exploding runs add to them."""
+    values = joined([*mean, *edges])
+    if not len(values):
+        return 0.0, 1.0
+    low, high = float(values.min()), min(float(values.max()), ceiling(chart, panel, tops, ended))
+    return min(low, high), high
+
+
+def ceiling(chart: Chart, panel: str, tops: Sequence[float], ended: bool) -> float:
+    """Return the largest value worth showing.
+
+    Args:
+        tops: the largest value of the runs of every line that did not diverge.
+        ended: whether some run did; it may reach 1e30.
+    """
+    if chart.panel_of(panel).percent:
+        return 100.0
+    finite = [top for top in tops if math.isfinite(top)]
+    middle = float(np.median(finite)) if finite else 0.0
+    if middle <= 0:
+        return math.inf
+    far = math.inf if chart.log_in("y", panel) else FAR * middle  # one that explodes and comes back
+    return min(OFF_SCALE * max(finite), far) if ended else far
+
+
+def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False) -> None:
+    """Write numbers that stay short: 0.002, 20,000, 10⁶."""
+    scale = side.get_scale()
+    if scale == "symlog":
+        side.set_major_locator(SymmetricalLogLocator(side.get_transform(), subs=[1.0]))
+        side.get_major_locator().set_params(numticks=7)  # type: ignore[call-arg]
+    elif scale == "log":
+        decades = math.log10(high / low)
+        plain = decades < PLAIN_DECADES
+        subs = (1.0, 2.0, 5.0) if plain else (1.0,)
+        side.set_major_locator(MaxNLocator(5) if decades < 0.7 else LogLocator(subs=subs, numticks=9))
+        side.set_minor_formatter(NullFormatter())
+        if plain:
+            side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+            return
+    else:
+        side.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10], integer=whole))
+        side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        return
+    side.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+
+
+def short(value: float, digits: int = 5) -> str:
+    """Write a number with few digits: 0.002, 20,000, 2×10⁶."""
+    if digits < 5 and value:
+        value = float(f"{value:.{digits}g}")
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.5g}".replace("-", MINUS) if abs(value) < 1e5 else f"{value:,.0f}".replace("-", MINUS)
+    mantissa, _, exponent = f"{value:.4e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
+    return f"{mantissa}{TIMES}10{str(int(exponent)).translate(SUPERSCRIPT)}"
+
+
+def power(value: float) -> str:
+    """Write a power of ten: 0.01, 1, 100, 10⁵."""
+    if value == 0:
+        return "0"
+    exponent = round(math.log10(abs(value)))
+    if -2 <= exponent <= 3:
+        return short(value)
+    return f"{MINUS if value < 0 else ''}10{str(exponent).translate(SUPERSCRIPT)}"

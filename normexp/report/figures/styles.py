@@ -1,0 +1,116 @@
+"""How lines look: a scheme's colour and marker come from its name alone; its arms differ in shade and dash.
+
+Nothing lists the schemes, so a new one needs no entry: the name's hash picks colour and marker, the same in every
+figure. All colours have a contrast of at least 3:1 on white (WCAG 2.1, non-text contrast).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import matplotlib
+from matplotlib.colors import to_hex, to_rgb
+
+COLOURS = (
+    "#0072B2", "#D55E00", "#00805E", "#3A2BD9", "#D6289B", "#7A5CD6",
+    "#E0245E", "#6B5500", "#893B76", "#9D3B3B", "#3B8914", "#2A86A5",
+)  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.2, 1.2), (6, 1.4, 1.2, 1.4), (9, 2.5))
+DOTTED = (1.0, 1.4)
+NEUTRAL = "#333333"  # of rows and lines that no scheme tells apart
+SALT = "2411871"  # found by search: the schemes of configs/norm are all distinct, and batch is blue
+SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
+CONTRAST = 3.0
+MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too light on white
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colour, dashes (lengths in line widths, on and off; empty is solid), marker and width of a line."""
+
+    color: str
+    dashes: tuple[float, ...] = ()
+    marker: str = ""
+    width: float = 1.4
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """What matplotlib's Line2D takes."""
+        return {"color": self.color, "dashes": self.dashes, "marker": self.marker, "linewidth": self.width}
+
+
+def of_scheme(name: str) -> Style:
+    """Return a scheme's style; without a scheme it is black."""
+    if name == "none":
+        return Style("#000000", marker="o")
+    digest = hashlib.sha256(f"{SALT} {name}".encode()).digest()
+    return Style(COLOURS[digest[0] % len(COLOURS)], marker=MARKERS[digest[1] % len(MARKERS)])
+
+
+def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
+    """Return the style of every arm, given the scheme of each.
+
+    Arms of several schemes have their scheme's colour, and its marker where two schemes share a colour. Where one
+    scheme has all arms its colour would say nothing: the arms have colours of their own, from dark to light if their
+    names differ in a number.
+    """
+    if len(set(schemes.values())) == 1:
+        return one_scheme(list(schemes))
+    clashes = _clashing(set(schemes.values()))
+    places: dict[str, int] = {}
+    styles = {}
+    for arm, scheme in schemes.items():
+        style = of_scheme(scheme)
+        place = places[style.color] = places.get(style.color, -1) + 1
+        marker = style.marker if scheme in clashes else ""
+        styles[arm] = replace(style, color=shade(style.color, place), dashes=DASHES[place % len(DASHES)], marker=marker)
+    return styles
+
+
+def one_scheme(names: Sequence[str]) -> dict[str, Style]:
+    if len(names) > 2 and len({re.sub(r"[\d.e+-]+", "", name) for name in names}) == 1:
+        return dict(zip(names, in_order(len(names)), strict=True))
+    return {name: distinct(i) for i, name in enumerate(names)}
+
+
+def distinct(place: int) -> Style:
+    """Return a colour of its own for each of the first twelve places; dashes tell the others apart."""
+    round_ = place // len(COLOURS)
+    return Style(COLOURS[place % len(COLOURS)], DASHES[(round_ + place % 2) % len(DASHES)])
+
+
+def in_order(count: int) -> list[Style]:
+    """Return the styles of values in order, dark to light; a single one is black."""
+    if count == 1:
+        return [Style("#000000")]
+    return [Style(to_hex(matplotlib.colormaps[MAP](LIGHTEST * i / (count - 1)))) for i in range(count)]
+
+
+def shade(color: str, place: int) -> str:
+    """Return the colour darker or lighter, for the arms of one scheme; never with too little contrast."""
+    amount = SHADES[place % len(SHADES)]
+    if color == "#000000":
+        amount = -abs(amount)
+    target = 0.0 if amount > 0 else 1.0
+    red, green, blue = (part + abs(amount) * (target - part) for part in to_rgb(color))
+    while contrast(to_hex((red, green, blue))) < CONTRAST:
+        red, green, blue = 0.93 * red, 0.93 * green, 0.93 * blue
+    return to_hex((red, green, blue))
+
+
+def contrast(color: str) -> float:
+    """Return the contrast with white as WCAG 2.1 defines it, 1 to 21."""
+    parts = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color))
+    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+    return 1.05 / (luminance + 0.05)
+
+
+def _clashing(schemes: set[str]) -> set[str]:
+    """Return the schemes that share their colour with another one of them."""
+    colors = [of_scheme(scheme).color for scheme in schemes]
+    return {scheme for scheme in schemes if colors.count(of_scheme(scheme).color) > 1}

@@ -1,0 +1,239 @@
+"""What a figure of an experiment is made from: its entry in the YAML, and everything that was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from normexp.errors import UserError, unknown
+from normexp.evidence.claims.reading import NothingToJudge, value_at
+from normexp.evidence.curves import Cell, Curve, better_direction
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.figures import Figure
+from normexp.records import FINISHED, RunDirectory
+from normexp.report.experiment.measured import Measured, split_point
+from normexp.report.experiment.ratio_column import ratios
+from normexp.report.figures.chart import Chart, Panel, Range, Reference
+from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
+from normexp.report.measurements import is_share, measurements, title
+
+MOST = 12  # arms whose rows have colours
+Spec = TypeVar("Spec", bound=Figure)
+
+
+@dataclass(frozen=True)
+class Subject(Generic[Spec]):
+    """One figure's subject.
+
+    Args:
+        spec: the entry of `figures`.
+        notes: sentences about every figure of the experiment.
+    """
+
+    experiment: Experiment
+    found: Measured
+    results: Path
+    spec: Spec
+    notes: Sequence[str] = ()
+
+    def error(self, text: str) -> UserError:
+        return UserError(f"{self.where}: {text}")
+
+    @property
+    def where(self) -> str:
+        return f"experiment {self.experiment.name}: figure {self.spec.name}"
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells that the figure is about, finished or not, in the order of the arms."""
+        arms = self.spec.arms or list(self.experiment.arms)
+        cells = dict.fromkeys(split_point(arm, point)[0] for arm in arms for point in self.experiment.points())
+        fixed = self.spec.where.items()
+        return [cell for cell in cells if all(dict(cell.point)[axis] == value for axis, value in fixed)]
+
+    @cached_property
+    def runs(self) -> dict[Cell, Mapping[int, Curve]]:
+        """The finished runs. Raises UserError where there are none."""
+        runs = {cell: self.found.curves[cell] for cell in self.cells if cell in self.found.curves}
+        if not runs:
+            raise self.error("no run of its arms is finished")
+        return runs
+
+    def name(self, cell: Cell, without: str = "") -> str:
+        """Return what tells a cell apart in this figure: its arm, unless there is one only, and the open axes.
+
+        Args:
+            without: an axis that the figure shows otherwise.
+        """
+        open_axes = [(axis, value) for axis, value in cell.point if axis not in (*self.spec.where, without)]
+        point = [self._point(axis, value) for axis, value in open_axes]
+        alone = len({each.arm for each in self.cells}) == 1 and point
+        return ", ".join([*([] if alone else [self.label(cell.arm)]), *point])
+
+    def _point(self, axis: str, value: object) -> str:
+        return self.spec.labels.get(f"{axis}={value}", f"{self.label(axis)} {self.label(str(value))}")
+
+    def label(self, name: str) -> str:
+        """Return what `labels` calls an arm, an axis, a column or a layer; otherwise its name without underscores."""
+        return self.spec.labels.get(name, name.replace("_", " "))
+
+    def words(self, axis: str, usual: str) -> str:
+        """Return what stands at an axis."""
+        return self.spec.labels.get(axis, usual)
+
+    def place(self, cell: Cell, seed: int) -> RunDirectory:
+        point = next(p for p in self.experiment.points() if split_point(cell.arm, p) == (cell, seed))
+        return RunDirectory(run_place(self.results, self.experiment, cell.arm, point))
+
+    def one_seed(self, seed: int | None) -> dict[Cell, RunDirectory]:
+        """Return the run of a seed, by default the grid's first one, for every cell where it is finished.
+
+        Raises: UserError where it is not finished in any cell.
+        """
+        seeds = self.experiment.grid["seed"]
+        seed = seeds[0] if seed is None else seed
+        if seed not in seeds:
+            raise self.error(f"seed={seed} is not in the grid: {', '.join(map(str, seeds))}")
+        places = {cell: self.place(cell, seed) for cell in self.cells}
+        finished = {cell: run for cell, run in places.items() if run.status["status"] in FINISHED}
+        if not finished:
+            raise self.error(f"no run with seed {seed} is finished")
+        return finished
+
+    def values(self, cell: Cell, metric: str, at: str, over: str | None = None) -> dict[int, float]:
+        """Return seed -> value in the unit of the axis, not finite for a diverged run; {} where the runs end before.
+
+        Args:
+            over: an arm whose value at the same point with the same seed divides this one's.
+        """
+        try:
+            own = {
+                seed: factor(metric) * value_at(run, metric, at, better_direction(metric))
+                for seed, run in self.found.curves.get(cell, {}).items()
+            }
+        except NothingToJudge:
+            return {}
+        return ratios(own, self.values(Cell(over, cell.point), metric, at)) if over else own
+
+    def measured(self, metric: str, x: str = "step") -> pd.DataFrame:
+        """Return what every run of the figure measured: columns line, run, x, y, ended; a row per evaluation."""
+        parts = [
+            pd.DataFrame(
+                {
+                    "line": self.name(cell),
+                    "run": seed,
+                    x: self._epochs(cell, seed) if x == "epoch" else run.step,
+                    "y": factor(metric) * run.columns.get(metric, np.full(len(run.step), np.nan)),
+                    "ended": run.diverged,
+                }
+            )
+            for cell, runs in self.runs.items()
+            for seed, run in runs.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def _epochs(self, cell: Cell, seed: int) -> list[float]:
+        run = self.place(cell, seed)
+        columns = measurements(run, run.status)
+        if "epoch" not in columns:
+            raise self.error("x=epoch: its runs record no epoch; allowed: step")
+        return columns["epoch"]
+
+    def samples(self, metric: str, at: str, over: str | None = None, without: str = "") -> pd.DataFrame:
+        """Return one value per run: columns cell, line, run, value, ended, and the axes of the grid."""
+        rows: list[dict[str, Any]] = [
+            {
+                **dict(cell.point), "cell": cell, "line": self.name(cell, without), "run": seed, "value": value,
+                "ended": self.runs[cell][seed].diverged,
+            }
+            for cell in self.runs
+            for seed, value in self.values(cell, metric, at, over).items()
+        ]  # fmt: skip
+        if not rows:
+            raise self.error(f"its runs have no {metric} at {at}")
+        return pd.DataFrame(rows)
+
+    def styles(self, cells: Sequence[Cell], without: str = "") -> dict[str, Style]:
+        """Return the style of every line by its name; several lines of one arm go from dark to light."""
+        names = [self.name(cell, without) for cell in cells]
+        arms = {cell.arm for cell in cells}
+        if len(arms) == 1 and len(cells) > 1:
+            return dict(zip(names, in_order(len(cells)), strict=True))
+        if not self._has_schemes:
+            return {name: distinct(i) for i, name in enumerate(names)}
+        return of_arms({name: self.scheme(cell.arm) for name, cell in zip(names, cells, strict=True)})
+
+    def row_styles(self, without: str = "") -> dict[str, Style]:
+        """Return the colours of rows, which their names tell apart; {} where they would say nothing or too much."""
+        schemes = {self.scheme(cell.arm) for cell in self.runs}
+        colors = {of_scheme(scheme).color for scheme in schemes}
+        if not self._has_schemes or len(colors) < len(schemes) or len(schemes) == 1 or len(self.experiment.arms) > MOST:
+            return {}
+        return {self.name(cell, without): replace(of_scheme(self.scheme(cell.arm)), marker="o") for cell in self.runs}
+
+    @property
+    def _has_schemes(self) -> bool:
+        """Whether arms name a scheme; without one their colours are their own."""
+        return "norm" in self.experiment.common or any("norm" in arm for arm in self.experiment.arms.values())
+
+    def scheme(self, arm: str) -> str:
+        return str(self.experiment.arms[arm].get("norm", self.experiment.common.get("norm", "none")))
+
+    def chart(self, data: pd.DataFrame, metric: str = "", **given: Any) -> Chart:
+        """Return a chart with what every figure has: title, captions, limits, references, zoom."""
+        limits = self.window(self.spec.limits, metric)
+        panels = given.pop("panels", None) or {"": Panel()}
+        panels = {name: self._panel(panel, limits, metric) for name, panel in panels.items()}
+        zoom = self.window(self.spec.zoom, metric)
+        if zoom:
+            data, panels = _zoomed(data, panels[""], zoom)
+            given |= {"panel": "part", "share_y": "none"}
+        caption = given.pop("caption", self.spec.caption)
+        return Chart(
+            data,
+            log=frozenset(getattr(self.spec, "log", ())),
+            title=self.spec.title or self.experiment.title,
+            panels=panels,
+            references=tuple(Reference(factor(metric) * each.at, each.text, each.axis) for each in self.spec.reference),
+            preview=self.experiment.scale == "smoke",
+            sentences=(caption, *given.pop("sentences", ())),
+            notes=tuple(self.notes),
+            **given,
+        )
+
+    def window(self, windows: Mapping[Any, Mapping[Any, tuple[float, float]]], metric: str) -> dict[str, Range]:
+        """Return {axis: ends} at this scale, y and the values of rows in the unit of the axis."""
+        here = windows.get(self.experiment.scale, {})
+        unit = {"x": 1.0, "y": factor(metric)}
+        return {axis: (unit[axis] * low, unit[axis] * high) for axis, (low, high) in here.items()}
+
+    def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
+        x, y = limits.get("x"), limits.get("y")
+        return Panel(panel.title, panel.y_label, is_share(metric), x, y, panel.log, panel.text_color)
+
+    def value_label(self, axis: str, metric: str, at: str = "last") -> str:
+        """Return the words for a metric: those of `labels`, or its name with its unit and where it was looked at."""
+        return self.words(axis, title(metric) + ("" if at == "last" else f", {at}"))
+
+
+def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tuple[pd.DataFrame, dict[str, Panel]]:
+    """Return the data twice, in a panel with everything and one that shows a part of it larger."""
+    part = Panel("enlarged", whole.y_label, whole.percent, zoom.get("x", whole.x), zoom.get("y", whole.y))
+    both = pd.concat([data.assign(part="whole"), data.assign(part="part")], ignore_index=True)
+    return both, {"whole": whole, "part": part}
+
+
+def factor(metric: str) -> float:
+    """Return by what a metric is multiplied to be shown: shares are in percent."""
+    return 100.0 if is_share(metric) else 1.0
+
+
+def check_known(where: str, kind: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise unknown(f"{where}: {kind}", name, known)

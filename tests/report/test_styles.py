@@ -1,0 +1,52 @@
+"""Colours: enough contrast, distinct schemes without a list of them, arms of one scheme told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from normexp.report.figures.styles import COLOURS, CONTRAST, SHADES, contrast, in_order, of_arms, of_scheme, shade
+
+SCHEMES = sorted(path.stem for path in (Path(__file__).parents[2] / "configs" / "norm").glob("*.yaml"))
+
+
+def test_every_scheme_has_a_style_of_its_own() -> None:
+    styles = {(of_scheme(name).color, of_scheme(name).marker) for name in SCHEMES}
+    assert len(styles) == len(SCHEMES)
+    assert of_scheme("my_own") == of_scheme("my_own")
+
+
+@pytest.mark.parametrize("color", [*COLOURS, "#000000"])
+def test_every_colour_and_shade_can_be_seen_on_white(color: str) -> None:
+    shades = [shade(color, place) for place in range(len(SHADES))]
+    assert len(set(shades)) == len(SHADES)
+    assert min(map(contrast, shades)) >= CONTRAST
+    assert min(contrast(style.color) for style in in_order(10)) >= CONTRAST
+    assert contrast("#56B4E9") < CONTRAST  # sky blue, which it was
+
+
+def test_arms_of_one_scheme_differ_in_shade_and_dash() -> None:
+    styles = of_arms({"a": "batch", "b": "batch", "plain": "none"})
+    assert styles["a"].color != styles["b"].color
+    assert styles["a"].dashes != styles["b"].dashes
+    assert styles["a"].color == of_scheme("batch").color.lower()
+
+
+def test_where_all_arms_have_one_scheme_their_colours_are_their_own() -> None:
+    assert len({style.color for style in of_arms(dict.fromkeys("abcdef", "batch")).values()}) == 6
+    rates = of_arms({f"gamma 0.{i}": "batch" for i in range(5)})
+    assert [contrast(style.color) for style in rates.values()] == sorted(
+        (contrast(style.color) for style in rates.values()), reverse=True
+    )
+
+
+def test_schemes_of_one_colour_differ_in_dash_and_marker() -> None:
+    by_color: dict[str, list[str]] = {}
+    for name in SCHEMES:
+        by_color.setdefault(of_scheme(name).color, []).append(name)
+    one, other = next(names for names in by_color.values() if len(names) > 1)[:2]
+    styles = of_arms({one: one, other: other, "none": "none"})
+    assert styles[one].marker != styles[other].marker
+    assert styles[one].dashes != styles[other].dashes
+    assert styles["none"].marker == ""

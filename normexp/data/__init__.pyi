@@ -11,5 +11,5 @@ from .fashion_mnist import FashionMnist as FashionMnist
 from .house_prices import HousePrices as HousePrices
 from .image_folder import ImageFolder as ImageFolder
 from .mnist import Mnist as Mnist
-from .sequential_digits import SequentialDigits as SequentialDigits
-from .sequential_mnist import SequentialMnist as SequentialMnist
+from .pixel_sequences import SequentialDigits as SequentialDigits
+from .pixel_sequences import SequentialMnist as SequentialMnist

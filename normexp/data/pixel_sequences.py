@@ -1,16 +1,67 @@
-"""Images read pixel by pixel, or row by row: what every such data set shares."""
+"""Images read pixel by pixel, or row by row."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
 
-from normexp.data.base import Array, Data, Split
+from normexp.data.base import Array, Data, Dataset, Split
+from normexp.data.digits import Digits
+from normexp.data.mnist import Mnist
 from normexp.errors import UserError, unknown
 
 ORDERS = ("rows", "permuted", "with_replacement")
+if TYPE_CHECKING:
+    _Images = Dataset
+else:
+    _Images = object  # the data set is the other base, whose own defaults must stand
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelSequences(_Images):
+    """The images of another data set as sequences, uint8: (N, side * side, 1), or (N, side, side) row by row.
+
+    Args:
+        side: average the images down to this many pixels in height and width, a divisor of theirs.
+        order: of the pixels. `rows`: from left to right, row by row. `permuted`: one true permutation, drawn with
+            `split_seed`, for all images. `with_replacement`: the pixels that the published code draws, of which
+            some come several times and others never (501 of MNIST's 784 come at all).
+        row_wise: feed `side` pixels per time step instead of one.
+
+    Source: Le, Jaitly & Hinton 2015, arXiv:1504.00941, section 4.2; Cooijmans et al. 2017, arXiv:1603.09025,
+    section 5.1, whose text says "permuted" where the code draws with replacement. Averaging is ours.
+    """
+
+    side: int
+    order: str = "rows"
+    row_wise: bool = False
+
+    def read(self, seed: int) -> Data:
+        pixels = pixel_order(self.order, self.side**2, self.split_seed)
+        return sequences(super().read(seed), pixels, self.side, self.row_wise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequentialDigits(PixelSequences, Digits):
+    """The digits that need no network, 8 x 8 pixels, as sequences.
+
+    Source: Alpaydin & Kaynak 1998, as `digits`; the sequences as in PixelSequences.
+    """
+
+    side: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequentialMnist(PixelSequences, Mnist):
+    """MNIST, 28 x 28 pixels, as sequences.
+
+    Source: as `mnist`; the sequences as in PixelSequences.
+    """
+
+    side: int = 28
 
 
 def sequences(data: Data, pixels: Array, side: int, row_wise: bool) -> Data:

@@ -12,8 +12,7 @@ from normexp.data.adding import Adding
 from normexp.data.copying import Copying
 from normexp.data.inputs import Identity, Standardize
 from normexp.data.mnist import Mnist
-from normexp.data.pixel_sequences import averaged, pixel_order
-from normexp.data.sequential_mnist import SequentialMnist
+from normexp.data.pixel_sequences import SequentialMnist, averaged, pixel_order
 from normexp.data.variable_length import draw_lengths, masked
 from normexp.errors import Impossible, UserError
 

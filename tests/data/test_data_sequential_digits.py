@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from normexp.data.digits import Digits
-from normexp.data.pixel_sequences import pixel_order
-from normexp.data.sequential_digits import SequentialDigits
+from normexp.data.pixel_sequences import SequentialDigits, pixel_order
 from normexp.errors import UserError
 
 

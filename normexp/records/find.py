@@ -44,15 +44,23 @@ def _at(path: Path) -> Iterator[RunDirectory]:
         yield RunDirectory(path, Folder(path))
         return
     archives: list[Path] = []
-    yield from _below(path, archives)
+    yield from runs_below(path, archives)
     for archive in sorted(archives, reverse=True):
         yield from _packed(archive, archive.parent, "")
     for archive, inside in archives_above(path):
         yield from _packed(archive, archive.parent, inside)
 
 
-def _below(folder: Path, archives: list[Path]) -> Iterator[RunDirectory]:
-    """Yield the run directories below a folder; collect the archives. Links are not followed."""
+def archives_below(folder: Path) -> list[Path]:
+    """Return the archives in a folder and its folders, sorted."""
+    archives: list[Path] = []
+    for _ in runs_below(folder, archives):
+        pass
+    return sorted(archives)
+
+
+def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[RunDirectory]:
+    """Yield the run directories on the disk below a folder; collect the archives. Links are not followed."""
     left = [folder]
     while left:
         try:
@@ -61,8 +69,9 @@ def _below(folder: Path, archives: list[Path]) -> Iterator[RunDirectory]:
             continue
         for entry in entries:
             if entry.name == ARCHIVE:
-                archives.append(Path(entry.path))
-            elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name:
+                if archives is not None:
+                    archives.append(Path(entry.path))
+            elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name and not entry.name.startswith("."):
                 path = Path(entry.path)
                 if os.path.lexists(f"{entry.path}/{STATUS}"):
                     yield RunDirectory(path, Folder(path))

@@ -43,7 +43,7 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
     """Return the mapping that YAML text holds. Aliases are refused: a few lines of them can stand for 10^9 values."""
     text = decoded(data)
     try:
-        if _MAY_BE_DEEP.search(text):
+        if _MAY_BE_DEEP.search(text, _after_comment(text)):
             _check_events(text)
         loaded = yaml.load(text, Loader=_LOADER)
     except ValueError:
@@ -81,6 +81,11 @@ def _inside(value: Any) -> Iterator[Any]:
     """Yield what a container holds that may be a container."""
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (each for each in held if isinstance(each, dict | list))
+
+
+def _after_comment(text: str) -> int:
+    """Return where the values begin: the command in the first line has brackets and stars of its own."""
+    return text.find("\n") if text.startswith("#") else 0
 
 
 def _check_events(text: str) -> None:

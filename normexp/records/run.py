@@ -115,7 +115,7 @@ class RunDirectory:
         aside = None
         packed = self.is_packed
         if self.path.exists():
-            aside = next(path for n in count(1) if not (path := Path(f"{self.path}{ASIDE}{n}")).exists())
+            aside = free_name(self.path)
             self.path.rename(aside)
         if packed:
             self.path.mkdir(parents=True)
@@ -169,6 +169,11 @@ class RunDirectory:
             return parse(data)
         except ValueError as error:
             raise damaged(self.path / name, error) from None
+
+
+def free_name(path: Path) -> Path:
+    """Return the name under which a damaged run directory is set aside: none that is there already."""
+    return next(aside for n in count(1) if not (aside := Path(f"{path}{ASIDE}{n}")).exists())
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

@@ -1,0 +1,157 @@
+"""Joining the records of two machines. What contradicts is refused before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.records.archive import packed
+from normexp.records.files import write_atomically
+from normexp.records.find import find_runs
+from normexp.records.locks import locked
+from normexp.records.names import ARCHIVE, FINISHED, METRICS
+from normexp.records.run import MOST_BYTES, RunDirectory, free_name
+
+_HALF = ".merge-"
+NAMED = 10  # contradictions in one error
+
+Runs = dict[str, RunDirectory]
+
+
+@dataclass(frozen=True)
+class Merging:
+    """What a merge did: runs copied, runs that were there already, and lines on what was left out."""
+
+    copied: int
+    there: int
+    left: list[str] = field(default_factory=list)
+
+
+def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) -> Merging:
+    """Bring every run of both into `into`, by default into `first`. Neither source loses anything.
+
+    A run in both counts once where its configuration and metrics.csv are equal; of an unfinished and a finished one,
+    the finished one; of two unfinished ones, the one that is further.
+
+    Args:
+        first, second: folders or archives, holding the same layout of run directories.
+        into: a folder, or an archive (.zip).
+        ignored: keys of a configuration that may differ: where and on what a run was computed.
+
+    Raises: UserError where a run has other results in each, before anything is written.
+    """
+    target = into or first
+    there = _runs(target) if target.exists() else {}
+    chosen, left = dict(there), []
+    contradictions = []
+    for source in (first, second):
+        for name, run in _runs(source).items():
+            try:
+                _ = run.status
+                chosen[name] = _better(chosen[name], run, set(ignored)) if name in chosen else run
+            except _Contradiction as what:
+                contradictions.append(f"{name}: {what}")
+            except UserError as error:
+                left.append(str(error))
+    if contradictions:
+        more = f"\nand {len(contradictions) - NAMED} more" if len(contradictions) > NAMED else ""
+        raise UserError("\n".join(f"contradicts: {line}" for line in contradictions[:NAMED]) + more)
+    if target.suffix == ".zip":
+        unfinished = [name for name, run in chosen.items() if run.status["status"] not in FINISHED]
+        left += [f"{chosen.pop(name).path}: not finished, only a folder can take it" for name in unfinished]
+    fresh = {name: run for name, run in chosen.items() if run is not there.get(name)}
+    if target.suffix == ".zip":
+        write_atomically(target, packed(_members(chosen)))
+    else:
+        _write_folders(target, fresh)
+    return Merging(len(fresh), len(chosen) - len(fresh), left)
+
+
+class _Contradiction(Exception):
+    """Two records of one run say different things."""
+
+
+def _runs(path: Path) -> Runs:
+    """Return the runs by their path below the folder; those of an archive by their path in it."""
+    packed_alone = path.suffix == ".zip" and path.is_file()
+    root = (path.parent if path.name == ARCHIVE and packed_alone else path).resolve()
+    return {run.path.relative_to(root).as_posix(): run for run in find_runs([path])}
+
+
+def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:
+    """Return the record that counts. Raises _Contradiction."""
+    status, others = one.status, other.status
+    if _told(one.config, ignored) != _told(other.config, ignored):
+        raise _Contradiction(f"{one.path} and {other.path} have different configurations")
+    finished, others_finished = status["status"] in FINISHED, others["status"] in FINISHED
+    if (
+        finished
+        and others_finished
+        and (status["status"], one.read(METRICS))
+        != (
+            others["status"],
+            other.read(METRICS),
+        )
+    ):
+        raise _Contradiction(f"{one.path} and {other.path} have different results ({METRICS})")
+    if finished or others_finished:
+        return one if finished else other
+    return one if status.get("step", 0) >= others.get("step", 0) else other
+
+
+def _told(config: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
+    """Return what two records of one run agree in."""
+    changes = {key: value for key, value in (config.get("_changes_") or {}).items() if key not in ignored}
+    return {**{key: value for key, value in config.items() if key not in ignored}, "_changes_": changes}
+
+
+def _files(run: RunDirectory) -> dict[str, bytes]:
+    return {name: run.read(name, MOST_BYTES) for name in run.names() if not name.startswith(".")}
+
+
+def _members(chosen: Runs) -> dict[str, bytes]:
+    """Return what an archive of these runs holds; weights stay where they are."""
+    return {
+        f"{name}/{file}": data
+        for name, run in chosen.items()
+        for file, data in _files(run).items()
+        if not file.startswith("checkpoint.")
+    }
+
+
+def _write_folders(target: Path, fresh: Runs) -> None:
+    """Copy run by run; each appears whole, or not at all."""
+    target.mkdir(parents=True, exist_ok=True)
+    with locked(target):
+        for half in target.glob(f"{_HALF}*"):  # of a merge that was killed
+            shutil.rmtree(half)
+        for name, run in fresh.items():
+            _copy(run, target, target / name)
+
+
+def _copy(run: RunDirectory, target: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    half = Path(tempfile.mkdtemp(dir=target, prefix=_HALF))
+    try:
+        for file, data in _files(run).items():
+            write_atomically(half / file, data)
+        half.chmod(0o755)
+        _put(half, place)
+    except BaseException:
+        shutil.rmtree(half, ignore_errors=True)
+        raise
+
+
+def _put(half: Path, place: Path) -> None:
+    """Rename a whole copy into place; an unfinished run that it replaces is kept beside it."""
+    if place.exists():
+        with RunDirectory(place).lock():
+            place.rename(free_name(place))
+            half.rename(place)
+    else:
+        half.rename(place)

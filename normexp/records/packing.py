@@ -1,0 +1,131 @@
+"""Packing finished run directories into `records.zip`. Whatever kills it, every record is in a folder or an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from normexp.errors import Busy, UserError
+from normexp.records.archive import open_archive, packed
+from normexp.records.files import write_atomically
+from normexp.records.find import archives_below, runs_below
+from normexp.records.locks import locked
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, LOCK
+from normexp.records.run import MOST_BYTES, RunDirectory
+
+LARGEST = 4 * 2**20  # bytes of records in one archive; of more, every arm has its own
+
+Contents = dict[str, bytes]
+
+
+@dataclass
+class Packing:
+    """What was packed, and which run directories were left as they are, with the reason."""
+
+    runs: int = 0
+    archives: list[Path] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def pack(folder: Path) -> Packing:
+    """Pack the finished run directories below a folder, over what is packed there already, and remove them.
+
+    Weights are not packed: a checkpoint stays where it is. Raises: UserError for an archive that is damaged, Busy
+    while another process packs.
+    """
+    with locked(folder):
+        done = Packing()
+        fresh = {run.path: contents for run in runs_below(folder) if (contents := _contents(run, done)) is not None}
+        old = list(archives_below(folder))
+        everything = _unpacked(folder, old)
+        own = {path.relative_to(folder).as_posix(): contents for path, contents in fresh.items()}
+        everything = {name: data for name, data in everything.items() if name.rpartition("/")[0] not in own}
+        everything |= {f"{inside}/{name}": data for inside, files in own.items() for name, data in files.items()}
+        if not everything:
+            raise UserError(f"{folder}: holds no finished run to pack")
+        done.archives = _write(folder, everything)
+        for path in set(old) - set(done.archives):
+            path.unlink()
+        done.runs = sum(name.endswith("/status.json") for name in everything)
+        done.left += [line for path, contents in fresh.items() if (line := _remove(folder, path, contents))]
+        return done
+
+
+def _contents(run: RunDirectory, done: Packing) -> Contents | None:
+    """Return the files of a finished, sound run; None, and a line why not, for another."""
+    try:
+        status = run.status["status"]
+        if status in FINISHED:
+            run.check_sums(without=[CHECKPOINT])
+            _ = run.config
+            return _files(run)
+        done.left.append(f"{run.path}: {status}")
+    except (UserError, OSError) as error:
+        done.left.append(str(error))
+    return None
+
+
+def _files(run: RunDirectory) -> Contents:
+    return {name: run.read(name) for name in run.names() if not name.startswith((".", "checkpoint."))}
+
+
+def _unpacked(folder: Path, archives: list[Path]) -> Contents:
+    """Return {path below the folder: content} of all archives."""
+    contents: Contents = {}
+    for path in archives:
+        archive, above = open_archive(path), path.parent.relative_to(folder)
+        contents |= {(above / name).as_posix(): archive.read(name, MOST_BYTES) for name in archive.names}
+    return contents
+
+
+def _write(folder: Path, contents: Contents) -> list[Path]:
+    """Write the archives and read them back; return their paths."""
+    paths = []
+    for inside, own in _shards(contents).items():
+        path = folder / inside / ARCHIVE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, packed(own))
+        written = open_archive(path)
+        if any(written.read(name, MOST_BYTES) != data for name, data in own.items()):
+            raise UserError(f"{path}: reads back otherwise than it was written")
+        paths.append(path)
+    return paths
+
+
+def _shards(contents: Contents) -> Mapping[str, Contents]:
+    """Return {folder of an archive: its members}: one archive, or one per arm (KIND/ARM) where that would be large."""
+    if sum(map(len, contents.values())) <= LARGEST:
+        return {"": contents}
+    shards: dict[str, Contents] = {}
+    for name, data in contents.items():
+        parts = PurePosixPath(name).parts
+        inside = "/".join(parts[: min(2, len(parts) - 2)])
+        shards.setdefault(inside, {})[name.removeprefix(f"{inside}/")] = data
+    return shards
+
+
+def _remove(folder: Path, path: Path, contents: Contents) -> str:
+    """Remove a run directory that is as it was packed; return why it stays otherwise."""
+    run = RunDirectory(path)
+    try:
+        with run.lock():
+            if _files(run) != contents:
+                return f"{path}: changed meanwhile"
+            for name in sorted(contents, key=lambda name: name != "status.json"):  # without a status it is no run
+                (path / name).unlink()
+    except Busy as error:
+        return str(error)
+    if all(left.name == LOCK for left in path.iterdir()):
+        (path / LOCK).unlink(missing_ok=True)
+    for empty in _up_to(path, folder):
+        with suppress(OSError):  # something is left in it
+            empty.rmdir()
+    return ""
+
+
+def _up_to(path: Path, folder: Path) -> Iterator[Path]:
+    while path != folder:
+        yield path
+        path = path.parent

@@ -43,6 +43,9 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         _add_list,
         _add_check,
         _add_bench,
+        _add_archive,
+        _add_merge,
+        _add_verify,
     ):
         add(verbs)
     return parser, dict(verbs.choices)
@@ -194,3 +197,43 @@ def _add_bench(verbs: Verbs[Parser]) -> None:
     command.add_argument("--quick", action="store_true", help="small works and few turns: shows that it works")
     command.add_argument("--rounds", type=int, default=7, metavar="N", help="turns of each side (default 7)")
     command.add_argument("--out", metavar="DIR", help="write every table there, as Markdown and JSON")
+
+
+def _add_archive(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "archive",
+        help="pack the run directories of an experiment into one file",
+        description="Pack the finished run directories of experiments into results/NAME/SCALE/records.zip, which every "
+        "command reads like the folder. Runs that were trained again are packed over the old ones. Weights and "
+        "unfinished runs stay where they are.",
+        allow_abbrev=False,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="default: all that has records")
+
+
+def _add_merge(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "merge",
+        help="join the records of two machines",
+        description="Bring the run directories of two folders or archives together. Runs that are in both must say the "
+        "same; otherwise nothing is written, and they are named.",
+        allow_abbrev=False,
+    )
+    command.add_argument("first", metavar="A", help="a folder of run directories, or an archive")
+    command.add_argument("second", metavar="B", help="another one with the same layout")
+    command.add_argument("--into", metavar="C", help="where to; default: A")
+
+
+def _add_verify(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "verify",
+        help="check records, resuming, and today's results against recorded ones",
+        description="records [PATH]: every record's checksums, form, completeness and age. resume [OVERRIDES]: train, "
+        "kill at random instants, continue, and compare every bit; then again without the random states, which must "
+        "fail. drift [EXPERIMENT...]: train one seed of a few recorded runs again. Exit status 1 if something differs.",
+        allow_abbrev=False,
+    )
+    command.add_argument("what", metavar="records|resume|drift")
+    command.add_argument("words", nargs="*", metavar="PATH|OVERRIDE|EXPERIMENT")
+    command.add_argument("--kills", type=int, default=5, metavar="N", help="resume: how often to kill (default 5)")
+    command.add_argument("--seed", type=int, default=0, metavar="S", help="resume: of the instants (default 0)")

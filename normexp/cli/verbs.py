@@ -224,6 +224,24 @@ def _bench(arguments: argparse.Namespace) -> int:
     return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out, _say)
 
 
+def _archive(arguments: argparse.Namespace) -> int:
+    from normexp.cli.record_verbs import archive
+
+    return archive(arguments, _say)
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from normexp.cli.record_verbs import merge
+
+    return merge(arguments, _say)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from normexp.cli.record_verbs import verify
+
+    return verify(arguments, _say)
+
+
 def _say(line: str) -> None:
     print(f"normexp: {line}", file=sys.stderr)
 
@@ -240,4 +258,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "check": _check,
     "bench": _bench,
+    "archive": _archive,
+    "merge": _merge,
+    "verify": _verify,
 }

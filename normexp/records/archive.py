@@ -70,7 +70,10 @@ class Archive:
         with os.fdopen(open_regular(self.path), "rb") as file:
             if signature(file.fileno()) != self.signature:
                 return open_archive(self.path).read(name, most)  # packed again meanwhile
-            data = _content(file, member)
+            try:
+                data = _content(file, member)
+            except ValueError as error:
+                raise self._damaged(f"{name}: {error}") from None
         if hashlib.sha256(data).hexdigest() != member.sha256:
             raise self._damaged(f"{name} does not have its checksum")
         return data
@@ -81,7 +84,7 @@ class Archive:
 
 def signature(path: Path | int) -> Signature:
     """Return what changes when a file is replaced."""
-    about = os.stat(path)
+    about = os.fstat(path) if isinstance(path, int) else os.lstat(path)  # a link is no archive
     return about.st_ino, about.st_size, about.st_mtime_ns
 
 

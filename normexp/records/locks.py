@@ -65,9 +65,8 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises: Busy while another process does, UserError where that cannot be known.
     """
-    descriptor = open_regular(folder / LOCK, _WRITING)
+    descriptor = _taken(folder)
     try:
-        _take(descriptor, folder)
         _refuse_owner(descriptor, folder)
         _write(descriptor, json.dumps(asdict(Owner.this())))
         ended = threading.Event()
@@ -98,6 +97,32 @@ def is_locked(folder: Path) -> bool:
         return owner is not None and owner.lives(time.time() - os.fstat(descriptor).st_mtime)
     finally:
         os.close(descriptor)
+
+
+def release(folder: Path) -> None:
+    """Delete the lock of a folder that this process holds: nothing else may stay in it."""
+    (folder / LOCK).unlink(missing_ok=True)
+
+
+def _taken(folder: Path) -> int:
+    """Return the descriptor of the lock, taken. A file that its last holder deleted meanwhile is no lock."""
+    while True:
+        descriptor = open_regular(folder / LOCK, _WRITING)
+        try:
+            _take(descriptor, folder)
+            if _is_there(descriptor, folder):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_there(descriptor: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(folder / LOCK))
+    except FileNotFoundError:
+        return False
 
 
 def _take(descriptor: int, folder: Path) -> None:

@@ -11,8 +11,8 @@ from normexp.errors import Busy, UserError
 from normexp.records.archive import open_archive, packed
 from normexp.records.files import write_atomically
 from normexp.records.find import archives_below, runs_below
-from normexp.records.locks import locked
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, LOCK
+from normexp.records.locks import locked, release
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
 from normexp.records.run import MOST_BYTES, RunDirectory
 
 LARGEST = 4 * 2**20  # bytes of records in one archive; of more, every arm has its own
@@ -48,8 +48,9 @@ def pack(folder: Path) -> Packing:
         done.archives = _write(folder, everything)
         for path in set(old) - set(done.archives):
             path.unlink()
-        done.runs = sum(name.endswith("/status.json") for name in everything)
+        done.runs = sum(name.endswith(f"/{STATUS}") for name in everything)
         done.left += [line for path, contents in fresh.items() if (line := _remove(folder, path, contents))]
+        release(folder)
         return done
 
 
@@ -113,12 +114,11 @@ def _remove(folder: Path, path: Path, contents: Contents) -> str:
         with run.lock():
             if _files(run) != contents:
                 return f"{path}: changed meanwhile"
-            for name in sorted(contents, key=lambda name: name != "status.json"):  # without a status it is no run
+            for name in sorted(contents, key=lambda name: name != STATUS):  # without a status it is no run
                 (path / name).unlink()
+            release(path)
     except Busy as error:
         return str(error)
-    if all(left.name == LOCK for left in path.iterdir()):
-        (path / LOCK).unlink(missing_ok=True)
     for empty in _up_to(path, folder):
         with suppress(OSError):  # something is left in it
             empty.rmdir()

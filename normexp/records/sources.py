@@ -23,7 +23,7 @@ class Source(Protocol):
         """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
 
     def names(self) -> list[str]:
-        """Return the names of the files, sorted."""
+        """Return the names of the files, sorted; locks and temporary files begin with a dot and are left out."""
 
     def has(self, name: str) -> bool: ...
 
@@ -39,9 +39,10 @@ class Folder:
 
     def names(self) -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self.path) if not os.path.isdir(self.path / name))
+            entries = list(os.scandir(self.path))
         except FileNotFoundError:
             return []
+        return sorted(entry.name for entry in entries if not entry.is_dir() and not entry.name.startswith("."))
 
     def has(self, name: str) -> bool:
         return os.path.lexists(self.path / name)

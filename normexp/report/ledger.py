@@ -90,14 +90,20 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     """Render what is recorded; yield the files written."""
     from normexp.report.experiment.render import render
 
+    for folder in recorded(words):
+        yield from render(load(folder.parent.name, folder.name), folder.parent.parent)
+
+
+def recorded(words: Sequence[str]) -> list[Path]:
+    """Return the folders results/NAME/SCALE that are asked for. Raises UserError where there is none."""
     chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
-    found = [(name, scale) for name in chosen or names() for scale in asked if (results / name / scale).is_dir()]
+    folders = [results / name / scale for name in chosen or names() for scale in asked]
+    found = [folder for folder in folders if folder.is_dir()]
     if not found:
         raise UserError(f"{results}: holds no such records of an experiment; start with `normexp reproduce NAME`")
-    for name, scale in found:
-        yield from render(load(name, scale), results)
+    return found
 
 
 def write_ledger(words: Sequence[str]) -> str:

@@ -1,0 +1,59 @@
+"""`normexp archive`, `merge` and `verify`: what is done with records that are there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from normexp.errors import UserError, unknown
+
+Say = Callable[[str], None]
+
+
+def archive(arguments: argparse.Namespace, say: Say) -> int:
+    """Pack the finished runs of experiments; say what was left as it is."""
+    from normexp.records.packing import pack
+    from normexp.report.ledger import recorded
+
+    for folder in recorded(arguments.names):
+        done = pack(folder)
+        for line in done.left:
+            say(f"left as it is: {line}")
+        for path in done.archives:
+            print(f"{path}: {path.stat().st_size:,} bytes")
+        say(f"{folder}: {done.runs} runs packed")
+    return 0
+
+
+def merge(arguments: argparse.Namespace, say: Say) -> int:
+    """Join the records of two machines."""
+    from normexp.config.identity import ELSEWHERE
+    from normexp.records.merging import merge as merge_records
+
+    into = Path(arguments.into) if arguments.into else None
+    done = merge_records(Path(arguments.first), Path(arguments.second), into, ELSEWHERE)
+    for line in done.left:
+        say(f"left out: {line}")
+    print(f"{into or arguments.first}: {done.copied} runs brought in, {done.there} were there")
+    return 0
+
+
+def verify(arguments: argparse.Namespace, say: Say) -> int:
+    """Check records, resuming, or today's results against recorded ones; 1 if something is not as it should be."""
+    kinds = ("records", "resume", "drift")
+    if arguments.what not in kinds:
+        raise unknown("verify:", arguments.what, kinds)
+    if arguments.what == "records":
+        from normexp.experiments.verify.records import verify_records
+
+        if "=" in "".join(arguments.words[:1]) or len(arguments.words) > 1:
+            raise UserError("verify records: takes one PATH (default: results)")
+        return verify_records(Path(arguments.words[0] if arguments.words else "results"), print)
+    if arguments.what == "resume":
+        from normexp.experiments.verify.resume import verify_resume
+
+        return verify_resume(arguments.words, arguments.kills, arguments.seed, print)
+    from normexp.experiments.verify.drift import verify_drift
+
+    return verify_drift(arguments.words, print)

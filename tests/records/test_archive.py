@@ -1,0 +1,286 @@
+"""One archive per experiment: deterministic, read like the folder, safely, and never the only copy of half a record."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.records import RunDirectory, find_runs, packing
+from normexp.records.archive import open_archive, packed
+from normexp.records.packing import pack
+
+
+def told(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Return everything that readers ask of the runs below a folder."""
+    return {
+        str(run.path.relative_to(folder.resolve())): (
+            run.status,
+            run.config,
+            run.environment,
+            run.rows("metrics.csv"),
+            run.text("metrics.csv"),
+            run.has("metrics.csv"),
+            run.has("nothing.csv"),
+            [name for name in run.names() if not name.startswith("checkpoint")],
+        )
+        for run in find_runs([folder])
+    }
+
+
+def test_archive_is_read_like_the_folder(experiment):
+    before = told(experiment)
+    done = pack(experiment)
+    assert (done.runs, done.archives) == (5, [experiment / "records.zip"])
+    assert [line.rpartition("/")[2] for line in done.left] == ["seed=2: interrupted"]
+    assert told(experiment) == before
+    assert sorted(path.name for path in (experiment / "runs/batch/seed=0").iterdir()) == ["checkpoint.safetensors"]
+
+
+def test_run_is_found_at_its_own_path_whether_packed_or_not(experiment):
+    path = experiment / "runs" / "batch" / "seed=1"
+    before = RunDirectory(path).status
+    pack(experiment)
+    run = RunDirectory(path)
+    assert run.is_packed
+    assert run.status == before
+    for named in (path, experiment / "runs" / "batch", experiment / "runs", experiment / "records.zip"):
+        assert path.resolve() in [each.path for each in find_runs([named])]
+    assert len(find_runs([experiment / "runs" / "batch"])) == 2
+    with pytest.raises(UserError, match="no such file"):
+        find_runs([experiment / "runs" / "bat"])
+
+
+def test_equal_records_give_equal_bytes(experiment, tmp_path):
+    copy = shutil.copytree(experiment, tmp_path / "copy")
+    for path in copy.rglob("*.json"):
+        os.utime(path, (1, 1))
+    pack(experiment)
+    pack(copy)
+    assert (experiment / "records.zip").read_bytes() == (copy / "records.zip").read_bytes()
+
+
+def test_other_tools_unpack_and_check_it(experiment, tmp_path):
+    files = {
+        path.relative_to(experiment).as_posix(): path.read_bytes()
+        for path in experiment.rglob("*")
+        if path.is_file() and path.parent.name != "seed=2" and path.suffix != ".safetensors"
+    }
+    pack(experiment)
+    with zipfile.ZipFile(experiment / "records.zip") as archive:
+        archive.extractall(tmp_path / "out")
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+    subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=tmp_path / "out", check=True)
+    (tmp_path / "out" / "SHA256SUMS").unlink()
+    out = {p.relative_to(tmp_path / "out").as_posix(): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
+    assert {name: out[name] for name in files} == files
+
+
+def test_folder_counts_before_the_archive_and_is_packed_over_it(experiment, make):
+    pack(experiment)
+    path = experiment / "runs" / "batch" / "seed=1"
+    shutil.rmtree(path)
+    make(path, loss=9.0)
+    assert RunDirectory(path).rows("metrics.csv")[-1]["test/loss"] == "9.0"
+    assert [run.path for run in find_runs([experiment])].count(path.resolve()) == 1
+    done = pack(experiment)
+    assert done.runs == 5
+    assert RunDirectory(path).is_packed
+    assert RunDirectory(path).rows("metrics.csv")[-1]["test/loss"] == "9.0"
+    assert RunDirectory(path.with_name("seed=0")).rows("metrics.csv")[-1]["test/loss"] == "0.25"
+
+
+def test_what_has_not_finished_anew_leaves_the_packed_run_in_the_archive(experiment, make):
+    pack(experiment)
+    path = experiment / "runs" / "batch" / "seed=1"
+    shutil.rmtree(path)
+    make(path, status="running")
+    pack(experiment)
+    assert RunDirectory(path).status["status"] == "running"
+    shutil.rmtree(path)
+    assert RunDirectory(path).status["status"] == "done"
+
+
+def test_large_archives_are_one_per_arm(experiment, monkeypatch):
+    before = told(experiment)
+    pack(experiment)
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    done = pack(experiment)
+    assert [path.parent.relative_to(experiment).as_posix() for path in done.archives] == [
+        "runs/batch",
+        "runs/none",
+        "select/batch",
+    ]
+    assert not (experiment / "records.zip").exists()
+    assert told(experiment) == before
+    assert RunDirectory(experiment / "runs" / "batch" / "seed=1").is_packed
+    monkeypatch.undo()
+    assert pack(experiment).archives == [experiment / "records.zip"]
+    assert not list(experiment.glob("*/*/records.zip"))
+    assert told(experiment) == before
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+import normexp.records.packing as packing
+left = int(sys.argv[2])
+
+def count(event, arguments):
+    global left
+    if event in ("os.rename", "os.remove", "os.rmdir", "open"):
+        if event == "open" and "results" not in str(arguments[0]):
+            return
+        left -= 1
+        if left < 0:
+            os._exit(9)
+
+sys.addaudithook(count)
+packing.pack(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("after", [3, 40, 60, 75, 80, 85, 90, 95, 100, 110, 120, 130])
+def test_killed_while_packing_loses_nothing(experiment, after):
+    before = told(experiment)
+    code = subprocess.run([sys.executable, "-c", KILLED, str(experiment), str(after)], check=False).returncode
+    assert told(experiment) == before
+    pack(experiment)
+    assert told(experiment) == before
+    assert code in (0, 9)
+
+
+def test_nothing_finished_is_one_line(tmp_path, make):
+    make(tmp_path / "runs" / "a", status="failed")
+    with pytest.raises(UserError, match="no finished run to pack"):
+        pack(tmp_path)
+
+
+def test_damaged_run_is_left_and_named(experiment):
+    path = experiment / "runs" / "batch" / "seed=1"
+    (path / "metrics.csv").write_text("step,test/loss\n5,0.0\n")
+    done = pack(experiment)
+    assert done.runs == 4
+    assert any("seed=1/metrics.csv: damaged" in line for line in done.left)
+    assert (path / "metrics.csv").exists()
+
+
+@pytest.mark.parametrize("part", ["data", "sums", "header", "directory", "end"])
+def test_flipped_bits_are_found(experiment, part):
+    pack(experiment)
+    path = experiment / "records.zip"
+    data = bytearray(path.read_bytes())
+    at = {
+        "data": data.index(b"0,1.0"),
+        "sums": data.index(b"SHA256SUMS") + 20,
+        "header": data.index(b"PK\x03\x04", 10),
+        "directory": data.index(b"PK\x01\x02") + 50,
+        "end": len(data) - 10,
+    }[part]
+    data[at] ^= 0x10
+    path.write_bytes(data)
+    found = []
+    for run in find_runs([experiment]):
+        try:
+            told_of = run.status, run.config, run.environment, run.rows("metrics.csv")
+            assert told_of
+        except UserError as error:
+            found.append(str(error))
+    assert found
+    assert all("records.zip: damaged" in line and "\n" not in line for line in found)
+
+
+def test_any_flipped_bit_changes_nothing_or_is_found(experiment):
+    """A wrong value is never read: of random flips, each is found or lies where nothing is read from."""
+    pack(experiment)
+    before, path = told(experiment), experiment / "records.zip"
+    whole, rng = path.read_bytes(), random.Random(0)
+    for _ in range(60):
+        data = bytearray(whole)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+        try:
+            assert told(experiment) == before
+        except UserError as error:
+            assert "damaged" in str(error)  # noqa: PT017 (either is right)
+
+
+def zipped(members: list[tuple[str, bytes]], mode: int = 0o100644, compress: int = zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compress) as archive:
+        for name, data in members:
+            info = zipfile.ZipInfo(name)
+            info.external_attr, info.compress_type = mode << 16, compress
+            archive.writestr(info, data)
+    return out.getvalue()
+
+
+HOSTILE = {
+    "upwards": zipped([("SHA256SUMS", b""), ("../../out/status.json", b"{}")]),
+    "absolute": zipped([("SHA256SUMS", b""), ("/tmp/status.json", b"{}")]),
+    "backslash": zipped([("SHA256SUMS", b""), ("..\\status.json", b"{}")]),
+    "escapes": zipped([("SHA256SUMS", b""), ("\x1b]0;x\x07/status.json", b"{}")]),
+    "link": zipped([("SHA256SUMS", b""), ("a/status.json", b"/etc/passwd")], mode=0o120777),
+    "device": zipped([("SHA256SUMS", b""), ("a/status.json", b"")], mode=0o020666),
+    "bomb": zipped([("SHA256SUMS", b""), ("a/metrics.csv", b"0" * 10**7)], compress=zipfile.ZIP_DEFLATED),
+    "no sums": zipped([("a/status.json", b"{}")]),
+    "no zip": b"PK\x03\x04" * 100,
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_archive_is_one_line(tmp_path, kind):
+    (tmp_path / "records.zip").write_bytes(HOSTILE[kind])
+    with pytest.raises(UserError, match=r"records\.zip: damaged \(") as caught:
+        open_archive(tmp_path / "records.zip")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_refused(tmp_path):
+    (tmp_path / "records.zip").write_bytes(zipped([("SHA256SUMS", b""), ("a/x", b"1"), ("a/x", b"2")]))
+    with pytest.raises(UserError, match="two members of one name"):
+        open_archive(tmp_path / "records.zip")
+
+
+def test_damaged_archive_is_one_damaged_run(tmp_path, make):
+    make(tmp_path / "runs" / "sound")
+    (tmp_path / "records.zip").write_bytes(b"no archive")
+    broken, sound = sorted(find_runs([tmp_path]), key=lambda run: run.path.name)
+    assert sound.status["status"] == "done"
+    with pytest.raises(UserError, match=r"records\.zip: damaged"):
+        _ = broken.status
+
+
+def test_link_in_the_place_of_an_archive_is_not_followed(experiment, tmp_path):
+    pack(experiment)
+    (experiment / "records.zip").rename(tmp_path / "elsewhere.zip")
+    (experiment / "records.zip").symlink_to(tmp_path / "elsewhere.zip")
+    with pytest.raises(UserError, match="it is a link"):
+        open_archive(experiment / "records.zip")
+
+
+def test_names_that_lead_out_are_never_packed():
+    with pytest.raises(UserError, match="cannot be packed"):
+        packed({"../status.json": b"{}"})
+
+
+def test_archived_run_that_is_damaged_begins_again_in_the_folder(experiment):
+    pack(experiment)
+    path = experiment / "runs" / "batch" / "seed=1"
+    archive = experiment / "records.zip"
+    archive.write_bytes(archive.read_bytes().replace(b"5,1.25", b"5,9.25"))
+    with pytest.raises(UserError, match="checksum"):
+        RunDirectory(path).rows("metrics.csv")
+    RunDirectory(path).set_aside()
+    assert RunDirectory(path).status["status"] == "interrupted"
+    assert RunDirectory(path.with_name("seed=0")).status["status"] == "done"

@@ -1,0 +1,130 @@
+"""The records of two machines become one set; what contradicts is refused before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.records import RunDirectory, find_runs
+from normexp.records.merging import merge
+from normexp.records.packing import pack
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != ".lock"}
+
+
+@pytest.fixture
+def machines(tmp_path, make) -> tuple[Path, Path]:
+    """Two results folders that share one run; each has one of its own, and one has what the other has not finished."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    make(one / "runs" / "shared")
+    shutil.copytree(one / "runs" / "shared", two / "runs" / "shared")
+    make(one / "runs" / "mine")
+    make(two / "runs" / "yours", loss=0.75)
+    make(one / "runs" / "open", status="interrupted")
+    make(two / "runs" / "open")
+    return one, two
+
+
+def statuses(folder: Path) -> dict[str, str]:
+    return {run.path.name: run.status["status"] for run in find_runs([folder])}
+
+
+ALL = {"shared": "done", "mine": "done", "yours": "done", "open": "done"}
+
+
+def test_merge_into_the_first(machines):
+    one, two = machines
+    before = files(two)
+    done = merge(one, two, None, ())
+    assert (done.copied, done.there, done.left) == (2, 2, [])
+    assert statuses(one) == ALL
+    assert files(two) == before
+    assert (one / "runs" / "open.damaged-1").is_dir()  # what was further elsewhere is kept beside
+    again = merge(one, two, None, ())
+    assert (again.copied, again.there) == (0, 4)
+
+
+@pytest.mark.parametrize("packed", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("into", ["three", "three.zip"])
+def test_merge_folders_and_archives(machines, tmp_path, packed, into):
+    for index in packed:
+        pack(machines[index])
+    merge(*machines, tmp_path / into, ())
+    assert statuses(tmp_path / into) == ALL
+    rows = {run.path.name: run.rows("metrics.csv")[-1]["test/loss"] for run in find_runs([tmp_path / into])}
+    assert rows == {"shared": "0.5", "mine": "0.5", "yours": "0.75", "open": "0.5"}
+
+
+@pytest.mark.parametrize("file", ["metrics.csv", "config.yaml"])
+def test_contradictions_are_named_and_nothing_is_written(machines, tmp_path, file):
+    one, two = machines
+    path = two / "runs" / "shared"
+    text = {"metrics.csv": "step,test/loss\n0,1.0\n5,0.5000001\n", "config.yaml": "seed: 1\n_choices_: {}\n"}[file]
+    (path / file).write_text(text)
+    status = RunDirectory(path).status
+    RunDirectory(path).write_status(**{key: value for key, value in status.items() if key != "sha256"})
+    before = files(one)
+    with pytest.raises(UserError, match=r"^contradicts: runs/shared: .* have different (results|configurations)"):
+        merge(one, two, None, ())
+    with pytest.raises(UserError, match="contradicts"):
+        merge(one, two, tmp_path / "three", ())
+    assert files(one) == before
+    assert not (tmp_path / "three").exists()
+
+
+def test_keys_of_the_machine_may_differ(machines):
+    one, two = machines
+    path = two / "runs" / "shared"
+    text = (path / "config.yaml").read_text()
+    (path / "config.yaml").write_text(f"threads: 7\n{text}  threads: 7\n")
+    RunDirectory(path).write_status("done", step=5, steps=5)
+    with pytest.raises(UserError, match="contradicts"):
+        merge(one, two, None, ())
+    assert merge(one, two, None, ("threads",)).copied == 2
+
+
+def test_damaged_runs_are_left_out_and_named(machines):
+    one, two = machines
+    (two / "runs" / "yours" / "status.json").write_text("{")
+    done = merge(one, two, None, ())
+    assert ["yours/status.json: damaged" in line for line in done.left] == [True]
+    assert "yours" not in statuses(one)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from normexp.records.merging import merge
+left = int(sys.argv[3])
+
+def count(event, arguments):
+    global left
+    left -= event in ("os.rename", "os.mkdir", "os.remove")
+    if left < 0:
+        os._exit(9)
+
+sys.addaudithook(count)
+merge(Path(sys.argv[1]), Path(sys.argv[2]), None, ())
+"""
+
+
+def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):
+    killed = 0
+    for after in range(0, 40, 3):
+        one = shutil.copytree(machines[0], tmp_path / f"one{after}")
+        before = statuses(one)
+        code = subprocess.run([sys.executable, "-c", KILLED, one, machines[1], str(after)], check=False).returncode
+        killed += code == 9
+        now = statuses(one)
+        assert all(now.get(name) in (status, "done") or name == "open" for name, status in before.items())
+        merge(one, machines[1], None, ())
+        assert statuses(one) == ALL
+        assert not list(one.rglob(".merge-*"))
+    assert killed > 5

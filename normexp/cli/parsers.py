@@ -227,13 +227,10 @@ def _add_merge(verbs: Verbs[Parser]) -> None:
 def _add_verify(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "verify",
-        help="check records, resuming, and today's results against recorded ones",
-        description="records [PATH]: every record's checksums, form, completeness and age. resume [OVERRIDES]: train, "
-        "kill at random instants, continue, and compare every bit; then again without the random states, which must "
-        "fail. drift [EXPERIMENT...]: train one seed of a few recorded runs again. Exit status 1 if something differs.",
+        help="check every record",
+        description="records [PATH]: every record's checksums, form, completeness and age. Exit status 1, and a line "
+        "for each, if something is not as it should be.",
         allow_abbrev=False,
     )
-    command.add_argument("what", metavar="records|resume|drift")
-    command.add_argument("words", nargs="*", metavar="PATH|OVERRIDE|EXPERIMENT")
-    command.add_argument("--kills", type=int, default=5, metavar="N", help="resume: how often to kill (default 5)")
-    command.add_argument("--seed", type=int, default=0, metavar="S", help="resume: of the instants (default 0)")
+    command.add_argument("what", metavar="records")
+    command.add_argument("words", nargs="*", metavar="PATH")

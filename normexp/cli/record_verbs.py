@@ -41,19 +41,17 @@ def merge(arguments: argparse.Namespace, say: Say) -> int:
 
 def verify(arguments: argparse.Namespace, say: Say) -> int:
     """Check records, resuming, or today's results against recorded ones; 1 if something is not as it should be."""
-    kinds = ("records", "resume", "drift")
-    if arguments.what not in kinds:
-        raise unknown("verify:", arguments.what, kinds)
-    if arguments.what == "records":
-        from normexp.experiments.verify.records import verify_records
+    if arguments.what not in CHECKS:
+        raise unknown("verify:", arguments.what, CHECKS)
+    return CHECKS[arguments.what](arguments)
 
-        if "=" in "".join(arguments.words[:1]) or len(arguments.words) > 1:
-            raise UserError("verify records: takes one PATH (default: results)")
-        return verify_records(Path(arguments.words[0] if arguments.words else "results"), print)
-    if arguments.what == "resume":
-        from normexp.experiments.verify.resume import verify_resume
 
-        return verify_resume(arguments.words, arguments.kills, arguments.seed, print)
-    from normexp.experiments.verify.drift import verify_drift
+def _records(arguments: argparse.Namespace) -> int:
+    from normexp.experiments.verify.records import verify_records
 
-    return verify_drift(arguments.words, print)
+    if len(arguments.words) > 1:
+        raise UserError("verify records: takes one PATH (default: results)")
+    return verify_records(Path(arguments.words[0] if arguments.words else "results"), print)
+
+
+CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 from normexp.records.files import MOST_ROWS, damaged, open_regular, read_regular, write_atomically
 from normexp.records.parsing import csv_rows
 
-Digest = tuple[int, str]  # size in bytes, sha256
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -34,25 +32,6 @@ class CurveFile:
     def append(self, row: Mapping[str, object]) -> None:
         with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
             file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
-
-    def sync(self) -> Digest:
-        """Have what was appended on the disk, whatever happens to the machine; return its size and checksum."""
-        with os.fdopen(open_regular(self.path), "rb") as file:
-            os.fsync(file.fileno())
-            data = file.read()
-        return len(data), hashlib.sha256(data).hexdigest()
-
-    def check(self, digest: Sequence[object]) -> None:
-        """Raise UserError where the file does not begin with what `sync` found."""
-        size, sha256 = digest
-        try:
-            data = read_regular(self.path, MOST_ROWS)
-        except FileNotFoundError:
-            raise damaged(self.path, "it is missing") from None
-        if not isinstance(size, int) or len(data) < size:
-            raise damaged(self.path, f"it has {len(data):,} bytes, the checkpoint continues it at {size}")
-        if hashlib.sha256(data[:size]).hexdigest() != sha256:
-            raise damaged(self.path, "it is not what the checkpoint continues")
 
     def _rows(self) -> list[dict[str, str]]:
         """Return the complete rows of an existing file with these columns (a killed run may leave half a row)."""

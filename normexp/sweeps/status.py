@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from normexp.errors import UserError
-from normexp.records import FINISHED, STATUSES, RunDirectory, find_runs
+from normexp.records import FINISHED, STATUSES, RunDirectory, find_runs, printable
 
 
 def overview(path: str | Path) -> str:
@@ -16,7 +16,7 @@ def overview(path: str | Path) -> str:
     order = [*STATUSES, "stopped", "damaged"]
     summary = ", ".join(f"{counts[name]} {name}" for name in order if counts[name])
     lines = [f"{len(states)} runs: {summary}"]
-    lines += [f"  {name:11} {run.path}  {detail}" for run, name, detail in states if name not in FINISHED]
+    lines += [f"  {name:11} {printable(run.path)}  {detail}" for run, name, detail in states if name not in FINISHED]
     return "\n".join(lines) + "\n"
 
 
@@ -29,5 +29,5 @@ def state(run: RunDirectory) -> tuple[str, str]:
     name = status["status"]
     if name == "running" and not run.is_locked():
         name = "stopped"
-    place = f"step {status['step']}/{status['steps']} " if "steps" in status else ""
-    return name, (place + str(status.get("cause", "")).partition("\n")[0]).rstrip()
+    place = f"step {status['step']}/{status['steps']} " if {"step", "steps"} <= set(status) else ""
+    return name, printable(place + status.get("cause", "").partition("\n")[0]).rstrip()

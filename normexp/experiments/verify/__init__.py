@@ -1,0 +1,1 @@
+"""`normexp verify`: checks that take a record, or a promise, at its word."""

@@ -1,0 +1,78 @@
+"""`normexp verify records`: checksums, form, completeness and age of every record, in folders and archives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from normexp.config import Config, compose
+from normexp.config.identity import FILES
+from normexp.config.text import override_text
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, find_runs, printable
+from normexp.runs.run import check_complete, check_stale
+
+OWN_CODE = ("plugins", "norm._target_")  # never composed from a record: that could name code
+
+
+def verify_records(path: Path, say: Callable[[str], None]) -> int:
+    """Check every record at or below a path and say what is wrong, one line each; return 1 if anything is."""
+    runs = find_runs([path])
+    counts: Counter[str] = Counter()
+    for run in runs:
+        findings = list(record_findings(run))
+        counts.update(kind for kind, _ in findings)
+        for kind, text in findings:
+            say(f"{kind}: {printable(text)}")
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    say(f"{len(runs)} records: {told or 'all sound'}")
+    return 1 if set(counts) - {"unchecked"} else 0
+
+
+def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
+    """Yield (damaged | incomplete | stale | unchecked, what it is) for one record."""
+    try:
+        status = run.status
+        run.check_sums(without=[CHECKPOINT] if run.is_packed else [])
+        for name in run.names():
+            _read(run, name)
+        if status["status"] not in FINISHED:
+            return
+        _ = run.config, run.environment
+        check_complete(run)
+        if not run.rows(METRICS):
+            yield "incomplete", f"{run.path / METRICS}: no rows"
+    except UserError as error:
+        yield "damaged", str(error)
+        return
+    except FileNotFoundError as error:
+        yield "incomplete", f"{run.path}: {error.filename or error} is missing"
+        return
+    yield from _age(run)
+
+
+def _read(run: RunDirectory, name: str) -> None:
+    """Read a file as what it is; an archive checks the sum of whatever is read."""
+    if name.endswith(".csv"):
+        run.rows(name)
+    elif name != CHECKPOINT:
+        run.read(name)
+
+
+def _age(run: RunDirectory) -> Iterator[tuple[str, str]]:
+    """Yield whether the run would be made otherwise under today's defaults."""
+    changes: dict[str, Any] = run.config.get("_changes_") or {}
+    if own := [key for key in OWN_CODE if key in changes]:
+        yield "unchecked", f"{run.path / CONFIG}: {own[0]} names code of somebody's own, so its age is not known"
+        return
+    try:
+        check_stale(run, recomposed(changes))
+    except UserError as error:
+        yield "stale", f"{run.path}: {str(error).removeprefix(f'{run.path}: ')}"
+
+
+def recomposed(changes: dict[str, Any]) -> Config:
+    """Return the configuration that a record's changes make today. A file counts by its name and need not be there."""
+    return compose([f"{key}={override_text(value)}" for key, value in changes.items() if key not in FILES])

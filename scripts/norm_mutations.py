@@ -147,7 +147,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
     )
     + of(
         "kernels/grouped.py",
-        ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
+        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
     ),
     "group": of(
         "kernels/grouped.py",
@@ -155,11 +155,11 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("half precision without weight goes to torch", "if half and (x.is_cuda or weight is None):", "if False:"),
         (
             "channels last is lost",
-            "return _like(F.group_norm(x.contiguous(), groups, weight, bias, eps), x)",
+            "return like(F.group_norm(x.contiguous(), groups, weight, bias, eps), x)",
             "return F.group_norm(x.contiguous(), groups, weight, bias, eps)",
         ),
         ("a limit that does not divide", "if number % d == 0", "if number % d <= 1"),
-        ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
+        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
     )
     + of(
         "group.py",
@@ -215,7 +215,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "shift = -self.running_mean",
         ),
         ("the layer's bias is kept", "        return True", "        return False"),
-        ("one value per channel is taken", "if x.numel() == x.shape[1]:", "if False:"),
+        ("one value per channel is taken", 'check_batch(x, "mean-only batch normalization")', "pass"),
     ),
     "weight_mean_only": of(
         "stack.py",
@@ -254,6 +254,11 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return present[0] if present else None",
         ),
         ("a part may have its own placement", 'if part.placement != "pre":', "if False:"),
+        (
+            "an output layer is treated as every other",
+            "            self.weights.linear_normalization(num_features), self.activations.linear_normalization",
+            "            self.weights.normalization(num_features), self.activations.normalization",
+        ),
         (
             "cancels what its second part alone would",
             "(passes and self.activations.cancels_bias)",
@@ -378,7 +383,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         (
             "unbiased variance",
-            "return torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)",
+            "mean, var = torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)",
             "m, v = torch.batch_norm_update_stats(x, zeros, zeros.clone(), 0.0)\n"
             "    n = x.numel() // x.shape[1]\n    return m, v * n / (n - 1)",
         ),
@@ -441,7 +446,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
     + of(
         "kernels/moments.py",
         ("squares in half precision", "dim=list(range(2, x.dim())), dtype=dtype)", "dim=list(range(2, x.dim())))"),
-        ("half of the squares' gradient", "(2 / x[0, 0].numel())", "(1 / x[0, 0].numel())"),
+        ("half of the squares' gradient", "(2 / num_positions(x))", "(1 / x[0, 0].numel())"),
     ),
     "positional": of(
         "positional.py",
@@ -461,7 +466,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "filter_response.py",
         (
             "eps outside the root",
-            "(position_sum(x.square()) / x[0, 0].numel() + eps).rsqrt()",
+            "(position_sum(x.square()) / num_positions(x) + eps).rsqrt()",
             "((position_sum(x.square()) / x[0, 0].numel()).sqrt() + eps).reciprocal()",
         ),
         ("the root is forgotten", "+ eps).rsqrt()", "+ eps).reciprocal()"),
@@ -471,8 +476,8 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("the threshold gets the passed gradient too", "channel_sum(grad) - channel_sum(passed)", "channel_sum(grad)"),
         ("eps may be learned below 0", "self.eps + self.eps_learned.abs()", "self.eps + self.eps_learned"),
         ("the network's nonlinearity comes on top", "return nn.Identity() if self.unit else fn", "return fn"),
-        ("a single position is taken", "if self.eps_learned is None and x[0, 0].numel() == 1:", "if False:"),
-        ("an output layer gets the unit", "if fn is None and self.unit:", "if False:"),
+        ("a single position is taken", "if self.eps_learned is None and num_positions(x) == 1:", "if False:"),
+        ("an output layer gets the unit", "self.learn_eps, threshold=False)", "self.learn_eps, self.unit)"),
     ),
     "switchable": of(
         "switchable.py",
@@ -498,7 +503,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
     )
     + of(
         "kernels/moments.py",
-        ("pooled variance without that of the means", "var.mean(dim) + mean.var(dim, correction=0)", "var.mean(dim)"),
+        ("pooled variance without that of the means", "var.mean(dim) + between", "var.mean(dim)"),
         ("unbiased variance of the means", "mean.var(dim, correction=0)", "mean.var(dim, correction=1)"),
         ("no gradient through the variance", "slope = 2 * grads[1] / count", "slope = 0 * grads[1] / count"),
     ),
@@ -547,12 +552,17 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "values.repeat_interleave(x.shape[1] // values.shape[1], 1)",
             "values.repeat(1, x.shape[1] // values.shape[1])",
         ),
-        ("the network's nonlinearity comes on top", "return nn.Identity()", "return fn"),
-        ("a single value per group is taken", "if x[0].numel() == self.num_groups:", "if False:"),
+        (
+            "the network's nonlinearity comes on top",
+            "def nonlinearity(self, fn: nn.Module) -> nn.Module:\n        return nn.Identity()",
+            "def nonlinearity(self, fn: nn.Module) -> nn.Module:\n        return fn",
+        ),
+        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
         (
             "an output layer gets a gate",
-            "return nn.Sequential(layer) if fn is None else super().block(layer, fn)",
-            "return super().block(layer, fn)",
+            "def linear_normalization(self, num_features: int) -> nn.Module:\n        return nn.Identity()",
+            "def linear_normalization(self, num_features: int) -> nn.Module:\n"
+            "        return self.normalization(num_features)",
         ),
     ),
     "evonorm_b0": of(

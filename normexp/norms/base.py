@@ -113,6 +113,14 @@ class Norm:
         """Return a module on pre-activations: (N, C, *) -> (N, C, *), where C is `num_features`."""
         return nn.Identity()
 
+    def linear_normalization(self, num_features: int) -> nn.Module:
+        """Return the module for pre-activations that no nonlinearity follows: an output layer, a linear bottleneck.
+
+        Differs from `normalization` in schemes that bring a nonlinearity of their own; nn.Identity where such a scheme
+        is nothing without it.
+        """
+        return self.normalization(num_features)
+
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         """Return the activation function to use in place of `fn`."""
         return fn
@@ -160,7 +168,8 @@ class Norm:
         pre = self.placement == "pre" or fn is None
         if pre and self.cancels_bias:
             layer.register_parameter("bias", None)
-        steps = [self.parametrize(layer), self.normalization(num_outputs(layer))]
+        normalization = self.linear_normalization if fn is None else self.normalization
+        steps = [self.parametrize(layer), normalization(num_outputs(layer))]
         if fn is not None:
             steps.insert(2 if pre else 1, self.nonlinearity(fn))
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -113,7 +113,5 @@ class FilterResponseNorm(Norm):
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         return nn.Identity() if self.unit else fn
 
-    def block(self, layer: nn.Module, fn: nn.Module | None = None) -> nn.Module:
-        if fn is None and self.unit:
-            return replace(self, unit=False).block(layer)
-        return super().block(layer, fn)
+    def linear_normalization(self, num_features: int) -> nn.Module:
+        return FilterResponse(num_features, self.eps, self.learn_eps, threshold=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, Site, Step
 
@@ -15,7 +17,8 @@ class Stack(Norm):
     """Apply two schemes in order, such as weight normalization and mean-only batch normalization.
 
     Every hook of `weights` runs before the same hook of `activations`: a weight is reparametrized by both, an
-    activation passes through both, penalties add up. Training and evaluation are those of the parts.
+    activation passes through both, penalties add up. Training and evaluation are those of the parts, which keep what
+    they mean: two schemes for the weights would undo each other, and one nonlinearity cannot be replaced twice.
 
     Args:
         weights: the scheme whose hooks run first.
@@ -25,7 +28,8 @@ class Stack(Norm):
     Shape: (N, C, *) -> (N, C, *).
 
     Raises:
-        ValueError: if a part sets a placement of its own.
+        ValueError: if a part sets a placement of its own or refuses the stack's; if both parts parametrize weights, or
+            both bring a nonlinearity of their own.
 
     Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.3, for weight with mean-only batch
     normalization; Qiao et al. 2019, arXiv:1903.10520, for weight standardization with group normalization.
@@ -39,6 +43,11 @@ class Stack(Norm):
         for name, part in (("weights", self.weights), ("activations", self.activations)):
             if part.placement != "pre":
                 raise ValueError(f"set the placement of the stack, not of its {name}: {part.placement!r}")
+            replace(part, placement=self.placement)  # refuses what it cannot be
+        for acts, what in ((parametrizes, "set the weights"), (replaces_nonlinearity, "replace the nonlinearity")):
+            if acts(self.weights) and acts(self.activations):
+                names = (type(part).__name__ for part in (self.weights, self.activations))
+                raise ValueError(f"{' and '.join(names)} both {what}: a stack takes one scheme that does")
 
     @property
     def cancels_bias(self) -> bool:
@@ -52,6 +61,11 @@ class Stack(Norm):
 
     def normalization(self, num_features: int) -> nn.Module:
         return in_order(self.weights.normalization(num_features), self.activations.normalization(num_features))
+
+    def linear_normalization(self, num_features: int) -> nn.Module:
+        return in_order(
+            self.weights.linear_normalization(num_features), self.activations.linear_normalization(num_features)
+        )
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         return self.activations.nonlinearity(self.weights.nonlinearity(fn))
@@ -89,6 +103,18 @@ class Stack(Norm):
             second()
 
         return both
+
+
+def parametrizes(norm: Norm) -> bool:
+    """Tell whether the scheme computes a layer's weight from something else."""
+    with torch.random.fork_rng([]):  # a layer starts at random, and so may what the scheme needs
+        layer = norm.parametrize(nn.Linear(4, 4))
+    return parametrize.is_parametrized(layer)
+
+
+def replaces_nonlinearity(norm: Norm) -> bool:
+    """Tell whether the scheme brings a nonlinearity of its own in place of the network's."""
+    return isinstance(norm.nonlinearity(nn.ReLU()), nn.Identity)
 
 
 def in_order(*modules: nn.Module) -> nn.Module:

@@ -1,0 +1,92 @@
+"""Every pair of schemes as a stack: either it is what the parts are one after the other, or it is refused."""
+
+from __future__ import annotations
+
+import copy
+from itertools import product
+
+import pytest
+import torch
+from conftest import CHANNELS, CONFIGS, instantiate
+from torch import nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import weight_layers
+from normexp.norms.normprop import NormProp
+from normexp.norms.stack import Stack
+from normexp.norms.weight import WeightNorm
+
+PARTS = [name for name in CONFIGS if name not in ("stack", "weight_mean_only")]
+SCHEMES = {name: instantiate(CONFIGS[name]) for name in PARTS}
+ON_WEIGHTS = {"weight", "normprop", "spectral", "weight_standard", "scaled_weight_standard"}
+OWN_UNIT = {"evonorm_s0", "evonorm_b0", "filter_response"}
+
+
+def refused(name, second):
+    return {name, second} <= ON_WEIGHTS or {name, second} <= OWN_UNIT
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_stack_of_every_pair_is_its_parts_in_order(name):
+    x = torch.randn(32, 3, 8, 8)
+    for second in PARTS:
+        if refused(name, second):
+            with pytest.raises(ValueError, match=r"both (set the weights|replace the nonlinearity)"):
+                Stack(weights=SCHEMES[name], activations=SCHEMES[second])
+            continue
+        stack = Stack(weights=SCHEMES[name], activations=SCHEMES[second])
+        for fn in (nn.Tanh(), None):
+            torch.manual_seed(0)
+            block = stack.block(nn.Conv2d(3, CHANNELS, 3), fn)
+            found = copy.deepcopy(block)(x)
+            expected = nn.Sequential(block[0], *normalizations(SCHEMES[name], fn), *normalizations(SCHEMES[second], fn))
+            if fn is not None:
+                expected.append(SCHEMES[second].nonlinearity(SCHEMES[name].nonlinearity(fn)))
+            torch.testing.assert_close(found, expected(x), msg=lambda text: f"{name} + {second}: {text}")  # noqa: B023
+            found.square().mean().backward()
+
+
+def normalizations(norm, fn):
+    """Return what the scheme puts behind a layer for its outputs: in front of a nonlinearity or of none."""
+    return [norm.linear_normalization(CHANNELS) if fn is None else norm.normalization(CHANNELS)]
+
+
+@pytest.mark.parametrize(("name", "second"), list(product(sorted(OWN_UNIT), ["none", "weight"])))
+def test_stack_leaves_an_output_layer_as_its_parts_do(name, second):
+    """No gate and no threshold on logits."""
+    alone = SCHEMES[name].block(nn.Linear(4, CHANNELS))
+    for stack in (
+        Stack(weights=SCHEMES[name], activations=SCHEMES[second]),
+        Stack(weights=SCHEMES[second], activations=SCHEMES[name]),
+    ):
+        assert [type(each) for each in stack.block(nn.Linear(4, CHANNELS))[1:]] == [type(each) for each in alone[1:]]
+        assert all(getattr(each, "threshold", None) is None for each in stack.block(nn.Linear(4, CHANNELS)))
+
+
+@pytest.mark.parametrize("name", sorted(OWN_UNIT))
+def test_stack_has_no_placement_that_a_part_refuses(name):
+    for stack in ({"weights": SCHEMES[name]}, {"activations": SCHEMES[name]}):
+        with pytest.raises(ValueError, match="placement must be 'pre', not 'post'"):
+            Stack(**stack, placement="post")
+
+
+def test_stack_of_two_schemes_for_weights_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"^NormProp and WeightNorm both set the weights: a stack takes one"):
+        Stack(weights=NormProp(), activations=WeightNorm())
+
+
+def test_stack_makes_no_random_number():
+    state = torch.get_rng_state()
+    Stack(weights=SCHEMES["spectral"], activations=SCHEMES["batch"])
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_stack_keeps_unit_length_weights_and_the_projection_of_normprop():
+    stack = Stack(weights=NormProp(), activations=SCHEMES["batch"])
+    model = nn.Sequential(stack.block(nn.Linear(5, 4), nn.ReLU()))
+    (layer,) = weight_layers(model)
+    with torch.no_grad():
+        layer.parametrizations.weight.original.mul_(3)
+    stack.step_hook(model)()
+    assert parametrize.is_parametrized(layer)
+    torch.testing.assert_close(layer.parametrizations.weight.original.norm(dim=1), torch.ones(4))

@@ -503,7 +503,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
     )
     + of(
         "kernels/moments.py",
-        ("pooled variance without that of the means", "var.mean(dim) + between", "var.mean(dim)"),
+        ("pooled variance without that of the means", "var.mean(dim) + mean.var(dim, correction=0)", "var.mean(dim)"),
         ("unbiased variance of the means", "mean.var(dim, correction=0)", "mean.var(dim, correction=1)"),
         ("no gradient through the variance", "slope = 2 * grads[1] / count", "slope = 0 * grads[1] / count"),
     ),

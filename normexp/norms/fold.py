@@ -13,7 +13,26 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.base import num_outputs, output_dim
 
-LAYERS = (nn.Linear, nn.modules.conv._ConvNd)
+LAYERS = (
+    nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
+)  # fmt: skip
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+FAR = 2.0**20  # far from 0, so that the slope of a map with a large shift is exact
+
+
+class Folded(nn.Identity):
+    """What stands where a normalization was; refuses inputs of another rank, whose channels were others.
+
+    Raises: AssertionError for such an input.
+    """
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+    def forward(self, input: Tensor) -> Tensor:
+        torch._assert(input.dim() == self.rank, f"folded for inputs of {self.rank} dimensions, (N, C, *)")
+        return input
 
 
 @torch.no_grad()
@@ -21,9 +40,10 @@ def fold(model: nn.Module) -> nn.Module:
     """Fold every normalization that is an affine map per channel in evaluation into the Linear or Conv before it.
 
     Whether a module is such a map is found by calling it: batch normalization and its relatives with running
-    statistics are, layer or group normalization is not and stays. Works in place, returns the model in
-    evaluation mode with nn.Identity where a normalization was; evaluation gives the same numbers. Training it
-    further makes no sense.
+    statistics are, layer or group normalization is not and stays. What is not certain to give the same numbers stays
+    too: layers with a forward or hooks of their own, with a weight that is used elsewhere, or used several times.
+    Works in place, returns the model in evaluation mode with `Folded` (an identity) where a normalization was;
+    evaluation gives the same numbers. Training it further makes no sense.
 
     Raises:
         ValueError: if the network's structure cannot be traced (torch.fx), as with a Python branch on a tensor;
@@ -38,7 +58,7 @@ def fold(model: nn.Module) -> nn.Module:
         if found is not None:
             absorb(layer, *found)
             parent, _, leaf = norm_name.rpartition(".")
-            setattr(model.get_submodule(parent), leaf, nn.Identity())
+            setattr(model.get_submodule(parent), leaf, Folded(layer.weight.dim()))
     return model
 
 
@@ -49,6 +69,8 @@ def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
     except (fx.proxy.TraceError, TypeError, RuntimeError) as error:
         raise ValueError(f"{type(model).__name__} cannot be traced: {error}") from error
     calls = [node for node in graph.nodes if node.op == "call_module"]
+    read = {str(node.target) for node in graph.nodes if node.op == "get_attr"}  # parameters read past their module
+    owners = Counter(id(value) for module in model.modules() for value in module._parameters.values())
     uses = Counter(str(node.target) for node in calls)
     for node in calls:
         before = node.args[0] if node.args else None
@@ -56,8 +78,11 @@ def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
             continue
         names = str(before.target), str(node.target)
         layer, module = map(model.get_submodule, names)
-        foldable = isinstance(layer, LAYERS) and not isinstance(module, LAYERS) and _has_state(module)
-        if foldable and uses[names[0]] == uses[names[1]] == 1:
+        foldable = is_plain(layer) and not isinstance(module, LAYERS) and _has_state(module) and not hooked(module)
+        alone = all(owners[id(value)] == 1 for value in layer.parameters()) and not any(
+            name.startswith(f"{names[0]}.") for name in read
+        )
+        if foldable and alone and uses[names[0]] == uses[names[1]] == 1:
             yield names
 
 
@@ -66,6 +91,16 @@ class ChildlessAreLeaves(fx.Tracer):
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return not any(m.children()) or super().is_leaf_module(m, module_qualified_name)
+
+
+def is_plain(layer: nn.Module) -> bool:
+    """Tell whether the layer is exactly torch's, parametrized or not, and nothing else watches or changes it."""
+    kind = type(layer).__bases__[0] if parametrize.is_parametrized(layer) else type(layer)
+    return kind in LAYERS and not hooked(layer)
+
+
+def hooked(module: nn.Module) -> bool:
+    return any(getattr(module, name) for name in HOOKS)
 
 
 def _has_state(module: nn.Module) -> bool:
@@ -81,15 +116,16 @@ def affine_map(module: nn.Module, shape: tuple[int, ...]) -> tuple[Tensor, Tenso
     exact = copy.deepcopy(module).double().eval()
     state = next(iter([*exact.parameters(), *exact.buffers()]))
     source = torch.Generator().manual_seed(0)
-    probe = (torch.randn(3, *shape, dtype=torch.double, generator=source) * 10).to(state.device)
+    probe = (torch.randn(4, *shape, dtype=torch.double, generator=source) * 10).to(state.device)
+    probe[2:] *= 1e4  # a bound far out is a bound
     try:
-        shift, one, found = (exact(x) for x in (torch.zeros_like(probe), torch.ones_like(probe), probe))
+        shift, low, high, found = (exact(x) for x in (0 * probe, 0 * probe - FAR, 0 * probe + FAR, probe))
     except (ValueError, RuntimeError):
         return None  # takes other inputs
     if found.shape != probe.shape:
         return None
     first = (0, slice(None), *[0] * (probe.dim() - 2))
-    scale, shift = (one - shift)[first], shift[first]
+    scale, shift = ((high - low) / (2 * FAR))[first], shift[first]
     by_channel = (-1, *[1] * (probe.dim() - 2))
     same = torch.allclose(found, probe * scale.view(by_channel) + shift.view(by_channel), rtol=1e-9, atol=1e-9)
     return (scale, shift) if same else None

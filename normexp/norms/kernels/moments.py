@@ -72,8 +72,9 @@ class MeanSquare(torch.autograd.Function):
 
 def pooled(mean: Tensor, var: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance over one more dimension of equally many values each."""
-    between = mean.var(dim, correction=0) if mean.numel() else var.mean(dim)  # torch warns of an empty variance
-    return mean.mean(dim), var.mean(dim) + between
+    if not mean.numel():  # torch warns of an empty variance
+        return mean.mean(dim), var.mean(dim)
+    return mean.mean(dim), var.mean(dim) + mean.var(dim, correction=0)
 
 
 def over_positions(values: Tensor, x: Tensor) -> Tensor:

@@ -1,0 +1,292 @@
+"""What becomes of every module of a network that is converted to a scheme, found before any is changed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import Norm, num_outputs, weight_layers
+from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
+from normexp.norms.kernels.modules import LAYERS, NORMS, fused_tail, is_linear_in_weight, is_nonlinearity, width
+
+POOLS = (nn.MaxPool2d, nn.AvgPool2d)
+
+
+class CannotConvert(Exception):
+    """A place where the scheme cannot be put; the message says why."""
+
+
+class Conversion:
+    """What becomes of every module, found without changing any.
+
+    Args:
+        new: module -> what is put in its places.
+        reparametrized: layers whose weight goes through the scheme.
+        left: what cannot be converted, one line each.
+    """
+
+    def __init__(self, model: nn.Module, norm: Norm, output: bool) -> None:
+        self.model, self.norm = model, norm
+        self.names = {module: name for name, module in model.named_modules()}
+        self.layers = weight_layers(model)
+        self.hidden = self.layers if output else self.layers[:-1]
+        self.new: dict[nn.Module, nn.Module] = {}
+        self.left: list[str] = []
+        self.normalizations = [module for module in self.names if isinstance(module, NORMS)]
+        self.effect = Effect.of(norm)
+        self.flow = self._read() if self.effect.replaces or self.effect.wraps or self.effect.pools else None
+        for module in self.names:
+            self._try(module, self._refuse_unknown_norm)
+        self._activations()
+        self._pools()
+        self._normalizations()
+        self.reparametrized = [layer for layer in self.hidden if self._try(layer, self._check_weight)]
+
+    def _try(self, module: nn.Module, step: Callable[[Any], object]) -> bool:
+        """Do one step for a module; note why it cannot be done."""
+        try:
+            step(module)
+        except (CannotConvert, ValueError, RuntimeError) as why:
+            reason = str(why).strip().splitlines()[0]
+            self.left.append(f"{self.names.get(module) or 'the network'} ({type(module).__name__}): {reason}")
+            return False
+        return True
+
+    def _read(self) -> Dataflow | None:
+        flow: list[Dataflow] = []
+
+        def read(model: nn.Module) -> None:
+            try:
+                flow.append(Dataflow(model))
+            except Untraceable as why:
+                raise CannotConvert(f"its forward cannot be read, so what follows what is not known ({why})") from None
+
+        self._try(self.model, read)
+        return flow[0] if flow else None
+
+    def _refuse_unknown_norm(self, module: nn.Module) -> None:
+        """Other normalizations would stay beside the scheme's."""
+        if isinstance(module, NORMS) or "norm" not in type(module).__name__.lower() or any(module.children()):
+            return
+        if isinstance(module, nn.LayerNorm) and type(module) is nn.LayerNorm:
+            raise CannotConvert("a LayerNorm with the channels last has no place for the scheme")
+        if any(True for _ in module.parameters()) or isinstance(module, nn.LocalResponseNorm):
+            raise CannotConvert("a normalization that is neither batch, instance nor group normalization")
+
+    # --- activation functions
+
+    def _activations(self) -> None:
+        """Wrap every activation function, where the scheme does; without gates, which are no activations."""
+        if not self.effect.wraps:
+            return
+        for name in sorted(set(self.flow.functional(NONLINEAR))) if self.flow else ():
+            self._try(self.model, cannot(f"calls {name}() as a function, where the scheme has to wrap a module"))
+        fused = {child for module in self.normalizations for child in module.modules()}
+        for module in self.names:
+            if module not in fused and is_nonlinearity(module):
+                self._try(module, lambda fn: self.new.update({fn: self._wrapped(fn)}))
+
+    def _wrapped(self, fn: nn.Module) -> nn.Module:
+        if any(True for _ in fn.parameters()):
+            raise CannotConvert("an activation function that learns has no constants to be standardized by")
+        return self.norm.nonlinearity(fn).train(fn.training)
+
+    def _pools(self) -> None:
+        """Replace pooling layers, where the scheme does."""
+        if not self.effect.pools:
+            return
+        for name in sorted(set(self.flow.functional(POOLING))) if self.flow else ():
+            self._try(self.model, cannot(f"calls {name}() as a function, where the scheme has to replace a module"))
+        self.new |= {each: self.norm.pool(each) for each in self.names if type(each) in POOLS}
+
+    # --- normalizations
+
+    def _normalizations(self) -> None:
+        if not self.normalizations:
+            self._insert()
+            return
+        followed = self._followed(self.normalizations) if self.effect.replaces else {}
+        for module in self.normalizations:
+            self._try(module, lambda old: self.new.update(self._in_place_of(old, followed)))
+
+    def _in_place_of(self, old: nn.Module, followed: dict[nn.Module, nn.Module]) -> dict[nn.Module, nn.Module]:
+        """Return what replaces a normalization, and its activation if the scheme brings one."""
+        tail = fused_tail(old)
+        if tail is None:
+            raise CannotConvert("a normalization with a forward of its own, whose function would change")
+        tail = [each for each in tail if type(each) is not nn.Identity]
+        acts = [each for each in tail if is_nonlinearity(each)]
+        if self.effect.replaces and not acts and (name := self._function_behind(old)):
+            raise CannotConvert(f"calls its activation {name}() as a function, which the scheme cannot replace")
+        if self.effect.wraps:
+            tail = [self._wrapped(each) if each in acts else each for each in tail]
+        gated = self.effect.replaces and bool(acts or followed.get(old))
+        new = self._made(width(old), like=old, linear=self.effect.replaces and not gated)
+        carry(old, new)
+        tail = [each for each in tail if not (gated and each in acts)]
+        taken = {} if acts or not gated else {followed[old]: nn.Identity()}
+        return {old: nn.Sequential(new, *tail).train(old.training) if tail else new, **taken}
+
+    def _made(self, channels: int, like: nn.Module, linear: bool) -> nn.Module:
+        """Return the scheme's module for a place, with the type, device and mode of the module `like`."""
+        new = self.norm.linear_normalization(channels) if linear else self.norm.normalization(channels)
+        if linear and isinstance(new, nn.Identity):
+            raise CannotConvert("no activation of its own follows, and the scheme is both in one")
+        placed = next(iter(like.parameters()), next(self.model.parameters()))
+        return new.to(placed).train(like.training)
+
+    def _followed(self, modules: Iterable[nn.Module]) -> dict[nn.Module, nn.Module]:
+        """Return module -> the activation that alone follows it in every call, and follows nothing else."""
+        if self.flow is None:
+            return {}
+        flow, found = self.flow, {}
+        for module in modules:
+            after = [flow.follower(node) for node in flow.calls(module)]
+            acts = {flow.module(node) for node in after}
+            (act,) = acts if len(acts) == 1 else (None,)
+            if act is not None and is_nonlinearity(act):
+                sources = {flow.module(node) for node in map(flow.source, flow.calls(act))}
+                if sources <= set(modules):
+                    found[module] = act
+                else:
+                    where = f"its activation {self.names[act]} is used elsewhere too, where nothing is normalized"
+                    self._try(module, cannot(where))
+        return found
+
+    def _function_behind(self, module: nn.Module) -> str:
+        """Return the name of an activation that is called as a function on the module's output, or nothing."""
+        after = [self.flow.follower(node) for node in self.flow.calls(module)] if self.flow else []
+        return next((name for node in after if node is not None and (name := name_of(node)) in NONLINEAR), "")
+
+    def _insert(self) -> None:
+        """Put the scheme's module behind every convolution, or without any, every Linear layer."""
+        convolutions = [layer for layer in self.hidden if not isinstance(layer, nn.Linear)]
+        places = convolutions or self.hidden
+        followed = self._followed(places) if self.effect.replaces else {}
+        if not self.effect.normalizes:
+            return
+        for layer in places:
+            self._try(layer, lambda layer: self.new.update(self._behind(layer, followed.get(layer))))
+
+    def _behind(self, layer: nn.Module, act: nn.Module | None) -> dict[nn.Module, nn.Module]:
+        """Return what replaces a layer: itself with the scheme's module behind it."""
+        after = self._made(num_outputs(layer), like=layer, linear=self.effect.replaces and act is None)
+        if isinstance(layer, nn.Linear) and not self.effect.takes_vectors:
+            raise CannotConvert("the scheme needs positions, and the output of a Linear layer has none")
+        return {layer: nn.Sequential(layer, after), **({act: nn.Identity()} if act is not None else {})}
+
+    # --- weights
+
+    def _check_weight(self, layer: nn.Module) -> None:
+        """Refuse what a parametrization would not reach or would break."""
+        if not self.effect.sets_weights:
+            return
+        if parametrize.is_parametrized(layer) or not isinstance(layer.weight, nn.Parameter):
+            raise CannotConvert("its weight is computed already")
+        if sum(layer.weight is value for other in self.names for value in other._parameters.values()) > 1:
+            raise CannotConvert("shares its weight with another layer")
+        if not is_linear_in_weight(layer):
+            raise CannotConvert("computes its weight itself, from the one that the scheme would set")
+        with torch.random.fork_rng([]):
+            self.norm.parametrize(copy.deepcopy(layer))
+
+    def carry_out(self) -> None:
+        """Change the network."""
+        if self.normalizations and not self.effect.normalizes:
+            add_biases(self.layers)
+        elif self.normalizations and self.norm.cancels_bias:
+            self._drop_cancelled_biases()
+        elif self.norm.cancels_bias:
+            for layer in set(self.layers) & set(self.new):
+                layer.register_parameter("bias", None)
+        swap(self.model, self.new)
+        swap(self.model, {layer: self.norm.parametrize(layer) for layer in self.reparametrized})
+
+    def _drop_cancelled_biases(self) -> None:
+        """Drop the bias of a layer right before a normalization, where an nn.Sequential says so for certain."""
+        for module in self.names:
+            if isinstance(module, nn.Sequential):
+                for layer, after in pairwise(module):
+                    if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS):
+                        layer.register_parameter("bias", None)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a scheme does to a network: to pre-activations, to activation functions, to pools, to weights."""
+
+    normalizes: bool
+    takes_vectors: bool
+    replaces: bool
+    wraps: bool
+    pools: bool
+    sets_weights: bool
+
+    @staticmethod
+    def of(norm: Norm) -> Effect:
+        fn, pool = nn.ReLU(), nn.MaxPool2d(2)
+        with torch.random.fork_rng([]):
+            layer = norm.parametrize(nn.Linear(8, 8))
+            normalizes, vectors = on_activations(norm)
+            after = norm.nonlinearity(fn)
+        replaces = isinstance(after, nn.Identity)
+        wraps = not replaces and after is not fn
+        set_by_scheme = parametrize.is_parametrized(layer)
+        return Effect(normalizes, vectors, replaces, wraps, norm.pool(pool) is not pool, set_by_scheme)
+
+
+def on_activations(norm: Norm) -> tuple[bool, bool]:
+    """Tell whether the scheme has a module for pre-activations, and whether that takes vectors."""
+    try:
+        module = norm.normalization(64)
+    except ValueError:  # refuses this number of channels; others are for each place to find out
+        return True, True
+    try:
+        module(torch.randn(96, 64))
+    except ValueError:
+        return True, False
+    return not isinstance(module, nn.Identity), True
+
+
+def cannot(why: str) -> Callable[[Any], None]:
+    """Return a step that cannot be done."""
+
+    def refuse(module: nn.Module) -> None:
+        raise CannotConvert(why)
+
+    return refuse
+
+
+@torch.no_grad()
+def carry(old: nn.Module, new: nn.Module) -> None:
+    """Keep scales and shifts, and running estimates where both are batch normalization: what they say stays true."""
+    both = isinstance(old, nn.modules.batchnorm._BatchNorm) and isinstance(new, nn.modules.batchnorm._BatchNorm)
+    state = dict(new.named_parameters()) | (dict(new.named_buffers()) if both else {})
+    known = dict(old.named_parameters(recurse=False)) | dict(old.named_buffers(recurse=False))
+    for name, value in state.items():
+        if name in known and known[name].shape == value.shape and (both or name in ("weight", "bias")):
+            value.copy_(known[name])
+
+
+def swap(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
+    """Put `new[module]` in every place of `module`, also where one module has several places."""
+    for parent in list(model.modules()):
+        for name, child in list(parent._modules.items()):
+            if child in new:
+                parent._modules[name] = new[child]
+
+
+def add_biases(layers: Iterable[nn.Module]) -> None:
+    """Give every layer without a bias one of zeros."""
+    for layer in layers:
+        if layer.bias is None:
+            weight = layer.weight
+            assert isinstance(weight, torch.Tensor)
+            layer.bias = nn.Parameter(weight.new_zeros(num_outputs(layer)))

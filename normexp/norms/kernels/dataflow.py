@@ -1,0 +1,90 @@
+"""Which module's output goes where in somebody else's network, read by torch.fx without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+
+from normexp.norms.kernels.modules import NORMS, is_identity
+
+NONLINEAR = {
+    "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
+    "silu", "swish", "mish", "hardswish", "hardtanh", "hardtanh_", "tanh", "tanh_", "softplus", "prelu", "rrelu",
+    "rrelu_", "clamp_min", "maximum",
+}  # fmt: skip
+POOLING = {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
+
+
+class Untraceable(Exception):
+    """The network's forward depends on values, so that it cannot be read."""
+
+
+class Leaves(fx.Tracer):
+    """Traces a network down to modules without children, those of torch.nn, and normalizations with an activation."""
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return not any(m.children()) or isinstance(m, NORMS) or super().is_leaf_module(m, module_qualified_name)
+
+
+class Dataflow:
+    """The calls of a network in one forward pass.
+
+    Raises: Untraceable.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        try:
+            graph = Leaves().trace(model)
+        except Exception as error:  # a forward may do anything with a proxy
+            raise Untraceable((str(error) or type(error).__name__).splitlines()[0]) from error
+        self.model, self.nodes = model, list(graph.nodes)
+
+    def calls(self, module: nn.Module) -> list[fx.Node]:
+        """Return the calls of a module, in order."""
+        return [node for node in self.nodes if node.op == "call_module" and self.module(node) is module]
+
+    def module(self, node: Any) -> nn.Module | None:
+        """Return the module that a node calls, if it calls one."""
+        called = isinstance(node, fx.Node) and node.op == "call_module"
+        return self.model.get_submodule(str(node.target)) if called else None
+
+    def follower(self, node: fx.Node) -> fx.Node | None:
+        """Return the only call that gets a call's output, past modules that pass values on; None if there are more."""
+        while len(node.users) == 1:
+            (user,) = node.users
+            module = self.module(user)
+            if module is None or not is_identity(module):
+                return user
+            node = user
+        return None
+
+    def source(self, node: fx.Node) -> fx.Node | None:
+        """Return the call whose output a call gets, past modules that pass values on."""
+        before: Any = node.args[0] if node.args else None
+        while (module := self.module(before)) is not None and is_identity(module):
+            before = before.args[0]
+        return before if isinstance(before, fx.Node) else None
+
+    def functional(self, names: set[str]) -> Iterator[str]:
+        """Yield the names of functions and methods, of these, that the network calls without a module."""
+        for node in self.nodes:
+            name = name_of(node)
+            if name in names:
+                yield name
+
+
+def name_of(node: fx.Node) -> str:
+    """Return the name of the function or method that a node calls."""
+    if node.op == "call_method":
+        return str(node.target)
+    if node.op != "call_function":
+        return ""
+    target: Callable[..., Any] | Any = node.target
+    dispatched = {F.max_pool1d: "max_pool1d", F.max_pool2d: "max_pool2d", F.max_pool3d: "max_pool3d"}
+    if target is torch.maximum and len(node.args) == 2:
+        return ""  # of two tensors: no activation
+    return dispatched.get(target) or str(getattr(target, "__name__", target))

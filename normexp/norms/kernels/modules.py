@@ -1,0 +1,134 @@
+"""What a module of somebody else's network is: found by its exact type, or by calling it, never by its name alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+BATCH_OR_INSTANCE = nn.modules.batchnorm._NormBase
+NORMS = (BATCH_OR_INSTANCE, nn.GroupNorm)
+LAYERS = (nn.Linear, nn.modules.conv._ConvNd)
+TORCHS = (
+    nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm,
+    nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d, nn.GroupNorm,
+)  # fmt: skip
+GRID = torch.linspace(-8, 8, 161, dtype=torch.double)
+CLOSE = 1e-9
+
+
+@torch.no_grad()
+def is_linear_in_weight(layer: Any) -> bool:
+    """Tell whether the layer's output is linear in its weight: it uses that as it is, whatever else it does.
+
+    A layer that standardizes its weight itself does not, one that pads its input its own way does.
+    """
+    if type(layer).__module__.startswith("torch.nn.modules."):
+        return True
+    exact: Any = on_cpu(layer).eval()
+    exact.bias = None
+    sizes = (
+        []
+        if isinstance(layer, nn.Linear)
+        else [d * (k - 1) + 5 for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
+    )
+    channels = layer.in_features if isinstance(layer, nn.Linear) else layer.in_channels
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(2, channels, *sizes, dtype=torch.double, generator=source)
+    first, second = (torch.randn(exact.weight.shape, dtype=torch.double, generator=source) for _ in range(2))
+    outputs = []
+    for weight in (first, second, first + second):
+        exact.weight.copy_(weight)
+        outputs.append(exact(x))
+    return torch.allclose(outputs[0] + outputs[1], outputs[2], rtol=CLOSE, atol=CLOSE)
+
+
+def fused_tail(norm: nn.Module) -> list[nn.Module] | None:
+    """Return what a normalization applies after normalizing: [] for a plain one, its drop and act for a fused one.
+
+    None if it computes something else than torch's normalization followed by its children in order.
+    """
+    if type(norm) in TORCHS:
+        return []
+    tail = list(norm.children())
+    exact: Any = on_cpu(norm)
+    for shape in ((4, width(norm), 3, 2), (4, width(norm), 3), (4, width(norm), 3, 2, 2)):
+        x = torch.randn(shape, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+        try:
+            same = all(agrees(exact.train(mode), x) for mode in (False, True))
+        except (ValueError, RuntimeError, IndexError, TypeError, AttributeError):
+            continue  # takes other ranks
+        return tail if same else None
+    return None
+
+
+def agrees(exact: Any, x: Tensor) -> bool:
+    """Tell whether the module's output is that of torch's normalization followed by its children in order."""
+    first, second = copy.deepcopy(exact), copy.deepcopy(exact)
+    if isinstance(exact, nn.GroupNorm):
+        y = nn.functional.group_norm(x, exact.num_groups, exact.weight, exact.bias, exact.eps)
+    elif isinstance(exact, nn.modules.instancenorm._InstanceNorm):
+        y = nn.modules.instancenorm._InstanceNorm.forward(second, x)
+    else:
+        y = nn.modules.batchnorm._BatchNorm.forward(second, x)
+    for child in second.children():
+        y = child(y)
+    found: Tensor = first(x)
+    return found.shape == y.shape and torch.allclose(found, y, rtol=CLOSE, atol=CLOSE)
+
+
+@torch.no_grad()
+def on_cpu(module: nn.Module) -> nn.Module:
+    """Return a copy in float64 on the CPU with parameters and estimates that no term of a formula hides behind."""
+    made = copy.deepcopy(module).to_empty(device="cpu").double()
+    source = torch.Generator().manual_seed(1)
+    for value in [*made.parameters(), *made.buffers()]:
+        if value.is_floating_point():
+            value.copy_(torch.rand(value.shape, generator=source, dtype=torch.double) + 0.5)
+        else:
+            value.zero_()
+    return made
+
+
+def width(norm: nn.Module) -> int:
+    """Return C of a normalization layer."""
+    channels = norm.num_channels if isinstance(norm, nn.GroupNorm) else norm.num_features
+    return int(channels)  # type: ignore[arg-type]
+
+
+def curve(module: nn.Module) -> Tensor | None:
+    """Return the module's values on `GRID` in evaluation if it is a function of each value alone; else None."""
+    if any(True for _ in module.children()) or isinstance(module, (*LAYERS, *NORMS)):
+        return None
+    exact: Any = on_cpu(module).eval() if any(True for _ in module.parameters()) else copy.deepcopy(module).eval()
+    order = torch.randperm(len(GRID), generator=torch.Generator().manual_seed(0))
+    try:
+        plain, mixed = (exact(x.clone().view(1, -1, 1, 1)) for x in (GRID, GRID[order]))
+    except Exception:  # takes other inputs, or is no function of tensors at all
+        return None
+    if not isinstance(plain, Tensor) or plain.shape != (1, len(GRID), 1, 1):
+        return None
+    return plain.detach().flatten() if torch.equal(plain.flatten()[order], mixed.flatten()) else None
+
+
+def is_identity(module: nn.Module) -> bool:
+    """Tell whether the module passes every value on in evaluation: nn.Identity, dropout, stochastic depth."""
+    values = curve(module)
+    return values is not None and torch.equal(values.to(GRID.dtype), GRID)
+
+
+def is_nonlinearity(module: nn.Module) -> bool:
+    """Tell whether the module is an activation function: of each value alone, not affine, and no gate."""
+    values = curve(module)
+    return values is not None and not is_affine(values) and not is_gate(values)
+
+
+def is_affine(values: Tensor) -> bool:
+    return bool(values.diff(n=2).abs().max() < CLOSE)
+
+
+def is_gate(values: Tensor) -> bool:
+    """Tell whether the values rise from 0 to 1, as a sigmoid's, which multiplies something else."""
+    return bool(values.min() >= 0 and values.max() <= 1 and values[0] < 0.01 and values[-1] > 0.99)

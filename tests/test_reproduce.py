@@ -54,7 +54,7 @@ def strict(path: Path) -> dict[str, object]:
 
 def test_reproduce_writes_runs_choice_table_figures_and_claims(reproduced):
     folder = reproduced / NAME / "smoke"
-    assert {path.name for path in folder.iterdir()} == RENDERED | {"runs", "select", "chosen.json"}
+    assert {path.name for path in folder.iterdir()} == RENDERED | {"runs", "select", "chosen.json", "frozen.json"}
     assert len(find_runs([folder / "select"])) == 4
     assert [run.path.relative_to(folder.resolve()).as_posix() for run in find_runs([folder / "runs"])] == [
         f"runs/{arm}/seed={seed}" for arm in ("With-BN", "Without-BN") for seed in (0, 1)
@@ -99,11 +99,28 @@ def test_claims_prints_and_writes_the_ledger(cli, reproduced):
     status, stdout, _ = cli("claims", f"results_dir={reproduced}")
     assert status == 0
     assert stdout == (reproduced / "claims.md").read_text()
-    assert f"## {NAME}, scale smoke\n" in stdout
-    assert f"`normexp reproduce {NAME} scale=smoke`" in stdout
+    assert f"| {NAME} | smoke | " in stdout
+    assert f"<code>normexp reproduce {NAME} scale=smoke</code>" in stdout
     for claim in load(NAME, "smoke").claims:
-        assert f"{claim['text']}. [Ioffe & Szegedy 2015, arXiv:1502.03167, {claim['source']}]" in stdout
+        assert f"- **preview**: {claim['text']}. " in stdout
+        assert f"[Ioffe & Szegedy 2015, arXiv:1502.03167, {claim['source']}]" in stdout
     (reproduced / "claims.md").unlink()
+
+
+def test_claims_of_one_experiment_do_not_replace_the_ledger_of_all(cli, reproduced):
+    status, stdout, _ = cli("claims", NAME, "--json", f"results_dir={reproduced}")
+    assert status == 0
+    assert not (reproduced / "claims.md").exists()
+    ledger = json.loads(stdout)
+    assert ledger["totals"]["scaled"] == {"preview": 2}
+    assert [claim["text"] for claim in ledger["experiments"][0]["claims"]]
+
+
+def test_power_says_how_many_fresh_seeds_would_decide(cli, reproduced):
+    status, stdout, _ = cli("reproduce", NAME, "scale=smoke", "--power", f"results_dir={reproduced}")
+    assert status == 0
+    assert "claims are undecided" in stdout
+    assert "seeds used so far: 0, 1, 100; " in stdout
 
 
 def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):
@@ -147,7 +164,7 @@ def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypa
     status, stdout, stderr = cli(*SMOKE, f"results_dir={results}")
     assert (status, stdout) == (130, "")
     assert "the same command continues" in stderr
-    assert not results.exists()
+    assert [path.name for path in results.rglob("*") if path.is_file()] == ["frozen.json"]
 
 
 MISTAKES = {

@@ -33,7 +33,8 @@ def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
-        status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", *arguments)
+        given = {str(word).partition("=")[0]: word for word in (*TINY, f"results_dir={results}", *arguments)}
+        status, _, stderr = cli("sweep", *given.values())
         return status, stderr.splitlines()
 
     return call

@@ -106,6 +106,7 @@ def _add_reproduce(verbs: Verbs[Parser]) -> None:
     command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="experiments, scale=, jobs=, results_dir=")
     command.add_argument("--all", action="store_true", help="every experiment")
     command.add_argument("--cell", metavar="ARM", help="one row of the table only")
+    command.add_argument("--power", action="store_true", help="run nothing; say how many seeds would decide each claim")
     command.add_argument("--force", action="store_true", help="train finished runs again")
     _add_sweep_flags(command)
 
@@ -128,6 +129,7 @@ def _add_claims(verbs: Verbs[Parser]) -> None:
         allow_abbrev=False,
     )
     command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="default: all that has a report")
+    command.add_argument("--json", action="store_true", help="print counts and claims as JSON")
 
 
 def _add_status(verbs: Verbs[Parser]) -> None:

@@ -77,7 +77,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.multirun:
         return _sweep(arguments)
     from normexp.config import compose
+    from normexp.config.overrides import check_once
 
+    check_once(arguments.overrides)
     config = compose(arguments.overrides)
     if arguments.cfg:
         print(config.to_yaml(), end="")
@@ -95,8 +97,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
+    from normexp.config.overrides import check_once
     from normexp.sweeps.sweep import sweep
 
+    check_once(arguments.overrides)
     return sweep(arguments.overrides, arguments.jobs, _say, dry_run=arguments.dry_run, force=arguments.force)
 
 
@@ -111,6 +115,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
         dry_run=arguments.dry_run,
         force=arguments.force,
+        plan_only=arguments.power,
     )
 
 
@@ -123,9 +128,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import write_ledger
+    from normexp.report.ledger import ledger
 
-    print(write_ledger(arguments.names), end="")
+    print(ledger(arguments.names, plain=arguments.json), end="")
     return 0
 
 

@@ -74,12 +74,10 @@ def compose(overrides: Sequence[str]) -> Config:
 
 
 def _given(parsed: Iterable[Override]) -> dict[str, Given]:
-    """Return the overrides by key. Raises UserError for one of another kind than KEY=VALUE, or a key given twice."""
+    """Return the overrides by key, of a key given twice the last. Raises UserError for another kind than KEY=VALUE."""
     found: dict[str, Given] = {}
     for override in parsed:
         key, text = override.key_or_group, _checked(override).input_line or ""
-        if key in found:
-            raise UserError(f"{key} is given twice; give it once (a sweep takes {key}=A,B)")
         found[key] = Given(plain_value(override), text.partition("=")[2])
     return found
 

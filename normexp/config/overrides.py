@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.options import groups, options
@@ -21,6 +21,15 @@ _FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quot
 def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     """Return the overrides in Hydra's terms. Raises UserError for what is not `key=value`."""
     return [_parsed(text) for text in overrides]
+
+
+def check_once(overrides: Iterable[str]) -> None:
+    """Raise UserError where a command line gives one key twice; code that adds to a list of overrides may."""
+    seen: set[str] = set()
+    for key in (text.partition("=")[0] for text in overrides):
+        if key in seen:
+            raise UserError(f"{shortened(key)} is given twice; give it once (a sweep takes {shortened(key)}=A,B)")
+        seen.add(key)
 
 
 def plain_value(override: Override) -> Any:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from normexp.config.identity import PUBLISHED
 from normexp.data import cache
 from normexp.data.base import Array, Data, Dataset, empty_like
 from normexp.data.cache import Content
+from normexp.data.content import content_of
 from normexp.data.download import Remote, fetch
 from normexp.data.members import check_complete, files, given, members
 from normexp.data.stories import read_stories
@@ -59,9 +61,16 @@ class Babi(Dataset):
             return data
         return hold_out_stories(data, content.arrays["train_story"], self.validation, self.split_seed)
 
+    def content(self) -> str:
+        if self.archive is None:
+            return PUBLISHED
+        path = given("dataset.archive", self.archive)
+        content = content_of(path, files(path))
+        return PUBLISHED if content == ARCHIVE.sha256 else content
+
     def find(self) -> bool:
         if self.archive is None:
-            return cache.holds("babi", self._download_key)
+            return cache.holds("babi", self._key)
         given("dataset.archive", self.archive)
         return True
 
@@ -69,18 +78,17 @@ class Babi(Dataset):
         self._content()
 
     @property
-    def _download_key(self) -> str:
-        return f"download {self.collection} {self.task}"
+    def _key(self) -> str:
+        content = self.content()
+        return f"{'download' if content == PUBLISHED else content} {self.collection} {self.task}"
 
     def _content(self) -> Content:
-        def download() -> Content:
+        def build() -> Content:
+            if self.archive is not None:
+                return self._build(given("dataset.archive", self.archive))
             return self._build(fetch(ARCHIVE, cache.folder() / "downloads" / "babi"))
 
-        if self.archive is None:
-            return cache.cached("babi", self._download_key, download)
-        path = given("dataset.archive", self.archive)
-        key = cache.key_of_files(path if path.is_dir() else path.parent, files(path))
-        return cache.cached("babi", f"{key} {self.collection} {self.task}", lambda: self._build(path))
+        return cache.cached("babi", self._key, build)
 
     def _build(self, path: Path) -> Content:
         train, test = (one_word(stories) for stories in find_stories(path, self.collection, self.task))
@@ -107,7 +115,7 @@ def find_stories(path: Path, collection: str, task: int) -> list[list[list[Quest
     for member in members(path):
         match = pattern.fullmatch(member.name.name)
         if match and member.name.parent.name in (collection, ""):
-            found[match[1]] = read_stories(member.data, f"{path}: {member.name}")
+            found[match[1]] = read_stories(member.read(), f"{path}: {member.name}")
     for split in ("train", "test"):
         if split not in found:
             raise UserError(f"{path}: {collection}/qa{task}_*_{split}.txt is missing; get a complete copy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -99,6 +100,13 @@ class Dataset:
         """Return all of the data. `seed` is for generated data only. `validation` may be empty."""
         raise NotImplementedError
 
+    def content(self) -> str:
+        """Return the sha256 of the data that the user brings; nothing, or PUBLISHED, where the name says all.
+
+        Cheap: reads a file only where it changed since. Raises UserError where there is none.
+        """
+        return ""
+
     def find(self) -> bool:
         """Tell whether `read` can do without the network. Looks only: reads no data, writes nothing.
 
@@ -115,17 +123,31 @@ class Dataset:
         Raises UserError where the data cannot be had, or has too few examples for what is asked.
         """
         data = self.read(seed)
+        self._check_crop(data)
         if len(data.validation) == 0:
             data = hold_out(data, self.validation, self.split_seed)
         if self.subset is not None:
             data = replace(data, train=data.train.take(self._subset(data)))
         return standardize_target(data) if self.standardize_target else data
 
+    def _check_crop(self, data: Data) -> None:
+        side = min(data.train.x.shape[1:3])
+        if self.crop > side:
+            raise UserError(f"dataset.crop={self.crop}: images of {side} pixels are padded by at most as many")
+
     def _subset(self, data: Data) -> Array:
         assert self.subset is not None
         if self.subset > len(data.train):
             raise UserError(f"dataset.subset={self.subset}: the training split has {len(data.train)} examples")
         return balanced(data.train, self.subset, data.task, self.split_seed)
+
+
+def check_fits(numbers: int, what: str) -> None:
+    """Raise UserError where so many float32 numbers do not fit into the memory of this machine."""
+    pages = getattr(os, "sysconf", lambda name: 0)  # unknown on Windows, where allocating them fails by itself
+    memory = pages("SC_PHYS_PAGES") * pages("SC_PAGE_SIZE")
+    if memory and 4 * numbers > memory:
+        raise UserError(f"{what}: takes {4 * numbers / 2**30:,.0f} GB, this machine has {memory / 2**30:,.0f}")
 
 
 def empty_like(split: Split) -> Split:
@@ -166,7 +188,10 @@ def standardize_target(data: Data) -> Data:
     """Shift and scale all targets by the training split's mean and biased standard deviation."""
     if data.task != "regression":
         raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
-    mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
+    if not np.isfinite(std).all():
+        raise UserError("dataset.standardize_target=true: the targets are too large for float32; scale them down")
     scale = np.where(std > 0, std, 1).astype(np.float32)
     train, validation, test = (
         Split(split.x, ((split.y - mean) / scale).astype(np.float32))

@@ -1,7 +1,8 @@
 """The cache: what was downloaded or decoded once, as arrays that open in milliseconds.
 
-One entry is one folder `NAME-KEY8`: a `.npy` file per array (memory-mapped when opened) and `manifest.json`.
-An entry appears by one rename, so a killed build leaves no half entry and two builders cannot mix.
+One entry is one safetensors file `NAME-KEY8.safetensors`: the arrays, memory-mapped when opened, and in its metadata
+where they came from and their sha256. An entry appears by one rename, so a killed build leaves no half entry and
+two builders cannot mix.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import json
 import os
 import secrets
 import shutil
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ import numpy as np
 from normexp.data.base import Array, Split
 from normexp.errors import UserError
 
-FORMAT = 1  # part of every key: a new layout leaves old entries alone
 ABANDONED = 24 * 3600.0  # seconds after which another process's temporary files belong to nobody
+DTYPES = {"U8": np.uint8, "I64": np.int64, "F32": np.float32}
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,10 @@ class UnwritableCache(UserError):
 
 def folder() -> Path:
     """Return the cache folder: NORMEXP_DATA, else `normexp` in the platform's folder for caches."""
+    from platformdirs import user_cache_path
+
     own = os.environ.get("NORMEXP_DATA")
-    return Path(os.path.expanduser(own)) if own else _platform_caches() / "normexp"
-
-
-def key_of_files(root: Path, files: Iterable[Path]) -> str:
-    """Return a key that changes when a file under `root` is replaced: its names, sizes and times.
-
-    The place counts too, because archives unpacked with fixed times can agree in all the rest.
-    """
-    try:
-        facts = sorted((file.relative_to(root).as_posix(), file.stat()) for file in files)
-    except OSError as error:  # a link to nowhere, for example
-        raise UserError(f"{error.filename}: cannot be read ({error.strerror})") from None
-    return json.dumps([str(root.resolve()), *((name, s.st_size, s.st_mtime_ns) for name, s in facts)])
+    return Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
 
 
 def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
@@ -79,8 +69,8 @@ def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
     UnwritableCache, before building, where the cache folder cannot be written.
     """
     entry = _entry(name, key)
-    if not holds(name, key):
-        _build(entry, build)
+    if not os.path.isfile(entry):
+        _build(entry, key, lambda: _of_an_earlier_version(name, key) or build())
     try:
         return _open(entry)
     except OSError as error:
@@ -89,12 +79,16 @@ def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
 
 def holds(name: str, key: str) -> bool:
     """Tell whether there is an entry of `name` and `key`."""
-    return os.path.isdir(_entry(name, key))  # unlike Path.is_dir, no exception for a forbidden folder
+    return os.path.isfile(_entry(name, key)) or os.path.isdir(_earlier(name, key))
 
 
-def _entry(name: str, key: str) -> Path:
-    digest = hashlib.sha256(f"{FORMAT} {key}".encode()).hexdigest()
-    return folder() / f"{name}-{digest[:8]}"
+def newest(name: str) -> str | None:
+    """Return the key of the entry of `name` that was built last; None where there is none that can be read."""
+    try:
+        entries = sorted(folder().glob(f"{name}-*.safetensors"), key=lambda path: path.stat().st_mtime)
+        return str(_about(entries[-1])["key"]) if entries else None
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 def part_path(target: Path) -> Path:
@@ -115,125 +109,118 @@ def set_aside(path: Path) -> Path | None:
     return aside
 
 
-def _platform_caches() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
 def unwritable(place: Path, error: OSError) -> UnwritableCache:
     """Build the one-line error for a cache folder that cannot be written."""
     reason = error.strerror or str(error)
     return UnwritableCache(f"cannot write to {place}: {reason}; set NORMEXP_DATA to a writable folder")
 
 
-def _build(entry: Path, build: Callable[[], Content]) -> None:
+def _entry(name: str, key: str) -> Path:
+    return folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.safetensors"
+
+
+def _build(entry: Path, key: str, build: Callable[[], Content]) -> None:
+    """Write what `build` returns under a temporary name, flush it to the disk and rename it."""
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
-        temporary = part_path(entry)
-        temporary.mkdir()
+        part = part_path(entry)
+        part.touch()
     except OSError as error:
         raise unwritable(entry.parent, error) from None
     try:
-        content = build()
-        _write(temporary, content)
-        _publish(temporary, entry)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)  # there only where something failed
-
-
-def _write(place: Path, content: Content) -> None:
-    try:
-        arrays = {name: _write_array(place / f"{name}.npy", array) for name, array in content.arrays.items()}
-        manifest = {
-            "format": FORMAT,
-            "source": content.source,
-            "note": content.note,
-            "classes": list(content.classes),
-            "arrays": arrays,
-        }
-        with (place / "manifest.json").open("w", encoding="utf-8") as file:
-            json.dump(manifest, file, indent=1, ensure_ascii=False)
-            _flush(file)
-    except OSError as error:
-        raise unwritable(place.parent, error) from None
-
-
-def _write_array(path: Path, array: Array) -> dict[str, Any]:
-    """Write one array; return what the manifest says of it."""
-    array = np.ascontiguousarray(array)
-    with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-        _flush(file)
-    stat = path.stat()
-    return {
-        "dtype": array.dtype.name,
-        "shape": list(array.shape),
-        "bytes": stat.st_size,
-        "mtime_ns": stat.st_mtime_ns,
-        "sha256": _sha256(array),
-    }
-
-
-def _flush(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sha256(array: Array) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
-
-
-def _publish(temporary: Path, entry: Path) -> None:
-    try:
-        temporary.rename(entry)
-    except OSError as error:
-        if not entry.is_dir():  # otherwise another process was first, with the same content
+        data = _serialized(build(), key)
+        try:
+            with part.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(entry)  # another process may have been first, with the same content
+        except OSError as error:
             raise unwritable(entry.parent, error) from None
+    finally:
+        part.unlink(missing_ok=True)  # there only where something failed
+
+
+def _serialized(content: Content, key: str) -> bytes:
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in content.arrays.items()}
+    about = {
+        "key": key,
+        "source": content.source,
+        "note": content.note,
+        "classes": content.classes,
+        "sha256": _sha256(arrays),
+    }
+    return bytes(save(arrays, metadata={"about": json.dumps(about)}))
+
+
+def _sha256(arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()
 
 
 def _open(entry: Path) -> Content:
-    manifest = _manifest(entry)
-    arrays = {name: _open_array(entry, name, facts) for name, facts in manifest["arrays"].items()}
-    return Content(arrays, tuple(manifest["classes"]), manifest["note"], manifest["source"])
-
-
-def _manifest(entry: Path) -> dict[str, Any]:
+    """Map an entry's arrays into memory. Raises UserError where they are not what was written."""
     try:
-        manifest: dict[str, Any] = json.loads((entry / "manifest.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise _damaged(entry, "manifest.json is missing") from None
-    except ValueError:
-        raise _damaged(entry, "manifest.json is not readable JSON") from None
-    missing = {"arrays", "classes", "note", "source"} - set(manifest)
-    if missing:
-        raise _damaged(entry, f"manifest.json lacks {', '.join(sorted(missing))}")
-    return manifest
+        about, arrays = _about(entry), _mapped(entry)
+        content = Content(arrays, tuple(about["classes"]), about["note"], about["source"])
+        found, expected = _sha256(arrays), about["sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(entry, f"not readable ({' '.join(str(error).split())})") from None
+    if found != expected:
+        raise _damaged(entry, f"sha256 {found}, expected {expected}")
+    return content
 
 
-def _open_array(entry: Path, name: str, facts: Mapping[str, Any]) -> Array:
-    """Map one array into memory. A file that was touched since it was built must still have its sha256."""
-    path = entry / f"{name}.npy"
-    if not path.is_file():
-        raise _damaged(entry, f"{path.name} is missing")
-    stat = path.stat()
-    if stat.st_size != facts["bytes"]:
-        raise _damaged(entry, f"{path.name} has {stat.st_size} bytes, expected {facts['bytes']}")
+def _about(entry: Path) -> dict[str, Any]:
+    """Return an entry's metadata. Raises ValueError where the file is damaged."""
+    from safetensors import SafetensorError, safe_open
+
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:
-        raise _damaged(entry, f"{path.name} is not a readable .npy file") from None
-    if [array.dtype.name, list(array.shape)] != [facts["dtype"], facts["shape"]]:
-        found, expected = f"{array.dtype} {array.shape}", f"{facts['dtype']} {tuple(facts['shape'])}"
-        raise _damaged(entry, f"{path.name} holds {found}, expected {expected}")
-    if stat.st_mtime_ns != facts["mtime_ns"] and _sha256(array) != facts["sha256"]:
-        raise _damaged(entry, f"{path.name} has sha256 {_sha256(array)}, expected {facts['sha256']}")
-    return array
+        with safe_open(entry, framework="np") as file:
+            about: dict[str, Any] = json.loads((file.metadata() or {})["about"])
+    except SafetensorError as error:
+        raise ValueError(str(error)) from None
+    return about
+
+
+def _mapped(entry: Path) -> dict[str, Array]:
+    """Return the arrays of a file whose header safetensors has checked, none of them in memory yet."""
+    with entry.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    header.pop("__metadata__")
+    whole = np.memmap(entry, np.uint8, "r", offset=8 + size)
+    return {
+        name: whole[slice(*facts["data_offsets"])].view(DTYPES[facts["dtype"]]).reshape(facts["shape"])
+        for name, facts in header.items()
+    }
 
 
 def _damaged(entry: Path, what: str) -> UserError:
     aside = set_aside(entry)
-    way_out = f"it was set aside as {aside.name}; run" if aside else "delete that folder and run"
+    way_out = f"it was set aside as {aside.name}; run" if aside else "delete that file and run"
     return UserError(f"damaged cache entry {entry}: {what}; {way_out} the same command again to rebuild it")
+
+
+def _earlier(name: str, key: str) -> Path:
+    """Return the folder of an entry as version 0.1 wrote it: a .npy file per array, and manifest.json."""
+    return folder() / f"{name}-{hashlib.sha256(f'1 {key}'.encode()).hexdigest()[:8]}"
+
+
+def _of_an_earlier_version(name: str, key: str) -> Content | None:
+    """Read an entry of version 0.1, so that nothing is downloaded twice; None where there is no good one."""
+    place = _earlier(name, key)
+    try:
+        about = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+        arrays = {array: np.load(place / f"{array}.npy", allow_pickle=False) for array in about["arrays"]}
+        for array, facts in about["arrays"].items():
+            if hashlib.sha256(np.ascontiguousarray(arrays[array]).data).hexdigest() != facts["sha256"]:
+                return None
+        return Content(arrays, tuple(about["classes"]), about["note"], about["source"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
+from normexp.config.identity import PUBLISHED
 from normexp.data import cache
-from normexp.data.base import Array, Data, Dataset, Split, balanced
+from normexp.data.archive import Published
+from normexp.data.base import Array, Data, Split, balanced
 from normexp.data.cache import Content
+from normexp.data.cifar_binary import read_binary_batch
 from normexp.data.cifar_pickle import read_batch
-from normexp.data.download import Remote, fetch, md5_of
+from normexp.data.content import content_of, sha256_of
+from normexp.data.download import Remote, fetch
 from normexp.data.image_tree import Tree, arrays, class_names, read_tree
 from normexp.data.images import SUFFIXES
 from normexp.data.members import files, given, members
@@ -23,52 +28,49 @@ from normexp.errors import UserError
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 BATCHES = {"train": tuple(f"data_batch_{number}" for number in range(1, 6)), "test": ("test_batch",)}
 COUNTS = {"train": 50_000, "test": 10_000}
+ORIGINALS = (  # sha256 of the author's archives, which hold the same pixels
+    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",  # cifar-10-python.tar.gz
+    "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",  # cifar-10-binary.tar.gz
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cifar10(Dataset):
+class Cifar10(Published):
     """50,000 training and 10,000 test images, uint8 (N, 32, 32, 3), 10 classes in the original label order.
 
     Args:
-        archive: build from this instead of downloading: the original cifar-10-python.tar.gz, or images as
-            `train|test/CLASS/*.png|jpg` in a tar, zip or folder. A JPEG copy says so in every table.
+        archive: build from this instead of downloading: the original cifar-10-python.tar.gz, its binary version, or
+            images as `train|test/CLASS/*.png|jpg` in a tar, zip or folder. A JPEG copy says so in every table.
         test: number of test images to keep, class-balanced, where evaluations cost as much as training; None keeps all.
 
     Source: Krizhevsky 2009, "Learning multiple layers of features from tiny images". Licence: none stated.
     """
 
-    drawn = False
-    validation: int = 5000
-    archive: str | None = None
     test: int | None = None
 
+    name: ClassVar[str] = "cifar10"
+
     def read(self, seed: int) -> Data:
-        content = self._content()
-        train, empty, test = (content.split(name) for name in ("train", "validation", "test"))
-        test = test if self.test is None else self._part(test, self.test)
-        return Data(train, empty, test, task="classification", classes=content.classes, note=content.note)
+        data = super().read(seed)
+        return data if self.test is None else replace(data, test=self._part(data.test, self.test))
 
     def _part(self, test: Split, count: int) -> Split:
         if count > len(test):
             raise UserError(f"dataset.test={count}: the test split has {len(test)} images")
         return test.take(balanced(test, count, "classification", self.split_seed))
 
-    def find(self) -> bool:
-        if self.archive is None:
-            return cache.holds("cifar10", "download")
-        given("dataset.archive", self.archive)
-        return True
+    def check_copy(self, archive: str) -> None:
+        given("dataset.archive", archive)
 
-    def fetch(self) -> None:
-        self._content()
-
-    def _content(self) -> Content:
-        return self._local(self.archive) if self.archive is not None else _downloaded()
-
-    def _local(self, archive: str) -> Content:
+    def content_of_copy(self, archive: str) -> str:
         path = given("dataset.archive", archive)
-        top = path if path.is_dir() else path.parent
-        return cache.cached("cifar10", cache.key_of_files(top, files(path)), lambda: _build(path))
+        content = content_of(path, files(path))
+        return PUBLISHED if content in ORIGINALS else content
+
+    def build(self, archive: str | None) -> Content:
+        if archive is not None:
+            return build_copy(given("dataset.archive", archive))
+        return build_original(fetch(original(), cache.folder() / "downloads" / "cifar10"))
 
 
 def original() -> Remote:
@@ -78,21 +80,13 @@ def original() -> Remote:
     return Remote(CIFAR10.filename, (CIFAR10.url,), CIFAR10.tgz_md5)
 
 
-def _downloaded() -> Content:
-    def download() -> Content:
-        return build_original(fetch(original(), cache.folder() / "downloads" / "cifar10"))
-
-    return cache.cached("cifar10", "download", download)
-
-
-def _build(path: Path) -> Content:
+def build_copy(path: Path) -> Content:
     """Build from a local copy, whichever of the known kinds it is. Raises UserError for any other."""
     for member in islice(members(path), 20):
         if member.name.suffix.lower() in SUFFIXES:
             return build_images(path)
-        if path.is_file() and member.name.name in (*BATCHES["train"], *BATCHES["test"]):
-            _check_md5(path)
-            return build_original(path)
+        if path.is_file() and member.name.stem in (*BATCHES["train"], *BATCHES["test"]):
+            return build_original(_checked(path))
     raise UserError(
         f"{path}: unknown content; give the original cifar-10-python.tar.gz, "
         "or images as train|test/CLASS/*.png (or .jpg)"
@@ -100,14 +94,14 @@ def _build(path: Path) -> Content:
 
 
 def build_original(path: Path) -> Content:
-    """Read the pickled batches, in their order. Raises UserError for a missing or damaged one."""
+    """Read the author's batches, pickled or binary, in their order. Raises UserError for a missing or damaged one."""
     announce(f"reading {path}, once")
     names = {*BATCHES["train"], *BATCHES["test"]}
-    found = {
-        member.name.name: read_batch(member.data, f"{path}: {member.name}")
-        for member in members(path)
-        if member.name.name in names
-    }
+    found = {}
+    for member in members(path):
+        if member.name.stem in names:
+            read = read_binary_batch if member.name.suffix == ".bin" else read_batch
+            found[member.name.stem] = read(member.read(), f"{path}: {member.name}")
     missing = sorted(names - found.keys())
     if missing:
         raise UserError(f"{path}: {missing[0]} is missing")
@@ -145,7 +139,9 @@ def _spoken(counts: Mapping[str, int]) -> str:
     return f"{counts['train']:,} + {counts['test']:,}"
 
 
-def _check_md5(path: Path) -> None:
-    found, expected = md5_of(path), original().md5
-    if found != expected:
-        raise UserError(f"{path}: MD5 {found}, expected {expected} of the original archive; get a fresh copy")
+def _checked(path: Path) -> Path:
+    """Return the path of an original archive. Raises UserError where it is not one of the author's two."""
+    if (found := sha256_of(path)) not in ORIGINALS:
+        expected = " or ".join(ORIGINALS)
+        raise UserError(f"{path}: SHA-256 {found}, expected {expected} of the original archive; get a fresh copy")
+    return path

@@ -10,8 +10,9 @@ from zlib import crc32
 import numpy as np
 
 from normexp.data import cache
-from normexp.data.base import Data, Dataset
+from normexp.data.base import Data, Dataset, check_fits
 from normexp.data.cache import Content
+from normexp.data.content import content_of
 from normexp.data.entity_stories import NAMES, RELATIONS, generate
 from normexp.data.matching import matching_sentences
 from normexp.data.members import files, given
@@ -73,11 +74,19 @@ class Cloze(Dataset):
             raise UserError(f"dataset.facts={self.facts}: {self.entities} entities have at most {most} relations")
         if self.entities > len(NAMES):
             raise UserError(f"dataset.entities={self.entities}: there are names for at most {len(NAMES)}")
+        words = 20 * (self.facts + self.fillers)  # at most, with the markers and the question
+        check_fits(3 * words * (self.examples + self.test), f"dataset=cloze with {self.examples:,} stories")
         sizes = {"training": self.examples, "test": self.test}
         return {
             part: generate(_stream(part, seed), size, self.entities, self.facts, self.fillers)
             for part, size in sizes.items()
         }
+
+    def content(self) -> str:
+        if self.path is None:
+            return ""
+        path = given_corpus(self.path)
+        return content_of(path, files(path))
 
     def find(self) -> bool:
         if self.path is not None:
@@ -91,7 +100,7 @@ class Cloze(Dataset):
     def _corpus(self, given: str) -> Content:
         path = given_corpus(given)
         how = (self.shuffle_entities, self.markers, self.sentences, self.document_length, self.vocabulary)
-        key = cache.key_of_files(path if path.is_dir() else path.parent, files(path))
+        key = self.content()
 
         def build() -> Content:
             announce(f"reading {path}, once")

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from normexp.data.base import Data, Dataset, Split, empty_like
+from normexp.data.base import Data, Dataset, Split, check_fits, empty_like
 from normexp.data.variable_length import draw_lengths, masked
 from normexp.errors import UserError
 
@@ -58,6 +58,9 @@ class Copying(Dataset):
         return Data(train, empty_like(train), test, task="classification", classes=classes)
 
     def _split(self, seed: int, name: str, count: int, reach: tuple[int, int]) -> Split:
+        steps_in_all = self.items + reach[1] + 1
+        size = 2 * count * steps_in_all * (self.symbols + 2)
+        check_fits(size, f"dataset=copy with {count:,} sequences of {steps_in_all:,} steps")
         rng = np.random.default_rng([seed, crc32(f"copy {name}".encode())])  # its size leaves the other alone
         ends = self.items + draw_lengths(rng, count, *reach)  # where the cue stands
         steps = np.full((count, self.items + reach[1] + 1), self.symbols)

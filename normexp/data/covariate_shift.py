@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from normexp.data.base import Array, Data, Dataset, Split, empty_like
+from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
 from normexp.data.progress import warn
 from normexp.errors import UserError, unknown
 
@@ -57,6 +57,8 @@ class CovariateShift(Dataset):
 
     def read(self, seed: int) -> Data:
         self._check_names()
+        size = 8 * self.examples * self.dimension
+        check_fits(size, f"dataset=covariate_shift with {self.examples:,} examples of {self.dimension:,} inputs")
         rng = np.random.default_rng([seed, crc32(b"covariate_shift")])
         train_a, test_b, test_a, train_b = (self._domain(rng, name) for name in "abab")
         from_a = np.arange(self._from_a)

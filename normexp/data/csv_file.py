@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.data.base import Data, Dataset, standardize_target
+from normexp.data.content import content_of
 from normexp.data.csv_table import given_file, read_table
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
@@ -52,6 +53,9 @@ class CsvFile(Dataset):
     def find(self) -> bool:
         self._path()
         return True
+
+    def content(self) -> str:
+        return content_of(self._path(), ())
 
     def _path(self) -> Path:
         if self.file is None:

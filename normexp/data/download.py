@@ -1,19 +1,13 @@
-"""One file from the network: mirrors in turn, checksum verified, complete or not there at all."""
+"""One file from the network: mirrors in turn, checksum verified, complete or not there at all. pooch does the work."""
 
 from __future__ import annotations
 
-import hashlib
-import http.client
-import os
+import logging
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
-from normexp.data.cache import part_path, set_aside, unwritable
+from normexp.data.cache import set_aside, unwritable
 from normexp.data.progress import byte_bar, warn
 from normexp.errors import UserError
 
@@ -45,8 +39,11 @@ class Remote:
         """The checksum's kind, as errors print it."""
         return "SHA-256" if self.sha256 else "MD5"
 
-    def new_digest(self) -> Any:
-        return hashlib.sha256() if self.sha256 else _md5()
+    def checksum_of(self, path: Path) -> str:
+        """Return the checksum of a file, of the published kind."""
+        from pooch import file_hash
+
+        return str(file_hash(str(path), alg="sha256" if self.sha256 else "md5"))
 
 
 class _Failed(Exception):
@@ -61,10 +58,14 @@ def fetch(remote: Remote, folder: Path, timeout: float = TIMEOUT) -> Path:
     target = folder / remote.name
     if _already_there(target, remote):
         return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
     problems = []
     for url in remote.urls:
         try:
-            _download(url, remote, target, timeout)
+            _download(url, remote, folder, timeout)
         except _Failed as problem:
             problems.append(f"{url}: {problem}")
         else:
@@ -75,21 +76,10 @@ def fetch(remote: Remote, folder: Path, timeout: float = TIMEOUT) -> Path:
     )
 
 
-def md5_of(path: Path) -> str:
-    """Return the MD5 of a file. It guards against damage; that is all the publishers offer."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, _md5).hexdigest()
-
-
-def _md5() -> Any:
-    return hashlib.md5(usedforsecurity=False)
-
-
 def _already_there(target: Path, remote: Remote) -> bool:
     if not target.is_file():
         return False
-    with target.open("rb") as file:
-        found = hashlib.file_digest(file, remote.new_digest).hexdigest()
+    found = remote.checksum_of(target)
     if found == remote.checksum:
         return True
     aside = set_aside(target)
@@ -98,74 +88,49 @@ def _already_there(target: Path, remote: Remote) -> bool:
     return False
 
 
-def _download(url: str, remote: Remote, target: Path, timeout: float) -> None:
-    """Write `url` to a temporary file, verify it, rename it. Raises _Failed; leaves nothing behind then."""
-    part, file = _open_part(target)
-    try:
-        with file:
-            found = _copy(url, file, remote, timeout)
-        if found != remote.checksum:
+def _download(url: str, remote: Remote, folder: Path, timeout: float) -> None:
+    """Let pooch write `url` to a temporary file, verify and rename it. Raises _Failed; leaves nothing behind then."""
+    import pooch
+    from requests import ConnectionError, HTTPError, RequestException, Timeout
+    from urllib3.exceptions import HTTPError as BrokenOff
+    from urllib3.exceptions import ReadTimeoutError
+
+    def download(url: str, output: str, _: object) -> None:
+        _copy(url, Path(output), remote.name, timeout)
+        if (found := remote.checksum_of(Path(output))) != remote.checksum:
             raise _Failed(f"{remote.kind} {found}, expected {remote.checksum}")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
-
-def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
+    pooch.get_logger().setLevel(logging.WARNING)
+    known = f"{'sha256' if remote.sha256 else 'md5'}:{remote.checksum}"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = part_path(target)
-        return part, part.open("xb")
-    except OSError as error:
-        raise unwritable(target.parent, error) from None
+        pooch.retrieve(url, known, fname=remote.name, path=folder, downloader=download)
+    except HTTPError as error:
+        raise _Failed(str(error).partition(" for url")[0]) from None
+    except (Timeout, ReadTimeoutError):
+        raise _Failed("no answer in time") from None
+    except ConnectionError:
+        raise _Failed("no connection") from None
+    except BrokenOff as error:
+        raise _Failed(" ".join(str(error.args[0]).split())) from None
+    except (RequestException, OSError) as error:
+        raise _Failed(" ".join(str(error).split())) from None
 
 
-def _copy(url: str, file: IO[bytes], remote: Remote, timeout: float) -> str:
-    """Copy the body of `url` to `file`; return its checksum. Every way a network fails becomes _Failed."""
-    request = urllib.request.Request(url, headers={"User-Agent": "normexp"})
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            return _copy_body(response, file, remote, timeout)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise _Failed(f"HTTP {error.code} {error.reason}") from None
-    except urllib.error.URLError as error:
-        raise _Failed(f"no connection, {_reason(error.reason)}") from None
-    except (OSError, http.client.HTTPException) as error:  # OSError covers time-outs and resets
-        raise _Failed(_reason(error)) from None
+def _copy(url: str, target: Path, label: str, timeout: float) -> None:
+    """Write what `url` sends, as it comes. Raises _Failed for a server that is too slow, or has no end."""
+    import requests
 
-
-def _copy_body(response: http.client.HTTPResponse, file: IO[bytes], remote: Remote, timeout: float) -> str:
-    expected, done, digest = response.length, 0, remote.new_digest()
-    with byte_bar(expected, remote.name) as bar:
-        for chunk in _chunks(response.read1, timeout):
-            file.write(chunk)
-            digest.update(chunk)
-            done += len(chunk)
-            bar.update(len(chunk))
-    if expected is not None and done != expected:
-        raise _Failed(f"{done} bytes arrived, expected {expected}")
-    file.flush()
-    os.fsync(file.fileno())
-    return str(digest.hexdigest())
-
-
-def _chunks(read: Callable[[int], bytes], timeout: float) -> Iterator[bytes]:
-    """Yield what arrives, as it arrives, for as long as it arrives fast enough."""
-    start, done = time.monotonic(), 0
-    while chunk := read(CHUNK):
-        yield chunk
-        done += len(chunk)
-        seconds = time.monotonic() - start
-        if seconds > timeout and done < SLOWEST * seconds:
-            raise _Failed(f"slower than {SLOWEST} bytes per second")
-        if done > LARGEST:
-            raise _Failed(f"more than {LARGEST} bytes")
-
-
-def _reason(error: object) -> str:
-    """Say in one line what went wrong, without the number of the system's error."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(str(text).split())
+    began, done = time.monotonic(), 0
+    with requests.get(url, stream=True, timeout=timeout) as response, target.open("wb") as file:
+        response.raise_for_status()
+        length = response.headers.get("Content-Length", "")
+        with byte_bar(int(length) if length.isdecimal() else None, label) as bar:
+            while chunk := response.raw.read1(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
+                done += len(chunk)
+                seconds = time.monotonic() - began
+                if seconds > timeout and done < SLOWEST * seconds:
+                    raise _Failed(f"slower than {SLOWEST} bytes per second")
+                if done > LARGEST:
+                    raise _Failed(f"more than {LARGEST} bytes")

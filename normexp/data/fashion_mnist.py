@@ -17,6 +17,7 @@ class FashionMnist(IdxImages):
 
     name: ClassVar[str] = "fashion_mnist"
     torchvision_class: ClassVar[str] = "FashionMNIST"
+    published: ClassVar[str] = "29b22749c5a5630f903a06f1e398736554d3cd04a4efd5c040a7d010ddce1567"
     classes: ClassVar[tuple[str, ...]] = (
         "T-shirt/top",
         "trouser",

@@ -7,8 +7,10 @@ from zlib import crc32
 
 import numpy as np
 
-from normexp.data.base import Array, Data, Dataset, Split, empty_like
-from normexp.data.house_tables import california, find, sindian
+from normexp.config.identity import PUBLISHED
+from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
+from normexp.data.content import content_of
+from normexp.data.house_tables import california, find, sindian, table_of
 from normexp.data.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
 
@@ -62,6 +64,10 @@ class HousePrices(Dataset):
     def find(self) -> bool:
         return self.source not in _FILES or find(self.source, self.file)
 
+    def content(self) -> str:
+        path = table_of(self.source).path(self.file) if self.source in _FILES else None
+        return content_of(path, ()) if path else PUBLISHED if self.source in _FILES else ""
+
     def fetch(self) -> None:
         if not self.find():
             california(self.file, self.missing)
@@ -91,6 +97,7 @@ def _lecture(options: HousePrices, seed: int) -> Data:
 def _synthetic(options: HousePrices, seed: int) -> Data:
     if options.test >= options.examples:
         raise UserError(f"dataset.test={options.test}: must be less than dataset.examples={options.examples}")
+    check_fits(20 * options.examples, f"dataset=house_prices with {options.examples:,} examples")
     rng = np.random.default_rng([seed, crc32(b"house_prices")])
     x = _features(rng, options.examples)
     y = law(x) + options.noise * rng.standard_normal((options.examples, 1))

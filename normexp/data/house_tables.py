@@ -83,6 +83,11 @@ def sindian(file: str | None, missing: str) -> Data:
     return data
 
 
+def table_of(source: str) -> HouseTable:
+    """Return what is known of the file of `california` or `sindian`."""
+    return {"california": CALIFORNIA, "sindian": SINDIAN}[source]
+
+
 def find(source: str, file: str | None) -> bool:
     """Tell whether `california` or `sindian` can do without the network. Raises UserError where a file is missing."""
     if source == "california":

@@ -8,13 +8,17 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
 from normexp.data.base import Array
 from normexp.errors import UserError
 
+LARGEST = 2**31  # numbers in a file; MNIST has 47 million
 GZIP = b"\x1f\x8b"
 UNSIGNED_BYTE = 0x08
 
@@ -24,22 +28,34 @@ def read_idx(path: Path, dimensions: int) -> Array:
 
     Raises UserError for a truncated or damaged file, another magic number, or a wrong length.
     """
-    data = _unpacked(path)
-    magic, expected = int.from_bytes(data[:4]), UNSIGNED_BYTE << 8 | dimensions
-    if magic != expected:
-        raise UserError(f"{path}: wrong magic number 0x{magic:08x}, expected 0x{expected:08x}")
-    start = 4 + 4 * dimensions
-    shape = [int.from_bytes(data[place : place + 4]) for place in range(4, start, 4)]
-    length = start + math.prod(shape)
-    if len(data) != length:
-        raise UserError(f"{path}: truncated or damaged: {len(data)} of {length} bytes; get a fresh copy")
-    return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
+    with opened(path) as file:
+        header = 4 + 4 * dimensions
+        start = file.read(header)
+        magic, expected = int.from_bytes(start[:4]), UNSIGNED_BYTE << 8 | dimensions
+        if magic != expected:
+            raise UserError(f"{path}: wrong magic number 0x{magic:08x}, expected 0x{expected:08x}")
+        if len(start) < header:
+            raise UserError(f"{path}: truncated or damaged: {len(start)} of {header} bytes; get a fresh copy")
+        shape = [int.from_bytes(start[place : place + 4]) for place in range(4, header, 4)]
+        size = math.prod(shape)
+        if not 0 < size <= LARGEST:
+            sizes = " x ".join(map(str, shape))
+            raise UserError(f"{path}: holds {sizes} numbers; there must be some, and at most {LARGEST:,}")
+        data = file.read(size + 1)  # no more: a small file may unpack to a very large one
+    if len(data) != size:
+        found = f"more than {size}" if len(data) > size else str(len(data))
+        raise UserError(f"{path}: truncated or damaged: {found} of {size} bytes; get a fresh copy")
+    return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 
 
-def _unpacked(path: Path) -> bytes:
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read what it unpacks to, if it is gzipped. Raises UserError where that ends too early."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == GZIP else data
+        with path.open("rb") as file:
+            packed = file.read(2) == GZIP
+            file.seek(0)
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = f"truncated or damaged gzip file of {path.stat().st_size} bytes ({error})"
         raise UserError(f"{path}: {what}; get a fresh copy") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from normexp.config.identity import PUBLISHED
 from normexp.data import cache
-from normexp.data.base import Array, Data, Dataset
+from normexp.data.archive import Published
+from normexp.data.base import Array
 from normexp.data.cache import Content
+from normexp.data.content import content_by_name
 from normexp.data.download import Remote, fetch
 from normexp.data.idx import read_idx
 from normexp.errors import UserError
@@ -26,52 +30,31 @@ FILES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdxImages(Dataset):
+class IdxImages(Published):
     """Shapes: x uint8 (N, 28, 28, 1), y int64 (N,). Downloaded once; opened from the cache after that.
 
     Args:
         archive: build from the four idx files, .gz or plain, in this folder (or its raw/ or NAME/raw/).
     """
 
-    drawn = False
-    validation: int = 5000
-    archive: str | None = None
-
-    name: ClassVar[str]
     torchvision_class: ClassVar[str]  # offers the addresses and MD5s, so that no list of ours grows old
+    published: ClassVar[str]  # sha256 of what the four files unpack to, as `content_by_name` joins them
     classes: ClassVar[tuple[str, ...]]
 
-    def read(self, seed: int) -> Data:
-        content = self._content()
-        train, empty, test = (content.split(name) for name in ("train", "validation", "test"))
-        return Data(train, empty, test, task="classification", classes=content.classes, note=content.note)
+    def check_copy(self, archive: str) -> None:
+        find_files(archive, self.torchvision_class)
 
-    def find(self) -> bool:
-        if self.archive is None:
-            return cache.holds(self.name, "download")
-        find_files(self.archive, self.torchvision_class)
-        return True
+    def content_of_copy(self, archive: str) -> str:
+        content = content_by_name(find_files(archive, self.torchvision_class), _sha256_of_numbers)
+        return PUBLISHED if content == self.published else content
 
-    def fetch(self) -> None:
-        self._content()
-
-    def _content(self) -> Content:
-        return self._local(self.archive) if self.archive is not None else self._downloaded()
-
-    def _local(self, archive: str) -> Content:
-        files = find_files(archive, self.torchvision_class)
-        top = files["train_x"].parent
-        key = cache.key_of_files(top, files.values())
-        return cache.cached(self.name, key, lambda: build(files, self.classes, str(top)))
-
-    def _downloaded(self) -> Content:
-        def download() -> Content:
-            place = cache.folder() / "downloads" / self.name
-            for remote in remotes(self.torchvision_class):
-                fetch(remote, place)
-            return build(find_files(str(place), self.torchvision_class), self.classes, "downloaded")
-
-        return cache.cached(self.name, "download", download)
+    def build(self, archive: str | None) -> Content:
+        if archive is not None:
+            return build(find_files(archive, self.torchvision_class), self.classes, archive)
+        place = cache.folder() / "downloads" / self.name
+        for remote in remotes(self.torchvision_class):
+            fetch(remote, place)
+        return build(find_files(str(place), self.torchvision_class), self.classes, "downloaded")
 
 
 def remotes(torchvision_class: str) -> Sequence[Remote]:
@@ -87,8 +70,8 @@ def remotes(torchvision_class: str) -> Sequence[Remote]:
 def find_files(archive: str, torchvision_class: str) -> dict[str, Path]:
     """Return the four idx files in `archive`, its raw/ or NAME/raw/. Raises UserError if one is missing."""
     top = Path(os.path.expanduser(archive))
-    if not top.is_dir():
-        problem = "is a file, and a folder is needed" if top.exists() else "no such folder"
+    if not os.path.isdir(top):
+        problem = "is a file, and a folder is needed" if os.path.exists(top) else "no such folder"
         raise UserError(f"dataset.archive={archive}: {problem} (with {FILES['train_x']}[.gz] and three more)")
     for place in (top, top / "raw", top / torchvision_class / "raw"):
         found = {key: file for key, name in FILES.items() if (file := _gzipped_or_plain(place / name))}
@@ -108,7 +91,7 @@ def build(files: dict[str, Path], classes: tuple[str, ...], source: str) -> Cont
     images = {key: read_idx(files[key], 3)[..., None] for key in ("train_x", "test_x")}
     for split in ("train", "test"):
         counts = len(images[f"{split}_x"]), len(labels[f"{split}_y"])
-        if counts[0] != counts[1] or not counts[0]:
+        if counts[0] != counts[1]:
             other = files[f"{split}_y"].name
             raise UserError(f"{files[f'{split}_x']}: {counts[0]} images, but {counts[1]} labels in {other}")
     shapes = [images[key].shape[1:3] for key in images]
@@ -118,11 +101,17 @@ def build(files: dict[str, Path], classes: tuple[str, ...], source: str) -> Cont
 
 
 def _gzipped_or_plain(path: Path) -> Path | None:
-    return next((file for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()), None)
+    return next((file for file in (path, path.with_name(f"{path.name}.gz")) if os.path.isfile(file)), None)
 
 
 def _labels(path: Path, classes: int) -> Array:
     labels = read_idx(path, 1)
-    if len(labels) and labels.max() >= classes:
+    if labels.max() >= classes:
         raise UserError(f"{path}: label {labels.max()}, allowed: 0 to {classes - 1}")
     return labels.astype(np.int64)
+
+
+def _sha256_of_numbers(path: Path) -> str:
+    """Return the sha256 of what an idx file holds, which is the same for a gzipped one."""
+    array = read_idx(path, 3 if "idx3" in path.name else 1)
+    return hashlib.sha256(f"{array.shape}".encode() + array.tobytes()).hexdigest()

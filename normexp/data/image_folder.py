@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.data.base import Data, Dataset
-from normexp.data.cache import Content, cached, key_of_files
+from normexp.data.cache import Content, cached
+from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
 from normexp.data.members import files, given
 from normexp.errors import UserError
@@ -42,6 +43,10 @@ class ImageFolder(Dataset):
             classes=content.classes,
         )
 
+    def content(self) -> str:
+        path = self._path()
+        return content_of(path, files(path))
+
     def find(self) -> bool:
         self._path()
         return True
@@ -58,8 +63,7 @@ class ImageFolder(Dataset):
         path = self._path()
         if self.channels not in (1, 3):
             raise UserError(f"dataset.channels={self.channels}: must be 1 (grey) or 3 (RGB)")
-        top = path if path.is_dir() else path.parent
-        key = f"{self.channels} {self.size} {key_of_files(top, files(path))}"
+        key = f"{self.channels} {self.size} {self.content()}"
         return cached("image_folder", key, lambda: self._build(path))
 
     def _build(self, path: Path) -> Content:

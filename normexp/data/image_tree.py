@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from normexp.data.base import Array
+from normexp.data.base import Array, check_fits
 from normexp.data.images import SUFFIXES, decode
 from normexp.data.members import check_complete, members, size
 from normexp.data.progress import announce, byte_bar
@@ -28,12 +28,15 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     check_complete(path)
     announce(f"decoding the images of {path}, once")
     tree: Tree = {}
+    done = 0
     with byte_bar(size(path), path.name) as bar:
         for member in members(path):
             bar.update(member.position - bar.n)
             if member.name.suffix.lower() in SUFFIXES:
                 place = _place(path, member.name)
-                image = decode(member.data, f"{path}: {member.name}", channels, size_to)
+                image = decode(member.read(), f"{path}: {member.name}", channels, size_to)
+                done += image.size
+                check_fits(done // 2, f"{path}: {done / 2**30:.1f} GB of decoded images")  # they are stacked once more
                 tree.setdefault(place[0], {}).setdefault(place[1], {})[str(member.name)] = image
     return tree
 

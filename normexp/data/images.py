@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
+LARGEST = 2**26  # pixels of one image; it takes 200 MB to decode so many
 
 
 def decode(data: bytes, name: str, channels: int, size: int | None = None) -> Array:
@@ -28,13 +30,20 @@ def decode(data: bytes, name: str, channels: int, size: int | None = None) -> Ar
     """
     from PIL import Image
 
+    if size is not None and size**2 > LARGEST:
+        raise UserError(f"dataset.size={size}: more than {LARGEST:,} pixels an image")
+    bomb = Image.DecompressionBombWarning
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with warnings.catch_warnings(action="error", category=bomb), Image.open(io.BytesIO(data)) as image:
+            if image.width * image.height > LARGEST:
+                raise bomb
             image.load()
             if image.mode[0] in "IF":
                 raise UserError(f"{name}: more than 8 bits per channel (mode {image.mode}); convert it first")
             whole = _convert(image, channels)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except (bomb, Image.DecompressionBombError):
+        raise UserError(f"{name}: more than {LARGEST:,} pixels, which is refused; scale it down first") from None
+    except (OSError, ValueError, SyntaxError):
         raise UserError(f"{name}: not a readable image ({len(data)} bytes)") from None
     array = np.asarray(whole if size is None else _square(whole, size))
     return array[..., None] if channels == 1 else array

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from normexp.config import Config
+from normexp.config import Config, flat
+from normexp.config.identity import FILES
 from normexp.config.instantiate import instantiate
 
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ def load(config: Config) -> Data:
     return dataset.load(config["seed"])
 
 
+def content_of(config: Config) -> str:
+    """Return the sha256 of the data that the user brings; nothing, or PUBLISHED, where the data set's name says all.
+
+    Raises UserError where there are none.
+    """
+    if not any(key in flat(config.values) for key in FILES):
+        return ""  # before NumPy is imported
+    dataset: Dataset = instantiate(config["dataset"])
+    return dataset.content()
+
+
 class LastLoaded:
     """`load`, but for the data that were loaded last: reading and hashing them takes longer than a tiny run."""
 
@@ -26,7 +38,7 @@ class LastLoaded:
 
     def __call__(self, config: Config) -> Data:
         dataset: Dataset = instantiate(config["dataset"])
-        key = (dataset, config["seed"] if dataset.drawn else None)
+        key = (dataset, dataset.content(), config["seed"] if dataset.drawn else None)
         if self._data is None or key != self._key:
             self._data = None  # first, so that two never are in memory
             self._data, self._key = dataset.load(config["seed"]), key

@@ -1,4 +1,4 @@
-"""The files inside a folder, a zip or a tar, read one by one in memory; nothing is ever extracted."""
+"""The files inside a folder, a zip or a tar, read one by one in memory and within bounds; nothing is ever extracted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import os
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from normexp.errors import UserError
 
 CHUNK = 2**20
+LARGEST = 64 * 2**20  # bytes of one file that is read; those of CIFAR-10 have 30 MB, an image has less
+MOST = 64 * 2**30  # bytes that a whole archive may unpack to
+BOMB = 200  # times its size: no images and no texts pack as well
 _DAMAGE = (
     EOFError,
     zlib.error,
@@ -28,11 +32,28 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class Member:
-    """One file: its name relative to the top, its bytes, and how far into the archive reading has come."""
+    """One file.
 
+    Args:
+        name: relative to the top.
+        size: bytes that reading takes, as the archive's own index says; no more are ever read.
+        position: how far into the archive this file reaches.
+        open: what reads it; in an archive only before the next member is asked for.
+    """
+
+    path: Path
     name: PurePosixPath
-    data: bytes
+    size: int
     position: int
+    open: Callable[[], bytes]
+
+    def read(self) -> bytes:
+        """Return the content. Raises UserError for a damaged one, and for one that is larger than LARGEST."""
+        if self.size > LARGEST:
+            size, most = spoken_size(self.size), spoken_size(LARGEST)
+            raise UserError(f"{self.path}: {str(self.name)!r} unpacks to {size}, at most {most} are read")
+        with _one_line_errors(self.path):
+            return self.open()
 
 
 def given(option: str, value: str, otherwise: str = "") -> Path:
@@ -48,18 +69,29 @@ def given(option: str, value: str, otherwise: str = "") -> Path:
 
 
 def members(path: Path) -> Iterator[Member]:
-    """Yield the regular files in `path`, without those that operating systems strew about.
+    """Yield the regular files in `path`, without those that operating systems strew about. Nothing is read yet.
 
     A folder gives them by name, an archive in its own order. Raises UserError for a damaged archive, for one
-    of no known kind, and for a member that points outside.
+    of no known kind or that unpacks to more than anybody's data, and for a member that points outside.
     """
     read = _folder if path.is_dir() else _zip if _kind(path) == "zip" else _tar
+    total = 0
     with _one_line_errors(path):
-        for name, data, position in read(path):
-            member = Member(PurePosixPath(name.replace("\\", "/")), data, position)
+        for member in read(path):
             _check_inside(path, member.name)
+            total += member.size
+            if total > MOST:
+                raise UserError(f"{path}: unpacks to more than {spoken_size(MOST)}, which is refused")
             if not _is_litter(member.name):
                 yield member
+
+
+def spoken_size(count: int) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    for unit, size in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20)):
+        if count >= size:
+            return f"{count / size:.4g} {unit}"
+    return f"{count} bytes"
 
 
 def size(path: Path) -> int:
@@ -84,9 +116,12 @@ def check_complete(path: Path) -> None:
     """
     if path.is_dir() or _kind(path) != "gzip":
         return
+    done, most = 0, max(LARGEST, BOMB * path.stat().st_size)
     with _one_line_errors(path), gzip.open(path) as file:
-        while file.read(CHUNK):
-            pass
+        while chunk := file.read(CHUNK):
+            done += len(chunk)
+            if done > most:
+                raise UserError(f"{path}: unpacks to more than {BOMB} times its size, which is refused")
 
 
 def _raise(error: OSError) -> None:
@@ -107,30 +142,40 @@ def _kind(path: Path) -> str:
     raise UserError(f"{path}: neither a folder nor a zip, tar or tar.gz archive")
 
 
-def _folder(path: Path) -> Iterator[tuple[str, bytes, int]]:
+def _folder(path: Path) -> Iterator[Member]:
     position = 0
     for file in files(path):
-        data = file.read_bytes()
-        position += len(data)
-        yield file.relative_to(path).as_posix(), data, position
+        size = file.stat().st_size
+        position += size
+        yield Member(path, PurePosixPath(file.relative_to(path).as_posix()), size, position, file.read_bytes)
 
 
-def _zip(path: Path) -> Iterator[tuple[str, bytes, int]]:
+def _zip(path: Path) -> Iterator[Member]:
     position = 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             position += info.compress_size
             if not info.is_dir():
-                yield info.filename, archive.read(info), position
+                yield Member(path, _name(info.filename), info.file_size, position, partial(archive.read, info))
 
 
-def _tar(path: Path) -> Iterator[tuple[str, bytes, int]]:
+def _tar(path: Path) -> Iterator[Member]:
     with path.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*") as archive:
         for info in archive:
+            if info.issparse():
+                raise UserError(f"{path}: {info.name!r} is a sparse file, which is refused; pack it without holes")
             if info.isfile():
-                file = archive.extractfile(info)
-                assert file is not None
-                yield info.name, file.read(), raw.tell()
+                yield Member(path, _name(info.name), info.size, raw.tell(), partial(_extracted, archive, info))
+
+
+def _extracted(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(info)
+    assert file is not None
+    return file.read()
+
+
+def _name(name: str) -> PurePosixPath:
+    return PurePosixPath(name.replace("\\", "/"))
 
 
 @contextmanager

@@ -18,4 +18,5 @@ class Mnist(IdxImages):
 
     name: ClassVar[str] = "mnist"
     torchvision_class: ClassVar[str] = "MNIST"
+    published: ClassVar[str] = "6c9a2d25a28060b30bdf3247214228ec4d58a132a2cd2ffeb4124fe708b03ce7"
     classes: ClassVar[tuple[str, ...]] = tuple("0123456789")

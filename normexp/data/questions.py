@@ -81,7 +81,7 @@ def read_records(path: Path) -> dict[str, list[Record]]:
     for member in members(path):
         split = next((part for part in member.name.parts if part in SPLITS), None)
         if split and member.name.suffix == ".question":
-            found[split][str(member.name)] = parse(member.data, f"{path}: {member.name}")
+            found[split][str(member.name)] = parse(member.read(), f"{path}: {member.name}")
     for split in ("training", "test"):
         if not found[split]:
             raise UserError(f"dataset.path={path}: no {split}/*.question in it (nor in folders below)")

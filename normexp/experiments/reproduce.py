@@ -8,6 +8,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.freeze import freeze
 from normexp.experiments.selection import choice_path as choice_path
 from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
@@ -39,6 +40,8 @@ def reproduce(
 
     def train(plan: Plan, heading: str) -> int:
         provide(plan, dry_run, force)
+        if not dry_run:
+            freeze(experiment, results)
         say(f"{experiment.name}, scale {experiment.scale}: {heading}")
         return carry_out(plan, jobs, say, dry_run, force)
 

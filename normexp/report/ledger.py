@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from normexp.config.allowed import parse
 from normexp.errors import Unavailable, UserError, unknown
@@ -12,6 +12,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, scales
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import read_json, write_atomically
+from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
 from normexp.report.sources import entries, summary
 from normexp.sweeps.sweep import Say, take_jobs
 
@@ -30,8 +31,12 @@ def reproduce_all(
     jobs: int | None = None,
     dry_run: bool = False,
     force: bool = False,
+    plan_only: bool = False,
 ) -> int:
     """Run and render the experiments that are named; return 1 if a run failed.
+
+    Args:
+        plan_only: run nothing; say how many seeds would decide the claims that are undecided.
 
     Of several, one whose data cannot be had is left out and said; the exit status is then 2. Raises Unavailable for
     one by itself.
@@ -51,6 +56,8 @@ def reproduce_all(
     for experiment in experiments:
         if arm is not None:
             check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
+    if plan_only:
+        return _plan(experiments, results)
     statuses = []
     for experiment in experiments:
         try:
@@ -63,6 +70,14 @@ def reproduce_all(
         if not dry_run and not statuses[-1]:
             _show(experiment, results)
     return max(statuses)
+
+
+def _plan(experiments: Sequence[Experiment], results: Path) -> int:
+    from normexp.report.power import power
+
+    for experiment in experiments:
+        print("\n".join(power(experiment, results)))
+    return 0
 
 
 def _nearest_scale(name: str, scale: str | None, say: Say) -> str | None:
@@ -80,7 +95,7 @@ def _show(experiment: Experiment, results: Path) -> None:
     written = render(experiment, results)
     print(next(path for path in written if path.name == "table.md").read_text())
     for entry in read_json(next(path for path in written if path.name == CLAIMS))["claims"]:
-        print(f"{entry['verdict']}: {entry['text']} ({entry['evidence']})")
+        print(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']})")
     print()
     for path in written:
         print(path)
@@ -106,34 +121,26 @@ def recorded(words: Sequence[str]) -> list[Path]:
     return found
 
 
-def write_ledger(words: Sequence[str]) -> str:
-    """Return the ledger of claims as Markdown and write it to results/claims.md."""
+def ledger(words: Sequence[str], plain: bool = False) -> str:
+    """Return the ledger of claims as Markdown, or as JSON; that of everything is written to results/claims.md.
+
+    Args:
+        words: names of experiments, scale=, results_dir=; by default all that has a report.
+        plain: as JSON.
+    """
     chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
-    where = f"{given.get('scale', '*')}/{CLAIMS}"
-    reports = [path for name in chosen or names() for path in sorted((results / name).glob(where))]
+    reports = [
+        report for report in read_reports(results)
+        if report.experiment in (chosen or names()) and report.scale == given.get("scale", report.scale)
+    ]  # fmt: skip
     if not reports:
         raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
-    judged = (line for path in reports for line in _ledger_lines(read_json(path)))
-    printed = [] if chosen or "scale" in given else summary(entries(results))
-    lines = ["# Claims", "", *judged, *printed]
-    text = "\n".join(lines).rstrip() + "\n"
-    write_atomically(results / LEDGER, text)
-    return text
-
-
-def _ledger_lines(report: dict[str, Any]) -> Iterator[str]:
-    yield f"## {report['experiment']}, scale {report['scale']}"
-    yield ""
-    if report["scale"] == "smoke":
-        yield "Preview: this scale only shows that the experiment works."
-        yield ""
-    for claim in report["claims"]:
-        yield f"- **{claim['verdict']}**: {claim['text']}. [{claim['source']}]"
-        yield f"  {claim['evidence']}"
-    yield ""
-    yield f"`{report['command']}`"
-    yield ""
+    everything = not chosen and "scale" not in given
+    text = "\n".join([*as_markdown(reports), *(summary(entries(results)) if everything else ())]).rstrip() + "\n"
+    if everything:
+        write_atomically(results / LEDGER, text)
+    return json.dumps(as_json(reports), indent=1, ensure_ascii=False) + "\n" if plain else text
 
 
 def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:

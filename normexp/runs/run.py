@@ -15,6 +15,7 @@ from normexp.config.identity import ELSEWHERE, FILES
 from normexp.data.loading import load
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
+from normexp.runs.place import check_data, usual_place, why_new, with_content
 from normexp.runs.progress import Display, Silence
 
 if TYPE_CHECKING:
@@ -42,13 +43,17 @@ def run(
 
     Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
     """
+    config = with_content(config)
     directory = RunDirectory(place or usual_place(config))
     check_writable(directory.path)
     status = _status(directory, say)
     if status["status"] != "new" and not force:
         check_stale(directory, config)
+    if status["status"] == "new" and place is None and (reason := why_new(config)):
+        say(reason)
     if status["status"] in FINISHED and not force:
         check_complete(directory)
+        check_data(directory, config)
         say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
         return directory
     if config.choices["study"] != "none":
@@ -68,11 +73,6 @@ def run(
         status = directory.status
         say(f"diverged at step {status['step']}: {status['cause']} (a result: it is recorded)")
     return directory
-
-
-def usual_place(config: Config) -> Path:
-    """Return the run directory of a configuration that belongs to no experiment."""
-    return Path(config["results_dir"]) / "runs" / config.name
 
 
 def check_writable(path: Path) -> None:

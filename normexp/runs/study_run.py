@@ -85,7 +85,7 @@ def _environment(setup: Setup) -> dict[str, Any]:
     if not setup.data_loaded:
         return facts
     data = setup.data
-    return {**facts, "data": {"note": data.note, "sha256": data.fingerprint}}
+    return {**facts, "data": {"note": data.note, "sha256": data.fingerprint, "content": setup.config.content}}
 
 
 def _remove(directory: RunDirectory) -> None:

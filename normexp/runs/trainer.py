@@ -270,6 +270,7 @@ class Execution:
             "data": {
                 "note": self.data.note,
                 "sha256": self._fingerprint,
+                "content": self.config.content,
                 "examples": {"train": len(self.parts.batches.examples), **sizes},
             },
         }

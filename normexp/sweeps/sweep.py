@@ -18,7 +18,8 @@ from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, TRACEBACK, RunDirectory
-from normexp.runs.run import check_stale, check_writable, read_status, usual_place
+from normexp.runs.place import check_data, usual_place, with_content
+from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import fetch, to_download
@@ -107,11 +108,12 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
     impossible = []
     for arguments in expand(overrides):
         try:
-            config = compose(arguments)
+            config = with_content(compose(arguments))
         except Impossible as error:
             impossible.append(str(error))
         else:
-            cells.setdefault(usual_place(config), Cell(config, usual_place(config)))
+            place = usual_place(config)
+            cells.setdefault(place, Cell(config, place))
     if not cells:
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
     check_cells(cells.values(), force)
@@ -119,11 +121,13 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
 
 
 def check_cells(cells: Iterable[Cell], force: bool) -> None:
-    """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults."""
+    """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults or with other data."""
     for cell in cells:
         check_writable(cell.place)
         if cell.state not in ("new", DAMAGED) and not force:
             check_stale(cell.directory, cell.config)
+        if cell.state in FINISHED and not force:
+            check_data(cell.directory, cell.config)
 
 
 def sweep(overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False) -> int:

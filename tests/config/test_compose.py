@@ -44,8 +44,6 @@ MISTAKES = {
     "crop a table": (["model=mlp", "dataset=house_prices", "dataset.crop=1"], "dataset.crop", "leave them out"),
     "maps for vectors": (["model=mlp", "norm=instance"], "norm=instance needs feature maps", "norm=batch"),
     "own code": (["norm._target_=os.system"], "os.system", "plugins=[MODULE]"),
-    "key twice": (["seed=0", "seed=1"], "seed is given twice", "seed=A,B"),
-    "group twice": (["norm=batch", "norm=layer"], "norm is given twice", "norm=A,B"),
     "empty folder": (["results_dir="], "results_dir=", "a text, not empty"),
     "line break": (["results_dir=a\nb"], "'results_dir=a?b'", "without control characters"),
     "terminal escape": (["results_dir=a\x1b[2J"], "a?[2J", "without control characters"),
@@ -215,3 +213,16 @@ def test_the_command_of_a_record_names_files_as_they_were_typed():
     assert compose(command[3:]) == config
     assert "my data" not in content  # the record itself may travel
     assert config.files == {"dataset.file": "../my data/a.csv"}
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+@pytest.mark.parametrize("words", [["seed=0", "seed=1"], ["norm=batch", "norm=layer"], ["jobs=1", "jobs=2"]])
+def test_a_key_given_twice_on_the_command_line_is_one_line(verb, words, cli, results):
+    key = words[0].partition("=")[0]
+    status, _, stderr = cli(verb, *words, f"results_dir={results}")
+    assert (status, stderr) == (2, f"normexp: {key} is given twice; give it once (a sweep takes {key}=A,B)\n")
+    assert not results.exists()
+
+
+def test_code_may_add_to_overrides():
+    assert compose(["seed=0", "seed=1"])["seed"] == 1

@@ -13,15 +13,14 @@ import pytest
 from normexp.data import cifar10
 from normexp.data.cifar10 import BATCHES, CLASSES, Cifar10
 from normexp.data.cifar_pickle import read_batch
-from normexp.data.download import Remote, md5_of
+from normexp.data.content import sha256_of
 from normexp.errors import UserError
 
 
 @pytest.fixture
 def as_original(cifar_archive: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Declare the tiny archive to be the original one."""
-    md5 = md5_of(cifar_archive)
-    monkeypatch.setattr(cifar10, "original", lambda: Remote("cifar-10-python.tar.gz", (), md5))
+    monkeypatch.setattr(cifar10, "ORIGINALS", (sha256_of(cifar_archive),))
     return cifar_archive
 
 
@@ -111,9 +110,8 @@ def test_cifar10_keeps_a_balanced_part_of_the_test_images(as_original: Path) -> 
         Cifar10(archive=str(as_original), test=21).load(0)
 
 
-def test_cifar10_refuses_another_md5(cifar_archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cifar10, "original", lambda: Remote("", (), "0123"))
-    with pytest.raises(UserError, match=r"c10\.tar\.gz: MD5 [0-9a-f]{32}, expected 0123"):
+def test_cifar10_refuses_another_checksum(cifar_archive: Path) -> None:
+    with pytest.raises(UserError, match=r"c10\.tar\.gz: SHA-256 [0-9a-f]{64}, expected 6d958be0.* or c4a38c50"):
         Cifar10(archive=str(cifar_archive)).load(0)
 
 

@@ -179,4 +179,6 @@ def test_csv_record_tells_the_name_of_the_file_and_not_its_folder(tmp_path: Path
 
     assert config("/private/folder").name == config("elsewhere").name
     assert "own.csv" in config("/private/folder").to_yaml()
-    assert "/private" not in config("/private/folder").to_yaml()
+    header, _, record = config("/private/folder").to_yaml().partition("\n")
+    assert "/private/folder/own.csv" in header  # the command is to be pasted
+    assert "/private" not in record

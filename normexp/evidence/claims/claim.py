@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema, model_validator
 
@@ -40,6 +40,7 @@ from normexp.evidence.stats import Printed
 BEST_OF = "best of "
 THE_OTHERS = "the others"
 Kind = Literal["exact", "full scale", "scaled", "own"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _AT = re.compile(r"last|best|mean|step \d+")
 
 

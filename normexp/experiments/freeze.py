@@ -1,0 +1,162 @@
+"""What an experiment declared before its first run: claims, margin, published numbers, seeds, grid, search.
+
+The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after the runs,
+which tables and the ledger say with both versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.evidence.claims.check import read_claim
+from normexp.evidence.claims.claim import THE_OTHERS, Claim, Place
+from normexp.evidence.claims.region import Region
+from normexp.experiments.experiment import Experiment
+from normexp.records import write_atomically
+from normexp.records.files import read_json
+
+FROZEN = "frozen.json"
+_ABOUT_WORDS = ("text", "source", "kind", "where", "origin")  # a better wording is no other claim
+_NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that is not as it was when the runs began.
+
+    Args:
+        what: `claim`, `margin`, `published`, `seeds`, `selection seeds`, `grid` or `search`.
+        name: the claim's text, the axis, the published number's arm and place; empty for margin and seeds.
+        before, after: both versions, `nothing` where there was or is none.
+    """
+
+    what: str
+    name: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"{self.what}{name} was changed after the runs: {self.before} before, {self.after} now"
+
+
+def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
+    """Return what the experiment declares otherwise than when its runs at this scale began; [] without a record.
+
+    The order is that of `declared`: claims, margin, published numbers, seeds, selection seeds, grid, search. A claim
+    counts as another where its estimand, region, arms, metric, place or target differ, not where its wording does in
+    source or kind; a claim with another text is one removed and one added. Raises UserError for a damaged record.
+    """
+    path = frozen_path(experiment, results)
+    if not path.exists():
+        return []
+    then, now = _read(path), declared(experiment)
+    return [change for what in now for change in _changes(what, then.get(what, {}), now[what])]
+
+
+def freeze(experiment: Experiment, results: Path) -> Path | None:
+    """Write frozen.json unless it is there; return its path, None where it was there."""
+    path = frozen_path(experiment, results)
+    if path.exists():
+        return None
+    from normexp.training.hardware import _commit  # needs torch, as the runs that follow do
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    write_atomically(path, frozen_text(declared(experiment), _commit(), date))
+    return path
+
+
+def frozen_path(experiment: Experiment, results: Path) -> Path:
+    return results / experiment.name / experiment.scale / FROZEN
+
+
+def frozen_text(content: Mapping[str, Any], commit: str | None, date: str) -> str:
+    """Return the content of frozen.json: date, commit, checksum and what was declared."""
+    record = {"date": date, "commit": commit, "sha256": checksum(content), "declared": content}
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what was declared, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """Return what the experiment declares, as plain data that JSON has."""
+    select = experiment.select
+    arms = list(experiment.arms)
+    return {
+        "claim": dict(_claim(entry, arms) for entry in experiment.claims),
+        "margin": {"": experiment.table.get("margin", 0.0)},
+        "published": {_published_name(entry): entry["value"] for entry in experiment.published},
+        "seeds": {"": list(experiment.grid["seed"])},
+        "selection seeds": {"": list(select.seed)} if select else {},
+        "grid": {axis: list(values) for axis, values in experiment.grid.items() if axis != "seed"},
+        "search": {key: list(values) for key, values in select.over.items()} if select else {},
+    }
+
+
+def _published_name(entry: Mapping[str, Any]) -> str:
+    look = entry.get("at") or f"steps to {entry['target']}" + (f" over {entry['than']}" if "than" in entry else "")
+    return f"{entry['arm']}, {entry['metric']}, {look}"
+
+
+def _claim(entry: Claim | Mapping[str, Any], arms: list[str]) -> tuple[str, dict[str, Any]]:
+    claim = entry if isinstance(entry, Claim) else read_claim(entry)
+    fields = {name: value for name, value in claim if name not in _ABOUT_WORDS and value is not None}
+    if fields.get("than") == THE_OTHERS:
+        fields["than"] = [Place(arm, claim.of.point) for arm in arms if arm != claim.of.arm]
+    return claim.text, {name: _plain(value) for name, value in fields.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Place):
+        return str(value)
+    if isinstance(value, Region):
+        return [_plain(value.low), _plain(value.high)]
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
+    for name in dict.fromkeys([*then, *now]):
+        before, after = then.get(name), now.get(name)
+        if before != after:
+            yield Change(what, name, *_versions(before, after))
+
+
+def _versions(before: Any, after: Any) -> tuple[str, str]:
+    """Return both as text; of two mappings only what differs."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+        before, after = ({key: each[key] for key in keys if key in each} for each in (before, after))
+    return _words(before), _words(after)
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return _NOTHING
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {each}" for key, each in value.items()) or _NOTHING
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what was declared, checked against its checksum."""
+    record = read_json(path)
+    content = record.get("declared")
+    if not isinstance(content, dict) or not all(isinstance(each, dict) for each in content.values()):
+        raise UserError(f"{path}: damaged (it declares nothing)")
+    if record.get("sha256") != checksum(content):
+        raise UserError(f"{path}: damaged (its content does not have its checksum)")
+    return content

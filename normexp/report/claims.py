@@ -1,0 +1,190 @@
+"""The ledger: every judged claim under results/, counted by kind, one line each, the evidence behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, UNDECIDED
+from normexp.evidence.stats import false_discovery_rate, holm
+from normexp.experiments.shape import CLAIMS
+from normexp.records import read_json
+
+VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
+PREVIEW = "smoke"
+LEVEL = 0.05
+Judged = Mapping[str, Any]  # one entry of claims.json
+MEANING = """\
+Counted as holds / contradicted / undecided, by kind:
+
+- **exact**: identities, arithmetic and theorems, tested to a tolerance; most of them could hardly fail.
+- **full scale**: training or measurement at the set-up that was published.
+- **scaled**: at a smaller scale of ours. "Holds at this scale" says that the ordering is seen there, and no more.
+- **own**: claimed by no source; what we looked for besides."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One claims.json. The claims that were tested have `q`: the least false discovery rate over the whole ledger at
+    which they still count as found.
+    """
+
+    experiment: str
+    scale: str
+    command: str
+    claims: tuple[dict[str, Any], ...]
+
+    def counts(self, kind: str) -> Counter[str]:
+        return Counter(claim["verdict"] for claim in self.claims if claim["kind"] == kind)
+
+
+def read_reports(results: Path) -> list[Report]:
+    """Return every claims.json under results/NAME/SCALE, by name; each tested claim with its `q`."""
+    reports = [_read(path) for path in sorted(results.glob(f"*/*/{CLAIMS}"))]
+    tested = _tested(reports)
+    for claim, q in zip(tested, false_discovery_rate([claim["p"] for claim in tested]), strict=True):
+        claim["q"] = q
+    return reports
+
+
+def _read(path: Path) -> Report:
+    content = read_json(path) or {}
+    claims = tuple(content.get("claims", ()))
+    if not all("kind" in claim for claim in claims):
+        raise UserError(
+            f"{path}: was written by an older normexp; `normexp report {path.parent.parent.name}` renews it"
+        )
+    return Report(content["experiment"], content["scale"], content["command"], claims)
+
+
+def as_json(reports: Sequence[Report]) -> dict[str, Any]:
+    """Return the ledger as plain data."""
+    return {
+        "counts": [
+            {"experiment": each.experiment, "scale": each.scale, "kind": kind, **dict(each.counts(kind))}
+            for each in reports
+            for kind in KINDS
+            if each.counts(kind)
+        ],
+        "totals": {kind: dict(_total(reports, kind)) for kind in KINDS},
+        "experiments": [vars(each) | {"claims": list(each.claims)} for each in reports],
+    }
+
+
+def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield the lines of the ledger: the table of counts, one line a claim, then the evidence."""
+    yield from ("# Claims", "", MEANING, "", *_count_table(reports), "", *_multiplicity(reports), "")
+    yield from (
+        "## Every claim in a line",
+        "",
+        "Estimate, 95 % interval and number of seeds; the evidence is below.",
+        "",
+    )
+    for report in reports:
+        yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(_line, report.claims), "")
+    yield from ("## The evidence", "")
+    for report in reports:
+        yield from _details(report)
+
+
+def shown_verdict(claim: Judged) -> str:
+    """Return the verdict in words that say at which scale; what is undecided is so at any."""
+    scaled = claim["kind"] == "scaled" and claim["verdict"] in (HOLDS, CONTRADICTED)
+    return f"{claim['verdict']} at this scale" if scaled else str(claim["verdict"])
+
+
+def _tested(reports: Sequence[Report]) -> list[dict[str, Any]]:
+    """Return the claims with a p-value; a preview decides nothing, so it is no part of the family."""
+    return [claim for each in reports if each.scale != PREVIEW for claim in each.claims
+            if isinstance(claim["p"], int | float)]  # fmt: skip
+
+
+def _total(reports: Sequence[Report], kind: str) -> Counter[str]:
+    return sum((each.counts(kind) for each in reports), Counter())
+
+
+def _count_table(reports: Sequence[Report]) -> Iterator[str]:
+    yield f"| experiment | scale | {' | '.join(KINDS)} | all |"
+    yield "|---|---|" + "---|" * (len(KINDS) + 1)
+    for each in reports:
+        yield _row(each.experiment, each.scale, [each.counts(kind) for kind in KINDS])
+    yield _row("**all**", "", [_total(reports, kind) for kind in KINDS])
+
+
+def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:
+    cells = [_cell(each) for each in (*counts, sum(counts, Counter()))]
+    return f"| {name} | {scale} | {' | '.join(cells)} |"
+
+
+def _cell(counts: Counter[str]) -> str:
+    if counts["preview"]:
+        return f"{counts['preview']} previews"
+    return " / ".join(str(counts[verdict]) for verdict in VERDICTS) if counts else ""
+
+
+def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:
+    tested = _tested(reports)
+    decided = [claim for claim in tested if claim["verdict"] in (HOLDS, CONTRADICTED)]
+    over_all = holm([claim["p"] for claim in tested])
+    kept = sum(p < LEVEL for p, claim in zip(over_all, tested, strict=True) if claim in decided)
+    rate = max((claim["q"] for claim in decided), default=0.0)
+    yield (
+        f"{len(tested)} claims were tested, {len(decided)} of them are decided at a level of 5 % within their "
+        "experiment (Holm). Over the whole ledger the false discovery rate of these is below "
+        f"{100 * rate:.1f} % (Benjamini and Hochberg; q is that of all claims with a p as small); Holm's correction "
+        f"over the whole ledger would leave {kept} of them."
+    )
+
+
+def _line(claim: Judged) -> str:
+    number = (
+        f" {_number(claim['estimate'])} {_interval(claim['interval'])}, n={claim['n']}" if claim["interval"] else ""
+    )
+    flags = "".join(f" *{flag}*." for flag in _flags(claim))
+    return f"- **{shown_verdict(claim)}**: {claim['text']}.{number} [{claim['place']}]{flags}"
+
+
+def _flags(claim: Judged) -> Iterator[str]:
+    if claim.get("changed"):
+        yield "Changed after the runs"
+    for remark in claim["remarks"]:
+        if remark.startswith(("ceiling", "from different")):
+            yield remark[0].upper() + remark[1:]
+
+
+def _details(report: Report) -> Iterator[str]:
+    yield f"<details><summary>{report.experiment}, scale {report.scale}: <code>{report.command}</code></summary>"
+    yield ""
+    for claim in report.claims:
+        yield f"- {claim['text']}: **{shown_verdict(claim)}** ({claim['kind']}). [{claim['source']}]"
+        yield f"  - {claim['evidence']}" + (f"; q={claim['q']:.2g}" if "q" in claim else "")
+        yield from (f"  - {remark}" for remark in claim["remarks"])
+        yield from (f"  - {line}" for line in _over_targets(claim))
+        yield from (f"  - changed after the runs: {line}" for line in claim.get("changed") or ())
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _over_targets(claim: Judged) -> Iterator[str]:
+    """Yield the speed-up at every target, and the area between the learning curves."""
+    if claim.get("targets"):
+        points = (f"{at['target']:g}: {_number(at['speed_up'])} {_interval([at['low'], at['high']])}"
+                  for at in claim["targets"])  # fmt: skip
+        yield f"speed-up by target (unadjusted 95 % intervals): {'; '.join(points)}"
+    if area := claim.get("area"):
+        ends = _interval([area["low"], area["high"]])
+        yield f"difference of the means over training: {_number(area['difference'])} {ends}, p={float(area['p']):.2g}"
+
+
+def _number(value: float | str | None) -> str:
+    """Return four digits; `?` for what is not known."""
+    return "?" if value in (None, "nan") else f"{float(value or 0):.4g}"
+
+
+def _interval(ends: Sequence[float | str]) -> str:
+    return f"[{', '.join(_number(end) for end in ends)}]"

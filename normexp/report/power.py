@@ -1,0 +1,47 @@
+"""`normexp reproduce NAME --power`: how many seeds would decide what is undecided. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from normexp.evidence.claims import UNDECIDED, Claim, Verdict
+from normexp.evidence.claims.power import smallest_adjusted_p
+from normexp.experiments.experiment import Experiment
+from normexp.report.experiment.measured import measured
+from normexp.report.experiment.render import judged
+
+LEVEL, MANY = 0.05, 200
+
+
+def power(experiment: Experiment, results: Path) -> Iterator[str]:
+    """Yield a line per undecided claim, by the recorded runs as a pilot, whose seeds are not to be used again."""
+    verdicts = judged(experiment, measured(experiment, results))
+    undecided = [(claim, verdict) for claim, verdict in verdicts if verdict.verdict == UNDECIDED]
+    used = {int(seed) for seed in experiment.grid["seed"]} | set(experiment.select.seed if experiment.select else ())
+    yield f"{experiment.name}, scale {experiment.scale}: {len(undecided)} of {len(verdicts)} claims are undecided"
+    if not undecided:
+        return
+    yield (
+        f"seeds used so far: {', '.join(map(str, sorted(used)))}; these numbers come from them, so decide with others, "
+        f"from {max(used) + 1} on, and judge by those alone"
+    )
+    yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]))
+    for claim, verdict in undecided:
+        yield f"- {claim.text}: {_wanted(verdict)}"
+
+
+def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
+    """Say how many seeds it takes until ranks can decide at all, where these cannot."""
+    if (least := smallest_adjusted_p(claims, n)) > LEVEL:
+        enough = next(size for size in range(n, MANY) if smallest_adjusted_p(claims, size) < LEVEL)
+        yield f"with {n} seeds ranks give no claim here an adjusted p below {least:.2g}; {enough} seeds can decide"
+
+
+def _wanted(verdict: Verdict) -> str:
+    seeds = verdict.fresh_seeds
+    if seeds is None:
+        return f"cannot be told from {verdict.n} seeds (no spread to plan by: ranks, counts, or too few runs)"
+    shown = [f"{each} fresh seeds" if each else "more than a thousand" for each in (seeds.observed, seeds.safeguard)]
+    hint = "; rather an equivalence, `in: within MARGIN of 0`" if (seeds.observed or MANY) >= MANY else ""
+    return f"{shown[0]} if the effect is as observed, {shown[1]} by the lower end of its 80 % interval{hint}"

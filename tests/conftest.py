@@ -31,6 +31,12 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
+def _last_of_each_key(words: list[str]) -> list[str]:
+    """Let a test put `steps=5` after its usual words: the command line itself refuses a key given twice."""
+    last = {word.partition("=")[0]: place for place, word in enumerate(words) if "=" in word and word[0] != "-"}
+    return [word for place, word in enumerate(words) if last.get(word.partition("=")[0], place) == place]
+
+
 @pytest.fixture
 def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
     """Call the command line in this process: cli("run", "norm=batch") -> (exit status, stdout, stderr)."""
@@ -39,7 +45,7 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
     def call(*arguments: object) -> tuple[int, str, str]:
         capfd.readouterr()
         try:
-            status = main([str(argument) for argument in arguments])
+            status = main(_last_of_each_key([str(argument) for argument in arguments]))
         except SystemExit as stopped:  # --help and --version
             status = int(stopped.code or 0)
         return status, *capfd.readouterr()

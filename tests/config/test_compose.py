@@ -8,6 +8,7 @@ import shlex
 import pytest
 from companions import companions
 
+from normexp.cli.verbs import main
 from normexp.config import Config, compose, flat, groups, options
 from normexp.config.options import is_description
 from normexp.errors import UserError
@@ -217,10 +218,13 @@ def test_the_command_of_a_record_names_files_as_they_were_typed():
 
 @pytest.mark.parametrize("verb", ["run", "sweep"])
 @pytest.mark.parametrize("words", [["seed=0", "seed=1"], ["norm=batch", "norm=layer"], ["jobs=1", "jobs=2"]])
-def test_a_key_given_twice_on_the_command_line_is_one_line(verb, words, cli, results):
+def test_a_key_given_twice_on_the_command_line_is_one_line(verb, words, capfd, results):
     key = words[0].partition("=")[0]
-    status, _, stderr = cli(verb, *words, f"results_dir={results}")
-    assert (status, stderr) == (2, f"normexp: {key} is given twice; give it once (a sweep takes {key}=A,B)\n")
+    status = main([verb, *words, f"results_dir={results}"])
+    assert (status, capfd.readouterr().err) == (
+        2,
+        f"normexp: {key} is given twice; give it once (a sweep takes {key}=A,B)\n",
+    )
     assert not results.exists()
 
 

@@ -37,6 +37,7 @@ class Report:
     scale: str
     command: str
     claims: tuple[dict[str, Any], ...]
+    changed: tuple[str, ...] = ()
 
     def counts(self, kind: str) -> Counter[str]:
         return Counter(claim["verdict"] for claim in self.claims if claim["kind"] == kind)
@@ -54,11 +55,11 @@ def read_reports(results: Path) -> list[Report]:
 def _read(path: Path) -> Report:
     content = read_json(path) or {}
     claims = tuple(content.get("claims", ()))
-    if not all("kind" in claim for claim in claims):
+    if not all("changed" in claim for claim in claims):
         raise UserError(
             f"{path}: was written by an older normexp; `normexp report {path.parent.parent.name}` renews it"
         )
-    return Report(content["experiment"], content["scale"], content["command"], claims)
+    return Report(content["experiment"], content["scale"], content["command"], claims, tuple(content["changed"]))
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
@@ -85,7 +86,9 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
         "",
     )
     for report in reports:
-        yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(_line, report.claims), "")
+        yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(_line, report.claims))
+        yield from (f"- *{change}*" for change in report.changed)
+        yield ""
     yield from ("## The evidence", "")
     for report in reports:
         yield from _details(report)
@@ -149,7 +152,7 @@ def _line(claim: Judged) -> str:
 
 
 def _flags(claim: Judged) -> Iterator[str]:
-    if claim.get("changed"):
+    if claim["changed"]:
         yield "Changed after the runs"
     for remark in claim["remarks"]:
         if remark.startswith(("ceiling", "from different")):
@@ -164,7 +167,7 @@ def _details(report: Report) -> Iterator[str]:
         yield f"  - {claim['evidence']}" + (f"; q={claim['q']:.2g}" if "q" in claim else "")
         yield from (f"  - {remark}" for remark in claim["remarks"])
         yield from (f"  - {line}" for line in _over_targets(claim))
-        yield from (f"  - changed after the runs: {line}" for line in claim.get("changed") or ())
+        yield from (f"  - {change}" for change in claim["changed"])
     yield ""
     yield "</details>"
     yield ""

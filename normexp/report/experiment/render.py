@@ -12,6 +12,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.reproduce import command, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
 from normexp.records import write_atomically
@@ -36,14 +37,16 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
         raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
     notes = _notes(experiment, found, results)
     table = (comparison if experiment.table.get("metric") else overview)(experiment, found, notes)
-    claims = claim_entries(experiment, found)
+    changes = changes_since_frozen(experiment, results)
+    claims = claim_entries(experiment, found, changes)
     drawn = draw_all(experiment, found, results, _short_notes(experiment, found))
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
         "table.csv": table.csv(),
         "table.tex": latex(table),
         "table.html": html_page(table),
-        CLAIMS: claims_text(experiment, claims),
+        CLAIMS: claims_text(experiment, claims, changes),
+        **targets_text(claims),
         **summary_text(experiment, found, claims),
         **selection_text(experiment, results),
         **numbers_text(experiment, results),
@@ -61,15 +64,40 @@ def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict
     return list(zip(claims, judge(claims, found.curves), strict=True))
 
 
-def claim_entries(experiment: Experiment, found: Measured) -> list[dict[str, Any]]:
-    """Return every claim with its verdict and evidence, as claims.json has it."""
-    return [entry(claim, verdict, experiment.paper, experiment.scale) for claim, verdict in judged(experiment, found)]
+def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
+    """Return every claim with its verdict and evidence, as claims.json has it.
+
+    Args:
+        changes: what was declared otherwise when the runs began.
+    """
+    return [
+        {
+            **entry(claim, verdict, experiment.paper, experiment.scale),
+            "changed": [str(change) for change in changes if change.what == "claim" and change.name == claim.text],
+        }
+        for claim, verdict in judged(experiment, found)
+    ]
 
 
-def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]]) -> str:
-    """Return claims.json: the claims and the command that makes them again."""
-    head = {"experiment": experiment.name, "scale": experiment.scale, "command": command(experiment)}
+def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]], changes: Sequence[Change] = ()) -> str:
+    """Return claims.json: the claims, the command that makes them again, and what else was changed after the runs."""
+    own = {claim["text"] for claim in claims}
+    others = [str(change) for change in changes if change.what != "claim" or change.name not in own]
+    head = {"experiment": experiment.name, "scale": experiment.scale, "command": command(experiment), "changed": others}
     return json.dumps({**head, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
+
+
+def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return {targets.csv: the speed-up of every claim about steps, over a range of targets}; else nothing."""
+    rows = [(claim["text"], at) for claim in claims for at in claim.get("targets", [])]
+    if not rows:
+        return {}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    keys = [key for key in rows[0][1] if key != "never"]
+    writer.writerow(["claim", *keys, "baseline never", "arm never"])
+    writer.writerows([text, *(at[key] for key in keys), *at["never"]] for text, at in rows)
+    return {"targets.csv": out.getvalue()}
 
 
 def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:

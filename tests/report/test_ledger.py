@@ -1,0 +1,118 @@
+"""The ledger: kinds counted apart, one line a claim, multiplicity over all experiments, what was changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.report.claims import as_json, as_markdown, read_reports
+
+
+def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
+    usual = {
+        "text": f"A {kind} claim", "source": "Someone 2015, page 1", "place": "page 1", "kind": kind,
+        "compare": "value", "verdict": verdict, "evidence": "what was compared", "remarks": [], "estimate": 0.5,
+        "interval": [0.25, "inf"], "n": 5, "p": p, "p_holm": p, "changed": [],
+    }  # fmt: skip
+    return usual | facts
+
+
+def write(results: Path, name: str, scale: str, claims: list[dict[str, Any]], changed: tuple[str, ...] = ()) -> None:
+    folder = results / name / scale
+    folder.mkdir(parents=True)
+    head = {"experiment": name, "scale": scale, "command": f"normexp reproduce {name} scale={scale}"}
+    (folder / "claims.json").write_text(json.dumps({**head, "changed": list(changed), "claims": claims}))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    write(
+        tmp_path,
+        "first",
+        "cpu",
+        [claim("exact", "holds"), claim("scaled", "holds", 0.01), claim("own", "undecided", 0.3)],
+    )
+    write(tmp_path, "second", "paper", [claim("full scale", "contradicted", 0.004), claim("exact", "contradicted")])
+    write(tmp_path, "third", "smoke", [claim("scaled", "preview", 1e-9)])
+    return tmp_path
+
+
+def lines(results: Path) -> list[str]:
+    return list(as_markdown(read_reports(results)))
+
+
+def test_kinds_are_counted_apart(results: Path) -> None:
+    text = lines(results)
+    assert "| experiment | scale | exact | full scale | scaled | own | all |" in text
+    assert "| first | cpu | 1 / 0 / 0 |  | 1 / 0 / 0 | 0 / 0 / 1 | 2 / 0 / 1 |" in text
+    assert "| second | paper | 0 / 1 / 0 | 0 / 1 / 0 |  |  | 0 / 2 / 0 |" in text
+    assert "| third | smoke |  |  | 1 previews |  | 1 previews |" in text
+
+
+def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:
+    text = lines(results)
+    assert "- **holds at this scale**: A scaled claim. 0.5 [0.25, inf], n=5 [page 1]" in text
+    assert "- **contradicted**: A full scale claim. 0.5 [0.25, inf], n=5 [page 1]" in text
+    assert "- **undecided**: A own claim. 0.5 [0.25, inf], n=5 [page 1]" in text
+
+
+def test_false_discovery_rate_is_over_all_experiments_but_previews(results: Path) -> None:
+    found = {claim["text"]: claim.get("q") for report in read_reports(results) for claim in report.claims}
+    # .004 .01 .3 times 3/1 3/2 3/3; the preview's 1e-9 would have made it 4/2 4/3 4/4.
+    assert found["A full scale claim"] == pytest.approx(0.012)
+    assert found["A own claim"] == pytest.approx(0.3)
+    sentence = next(line for line in lines(results) if "claims were tested" in line)
+    assert "3 claims were tested, 2 of them are decided" in sentence
+    assert "is below 1.5 %" in sentence
+    assert "would leave 2 of them" in sentence
+
+
+def test_changes_after_the_runs_and_remarks_are_on_the_line_with_both_versions_below(tmp_path: Path) -> None:
+    change = "claim 'x' was changed after the runs: target: 0.9 before, target: 0.95 now"
+    remarks = ["target: ours", "ceiling: in 3 of 5 seeds the target is above 1 - 2/1000"]
+    write(
+        tmp_path,
+        "one",
+        "cpu",
+        [claim("scaled", "holds", 0.01, changed=[change], remarks=remarks)],
+        ("margin was changed",),
+    )
+    text = lines(tmp_path)
+    (line,) = (line for line in text if line.startswith("- **holds at this scale**"))
+    assert line.endswith("*Changed after the runs*. *Ceiling: in 3 of 5 seeds the target is above 1 - 2/1000*.")
+    assert f"  - {change}" in text
+    assert "- *margin was changed*" in text
+    assert "  - target: ours" in text
+
+
+def test_speed_up_over_targets_is_among_the_details(tmp_path: Path) -> None:
+    targets = [
+        {"target": 0.9, "speed_up": 2.0, "low": 1.0, "high": "inf"},
+        {"target": 0.95, "speed_up": "nan", "low": 0.5, "high": "inf"},
+    ]
+    area = {"difference": 0.01, "low": -0.02, "high": 0.04, "p": 0.2}
+    write(tmp_path, "one", "cpu", [claim("scaled", "holds", 0.01, targets=targets, area=area)])
+    text = "\n".join(lines(tmp_path))
+    assert "speed-up by target (unadjusted 95 % intervals): 0.9: 2 [1, inf]; 0.95: ? [0.5, inf]" in text
+    assert "difference of the means over training: 0.01 [-0.02, 0.04], p=0.2" in text
+
+
+def test_json_has_the_same_counts(results: Path) -> None:
+    plain = json.loads(json.dumps(as_json(read_reports(results)), allow_nan=False))
+    assert plain["totals"] == {
+        "exact": {"holds": 1, "contradicted": 1},
+        "full scale": {"contradicted": 1},
+        "scaled": {"holds": 1, "preview": 1},
+        "own": {"undecided": 1},
+    }
+    assert [each["experiment"] for each in plain["experiments"]] == ["first", "second", "third"]
+
+
+def test_report_of_an_older_program_is_named_with_what_renews_it(tmp_path: Path) -> None:
+    write(tmp_path, "one", "cpu", [{"text": "old", "verdict": "holds"}])
+    with pytest.raises(UserError, match="was written by an older normexp; `normexp report one` renews it"):
+        read_reports(tmp_path)

@@ -57,7 +57,7 @@ def lines_of(chart: Chart, panel: str) -> list[Line]:
     """Return the lines of one panel, in the order of the legend."""
     data = chart.by_panel()[panel]
     if not chart.colour:
-        return [_line(chart, panel, "", Style("#000000"), data)]
+        return [_line(chart, panel, "", chart.styles.get("", Style("#000000")), data)]
     groups = dict(iter(data.groupby(data[chart.colour].astype(str), sort=False)))
     return [_line(chart, panel, name, style, groups[name]) for name, style in chart.styles.items() if name in groups]
 
@@ -75,7 +75,7 @@ def _line(chart: Chart, panel: str, name: str, style: Style, data: pd.DataFrame)
     going = table.drop(columns=list(ended)).to_numpy(dtype=np.float64)
     finite = going[np.isfinite(going)]
     x = kept.index.to_numpy(dtype=np.float64)
-    crosses = tuple(_last_finite(table[run]) for run in sorted(ended))
+    crosses = tuple(_last_finite(rows[chart.x], rows[chart.y]) for run, rows in data.groupby("run") if run in ended)
     return Line(name, style, x, mean, low, high, crosses, table.shape[1], max(finite, default=np.nan))
 
 
@@ -91,11 +91,10 @@ def alive(table: pd.DataFrame) -> pd.DataFrame:
     return table[finite.any(1) & (finite | ~far).all(1)]
 
 
-def _last_finite(column: pd.Series[float]) -> tuple[float, float]:
-    finite = column[np.isfinite(column)]
-    if len(finite):
-        return float(finite.index[-1]), float(finite.iloc[-1])
-    return float(column.index[-1]), float("nan")
+def _last_finite(x: pd.Series[float], y: pd.Series[float]) -> tuple[float, float]:
+    """Return where one run was last finite; where it ended, without a height, if it never was."""
+    finite = y[np.isfinite(y)]
+    return (float(x[finite.index[-1]]), float(finite.iloc[-1])) if len(finite) else (float(x.max()), float("nan"))
 
 
 def summary(values: Numbers, band: Band, log: bool = False) -> Centre:

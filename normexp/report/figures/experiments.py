@@ -21,6 +21,7 @@ PAGE = "figures.md"
 def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequence[str]) -> dict[str, Chart]:
     """Return {name: chart} of every figure. Raises UserError for one that names what the records do not have."""
     made = {}
+    notes = [note for note in notes if note not in {f"Data: {data}." for data in found.notes}]
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     for entry in experiment.figures:
         spec = parse_figure(f"experiment {experiment.name}: figure", entry)

@@ -110,7 +110,7 @@ def _levels(values: Numbers, log: bool) -> Numbers:
 
 def _color_bar(figure: Figure, axes: list[Axes], norm: Normalize, label: str) -> None:
     bar = figure.colorbar(ScalarMappable(norm, MAP), ax=axes, fraction=0.05, pad=0.02)
-    bar.set_label(label)
+    bar.set_label("\n".join(textwrap.wrap(label, 30)))
     bar.outline.set_visible(False)
     bar.ax.grid(visible=False)
     set_ticks(bar.ax.yaxis, float(norm.vmin or 0.0), float(norm.vmax or 1.0))

@@ -55,7 +55,7 @@ def against(subject: Subject[Against]) -> Chart:
     data = data.assign(place=data[spec.axis].map(places))
     cells = {subject.name(cell, spec.axis): cell for cell in subject.runs}
     ticks = {place: short(place) if numbers else str(value) for value, place in places.items()}
-    labels = {"x": subject.words("x", subject.label(spec.axis)), "y": subject.value_label("y", spec.metric, spec.at)}
+    labels = {"x": subject.words("x", subject.axis(spec.axis)), "y": subject.value_label("y", spec.metric, spec.at)}
     return subject.chart(
         data, spec.metric, mark="interval", x="place", y="value", colour="line", band="ci", labels=labels,
         styles=subject.styles(list(cells.values()), spec.axis), ticks=ticks if len(ticks) <= MOST_TICKS else {},
@@ -74,11 +74,11 @@ def bars(subject: Subject[Bars]) -> Chart:
     metric = "" if spec.over else spec.metric
     if axis and spec.together:
         values = list(dict.fromkeys(data[axis]))
-        styles = {f"{subject.label(axis)} {value}": _paired(i) for i, value in enumerate(values)}
-        data = data.assign(part=subject.label(axis) + " " + data[axis].astype(str))
+        styles = {f"{subject.axis(axis)} {value}": _paired(i) for i, value in enumerate(values)}
+        data = data.assign(part=subject.axis(axis) + " " + data[axis].astype(str))
         return subject.chart(data, metric, colour="part", styles=styles, **given)
     if axis:
-        data = data.assign(heading=subject.label(axis) + " " + data[axis].astype(str))
+        data = data.assign(heading=subject.axis(axis) + " " + data[axis].astype(str))
         return subject.chart(data, metric, group="heading", styles=subject.row_styles(axis), **given)
     return subject.chart(data, metric, styles=subject.row_styles(), **given)
 
@@ -122,7 +122,7 @@ def heat(subject: Subject[Heat]) -> Chart:
         for cell in cells
     ]
     over = f" / that of {subject.label(spec.over)}" if spec.over else ""
-    labels = {"x": subject.words("x", subject.label(spec.axis)), "z": subject.words("z", title(spec.metric) + over)}
+    labels = {"x": subject.words("x", subject.axis(spec.axis)), "z": subject.words("z", title(spec.metric) + over)}
     several = max(len(subject.runs[cell]) for cell in cells)
     what = f"Mean over {several} runs." if several > 1 else ""
     return subject.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=(what,))

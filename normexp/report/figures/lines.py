@@ -90,8 +90,8 @@ def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[L
     y = y[(y >= ends[0]) & (y <= ends[1])]
     set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
     set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
-    set_ends(ax.xaxis, x, here.x, margin=0.05 if chart.mark == "interval" else 0.0)
-    set_ends(ax.yaxis, joined([np.array(ends)]), here.y)
+    set_ends(ax.xaxis, x, here.x, 0.05 if chart.mark == "interval" else 0.0, 9 if len(lines) < 3 else 4)
+    set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5)
     if chart.ticks:
         ax.set_xticks(list(chart.ticks), list(chart.ticks.values()))
         ax.xaxis.set_minor_locator(NullLocator())

@@ -20,6 +20,7 @@ from normexp.report.figures.styles import NEUTRAL, Style
 
 NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
 APART = (0.0, 0.2, -0.2, 0.3, -0.3, 0.1, -0.1)  # of a row: where runs with the same value lie
+NARROW = 0.045  # of the largest sum: a part that has no room for its number
 PLAIN = Style(NEUTRAL)
 
 
@@ -62,7 +63,7 @@ def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
     for reference in chart.references:
         ax.axvline(reference.at, zorder=0.9, **_reference(look))
         _name_reference(ax, reference.at, reference.text, "x")
-    if np.isinf(values).any():
+    if chart.mark == "point" and np.isinf(values).any():
         _never(ax)
 
 
@@ -197,12 +198,15 @@ def _largest_sum(chart: Chart, rows: list[Row]) -> float:
 
 def _bars(ax: Axes, chart: Chart, rows: list[Row]) -> None:
     """Stack one part per colour, each with its number."""
+    whole = _largest_sum(chart, rows)
     for height, row in enumerate(rows):
         left = 0.0
         for name, style in chart.styles.items():
             assert row.data is not None
             size = float(row.data.loc[row.data[chart.colour] == name, chart.x].sum())
             ax.barh(height, size, left=left, color=style.color, edgecolor="white", height=0.62)
-            if size:
+            if size > NARROW * whole:
                 ax.text(left + size / 2, height, f"{size:g}", color="white", ha="center", va="center", fontsize="small")
+            elif size:
+                ax.text(left + size / 2, height - 0.34, f"{size:g}", color=style.color, ha="center", fontsize="small")
             left += size

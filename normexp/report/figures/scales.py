@@ -52,12 +52,16 @@ def threshold(values: Numbers) -> float:
     return float(10.0 ** math.floor(math.log10(sizes.min()))) if len(sizes) else 1.0
 
 
-def set_ends(side: XAxis | YAxis, values: Numbers, limits: Range | None, margin: float = MARGIN) -> None:
-    """Set where the axis ends: the limits, or the values with a margin in its own scale."""
+def set_ends(side: XAxis | YAxis, values: Numbers, limits: Range | None, margin: float = MARGIN, most: int = 9) -> None:
+    """Set where the axis ends: the limits, or the values with a margin in its own scale.
+
+    Args:
+        most: ticks on a logarithmic axis.
+    """
     axes, name = side.axes, side.axis_name
     low, high = limits or _around(side, values, margin)
     _call(axes, name, "lim", low, high)
-    set_ticks(side, low, high, whole=len(values) > 0 and bool((values == np.round(values)).all()))
+    set_ticks(side, low, high, len(values) > 0 and bool((values == np.round(values)).all()), most)
 
 
 def _around(side: XAxis | YAxis, values: Numbers, margin: float) -> Range:
@@ -107,7 +111,7 @@ def ceiling(chart: Chart, panel: str, tops: Sequence[float], ended: bool) -> flo
     return min(OFF_SCALE * max(finite), far) if ended else far
 
 
-def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False) -> None:
+def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False, most: int = 9) -> None:
     """Write numbers that stay short: 0.002, 20,000, 10⁶."""
     scale = side.get_scale()
     if scale == "symlog":
@@ -117,7 +121,7 @@ def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False)
         decades = math.log10(high / low)
         plain = decades < PLAIN_DECADES
         subs = (1.0, 2.0, 5.0) if plain else (1.0,)
-        side.set_major_locator(MaxNLocator(5) if decades < 0.7 else LogLocator(subs=subs, numticks=9))
+        side.set_major_locator(MaxNLocator(5) if decades < 0.7 else LogLocator(subs=subs, numticks=most))
         side.set_minor_formatter(NullFormatter())
         if plain:
             side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
@@ -145,6 +149,6 @@ def power(value: float) -> str:
     if value == 0:
         return "0"
     exponent = round(math.log10(abs(value)))
-    if -2 <= exponent <= 3:
+    if -2 <= exponent <= 2:
         return short(value)
     return f"{MINUS if value < 0 else ''}10{str(exponent).translate(SUPERSCRIPT)}"

@@ -33,7 +33,7 @@ class Subject(Generic[Spec]):
 
     Args:
         spec: the entry of `figures`.
-        notes: sentences about every figure of the experiment.
+        notes: sentences about every figure of the experiment; those about data are added for the arms shown.
     """
 
     experiment: Experiment
@@ -77,11 +77,22 @@ class Subject(Generic[Spec]):
         return ", ".join([*([] if alone else [self.label(cell.arm)]), *point])
 
     def _point(self, axis: str, value: object) -> str:
-        return self.spec.labels.get(f"{axis}={value}", f"{self.label(axis)} {self.label(str(value))}")
+        return self.spec.labels.get(f"{axis}={value}", f"{self.axis(axis)} {self.label(str(value))}")
+
+    @property
+    def title(self) -> str:
+        """The figure's own title, or the experiment's with the point of the grid and the one arm that it shows."""
+        arms = [self.label(arm) for arm in self.spec.arms] if len(self.spec.arms) == 1 else []
+        point = [self._point(axis, value) for axis, value in self.spec.where.items()]
+        return self.spec.title or ", ".join([self.experiment.title, *arms, *point])
 
     def label(self, name: str) -> str:
         """Return what `labels` calls an arm, an axis, a column or a layer; otherwise its name without underscores."""
         return self.spec.labels.get(name, name.replace("_", " "))
+
+    def axis(self, key: str) -> str:
+        """Return what an axis of the grid is called: without its group, unless `labels` says otherwise."""
+        return self.spec.labels.get(key, self.label(key.rpartition(".")[2]))
 
     def words(self, axis: str, usual: str) -> str:
         """Return what stands at an axis."""
@@ -90,6 +101,13 @@ class Subject(Generic[Spec]):
     def place(self, cell: Cell, seed: int) -> RunDirectory:
         point = next(p for p in self.experiment.points() if split_point(cell.arm, p) == (cell, seed))
         return RunDirectory(run_place(self.results, self.experiment, cell.arm, point))
+
+    @property
+    def data_notes(self) -> list[str]:
+        """What the data of these arms say of themselves."""
+        first = [self.place(cell, next(iter(seeds))) for cell, seeds in self.runs.items()]
+        notes = {run.environment.get("data", {}).get("note", "") for run in first}
+        return [f"Data: {note}." for note in sorted(notes - {""})]
 
     def one_seed(self, seed: int | None) -> dict[Cell, RunDirectory]:
         """Return the run of a seed, by default the grid's first one, for every cell where it is finished.
@@ -198,12 +216,12 @@ class Subject(Generic[Spec]):
         return Chart(
             data,
             log=frozenset(getattr(self.spec, "log", ())),
-            title=self.spec.title or self.experiment.title,
+            title=self.title,
             panels=panels,
             references=tuple(Reference(factor(metric) * each.at, each.text, each.axis) for each in self.spec.reference),
             preview=self.experiment.scale == "smoke",
             sentences=(caption, *given.pop("sentences", ())),
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self.data_notes),
             **given,
         )
 

@@ -88,7 +88,9 @@ def _rows(chart: Chart) -> Iterator[str]:
     elif all(np.ptp(rows[chart.x]) == 0 for _, rows in chart.data.groupby(keys, sort=False)):
         yield f"All {max(runs)} runs agree."
     else:
-        yield f"{_mean('x' in chart.log)} over the runs that stayed finite, with its {BANDS['ci']}; small dots: runs."
+        ended = "ended" in chart.data and bool(chart.data["ended"].any())
+        over = "the runs that stayed finite" if ended else f"{max(runs)} runs"
+        yield f"{_mean('x' in chart.log)} over {over} with its {BANDS['ci']}; small dots: runs."
     if "ended" in chart.data and chart.data["ended"].any() and chart.mark == "point":
         yield "Crosses: runs that diverged."
     if "x" in chart.log and (values <= 0).any():

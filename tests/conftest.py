@@ -22,7 +22,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
 def _one_thread():
     import torch
 
+    from normexp.training.process import compiler_left_out
+
     torch.set_num_threads(1)
+    with compiler_left_out():  # it takes seconds to import
+        yield
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def test_selection_runs_every_value_of_the_axis(experiment, results):
     assert {(cell.config["batch_size"], cell.config["optim"]["lr"]) for cell in plan.cells} == {
         (size, rate) for size in (128, 8) for rate in (0.1, 0.5)
     }
-    assert len({cell.place for cell in plan.cells}) == 4
+    assert len({cell.path for cell in plan.cells}) == 4
 
 
 def test_runs_use_what_was_chosen_at_their_own_value(experiment, results):

@@ -232,17 +232,17 @@ def fake_data() -> Data:
 def test_init_comes_before_the_schemes_own():
     """LSUV sets one scale per layer; weight norm then one per unit, and has the last word."""
     config = compose(["model=cnn", "init=lsuv", "norm=weight", "batch_size=16", "device=cpu", "threads=1"])
-    parts = build(config, fake_data())
+    components = build(config, fake_data())
     order: list[str] = []
     fit, initialize = LSUV.fit, WeightNorm.initialize
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LSUV, "fit", lambda *given: (order.append(f"fit {len(given[2])}"), fit(*given)))
         patch.setattr(WeightNorm, "initialize", lambda *given: (order.append("initialize"), initialize(*given)))
-        initialize_from_data(parts, seed=0)
+        initialize_from_data(components)
     assert order == ["fit 16", "initialize"]  # LSUV sees the first training batch
-    parts.model.train()
-    layer = weight_layers(parts.model)[0]
-    units = layer(parts.batches.first(500)[0]).movedim(1, -1).flatten(0, -2)
+    components.model.train()
+    layer = weight_layers(components.model)[0]
+    units = layer(components.batches.first(500)[0]).movedim(1, -1).flatten(0, -2)
     torch.testing.assert_close(units.std(0, correction=0), torch.ones(units.shape[1]), rtol=1e-3, atol=0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
@@ -30,7 +31,7 @@ from normexp.probes.several import Several, make
 from normexp.probes.update_angle import UpdateAngle
 from normexp.probes.weight_norm import WeightNorms
 from normexp.records import RunDirectory
-from normexp.runs import trainer as execute
+from normexp.runs import trainer
 from normexp.training.build import build, initialize_from_data
 
 TINY = ("model=mlp", "model.widths=[6,5]", "model.activation=sigmoid", "norm=batch", "batch_size=16", "steps=12")
@@ -268,9 +269,9 @@ def test_jacobian_of_a_large_block_is_estimated_without_bias():
 
 
 def test_jacobian_of_a_normprop_layer_is_near_the_constant_of_the_paper():
-    overrides = ("model=mlp", "norm=normprop", "norm.jacobian=none", "model.widths=[400,400]", "steps=1", "threads=1")
-    parts = built(*overrides)
-    values = found(Jacobian(count=4), facing(parts.model, torch.randn(4, 1, 8, 8)))
+    overrides = ("model=mlp", "norm=normprop", "norm.jacobian=none", "model.widths=[400,400]", "steps=1")
+    components = built(*overrides)
+    values = found(Jacobian(count=4), facing(components.model, torch.randn(4, 1, 8, 8)))
     assert values["hidden.1", "row_mean_square"] == pytest.approx(math.pi / (math.pi - 1), rel=0.1)
 
 
@@ -401,20 +402,20 @@ def test_probe_of_a_diverged_network_is_not_a_number(network, name):
 
 
 def built(*overrides: str):
-    """Build and initialize the parts of a run on digits."""
+    """Build and initialize the components of a run on digits."""
     config = compose([*overrides, "device=cpu", "threads=1"])
-    parts = build(config, instantiate(config["dataset"]).load(0))
-    initialize_from_data(parts, 0)
-    return parts
+    components = build(config, instantiate(config["dataset"]).load(0))
+    initialize_from_data(components)
+    return components
 
 
-def as_executed(parts) -> Situation:
-    test = parts.evaluated["test"]
+def as_executed(components) -> Situation:
+    test = components.evaluated["test"]
     return Situation(
-        model=parts.model,
+        model=components.model,
         test=lambda count: test.take(torch.arange(min(count, 40))),
-        training=lambda count: parts.batches.first(min(count, 40)),
-        loss=parts.task.loss,
+        training=lambda count: components.batches.first(min(count, 40)),
+        loss=components.task.loss,
         rate=0.1,
     )
 
@@ -426,15 +427,15 @@ def as_executed(parts) -> Situation:
 def test_probe_works_with_every_norm_and_changes_nothing(model, norm):
     small = ["norm.num_groups=2"] if norm == "group" else []
     try:
-        parts = built(*f"model={model}".split(), f"norm={norm}", *small, "steps=1")
+        components = built(*f"model={model}".split(), f"norm={norm}", *small, "steps=1")
     except Impossible:
         assert option("norm", norm).get("_needs_") == "maps"
         return
-    before = copy.deepcopy(parts.model.state_dict())
-    rows = Several(of=PROBES).rows("several", as_executed(parts))
-    assert all(torch.equal(value, before[key]) for key, value in parts.model.state_dict().items())
+    before = copy.deepcopy(components.model.state_dict())
+    rows = Several(of=PROBES).rows("several", as_executed(components))
+    assert all(torch.equal(value, before[key]) for key, value in components.model.state_dict().items())
     seen = {name for name, *_ in rows}
-    assert seen == {*PROBES} - ({"percentiles"} if not has_nonlinearity(parts.model) else set())
+    assert seen == {*PROBES} - ({"percentiles"} if not has_nonlinearity(components.model) else set())
     undefined = {(name, statistic) for name, _, statistic, value in rows if not math.isfinite(value)}
     assert not undefined
 
@@ -485,16 +486,23 @@ def test_several_refuses_none_and_twice(cli, results, given):
 def run(path: Path, *overrides: str) -> RunDirectory:
     config = compose([*TINY, *overrides])
     data = instantiate(config["dataset"]).load(config["seed"])
-    execute.execute(config, data, RunDirectory(path), force=False)
+    trainer.train(config, data, RunDirectory(path), force=False)
     return RunDirectory(path)
+
+
+def check_equal_training(one: RunDirectory, other: RunDirectory) -> None:
+    """Curves, weights, optimizer and random states; a checkpoint also knows the probes' own file."""
+    assert (one.path / "metrics.csv").read_bytes() == (other.path / "metrics.csv").read_bytes()
+    saved, expected = (load_file(run.path / "checkpoint.safetensors") for run in (one, other))
+    assert saved.keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in saved.items())
 
 
 @pytest.mark.parametrize("norm", ["batch", "online", "spectral_penalty", "weight_mean_only"])
 def test_probe_changes_nothing_in_the_run(tmp_path, norm):
     every = ("probe=several", f"probe.of=[{','.join(PROBES)}]")
     with_probes, without = run(tmp_path / "with", f"norm={norm}", *every), run(tmp_path / "without", f"norm={norm}")
-    for name in ("metrics.csv", "checkpoint.safetensors"):
-        assert (with_probes.path / name).read_bytes() == (without.path / name).read_bytes()
+    check_equal_training(with_probes, without)
     rows = list(csv.DictReader((with_probes.path / "probes.csv").read_text().splitlines()))
     assert {row["probe"] for row in rows} == {*PROBES}
     assert (without.path / "probes.csv").read_text() == "step,probe,layer,statistic,value\n"
@@ -503,8 +511,7 @@ def test_probe_changes_nothing_in_the_run(tmp_path, norm):
 @pytest.mark.parametrize("name", PROBES)
 def test_probe_alone_changes_nothing_in_the_run(tmp_path, name):
     with_probe, without = run(tmp_path / "with", f"probe={name}"), run(tmp_path / "without")
-    for file in ("metrics.csv", "checkpoint.safetensors"):
-        assert (with_probe.path / file).read_bytes() == (without.path / file).read_bytes()
+    check_equal_training(with_probe, without)
     assert len((with_probe.path / "probes.csv").read_text().splitlines()) > 4
 
 
@@ -534,16 +541,15 @@ def test_probe_writes_a_row_per_evaluation_layer_and_statistic(tmp_path):
 def test_probe_rows_survive_a_killed_run(tmp_path, monkeypatch, saved, dies):
     expected = (run(tmp_path / "whole", "probe=percentiles").path / "probes.csv").read_bytes()
 
-    def watch(self: execute.Execution, done: int) -> bool:
-        self.step = done
-        if done == saved:
+    def poll(self: trainer.Trainer) -> bool:
+        if self.position.step == saved:
             self._save("running")
-        if done == dies:
+        if self.position.step == dies:
             raise KeyboardInterrupt
         return False
 
     with monkeypatch.context() as patch:
-        patch.setattr(execute.Execution, "_watch", watch)
+        patch.setattr(trainer.Trainer, "_poll", poll)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "killed", "probe=percentiles")
     assert (run(tmp_path / "killed", "probe=percentiles").path / "probes.csv").read_bytes() == expected

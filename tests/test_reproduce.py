@@ -157,11 +157,11 @@ def test_reproduce_dry_run_counts_what_is_there(cli, reproduced, tmp_path):
 
 
 def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypatch):
-    def ask(worker: InProcess, *_: object) -> dict[str, object]:
+    def request(worker: InProcess, *_: object) -> dict[str, object]:
         worker.stop()
         return {"status": "done", "seconds": 1.0}
 
-    monkeypatch.setattr(InProcess, "ask", ask)
+    monkeypatch.setattr(InProcess, "request", request)
     status, stdout, stderr = cli(*SMOKE, f"results_dir={results}")
     assert (status, stdout) == (130, "")
     assert "the same command continues" in stderr

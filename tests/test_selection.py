@@ -101,7 +101,7 @@ def test_choice_for_one_arm_is_that_of_all(experiment, results):
     assert experiment.select is not None
     experiment = replace(experiment, select=replace(experiment.select, arm="Without BN"))
     plan = selection_plan(experiment, results, ["With BN"], force=False)
-    assert {cell.place.parent.name for cell in plan.cells} == {"Without-BN"}
+    assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
     assert len(plan.cells) == 6
     fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
     write_choice(experiment, results, ["With BN"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from normexp.config import compose
 from normexp.errors import UserError, unknown
 
 QUICK = ("steps", "start")
-Say = Callable[[str], None]
+logger = logging.getLogger("normexp")
 
 
-def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None, say: Say) -> int:
+def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None) -> int:
     """Run the suites that are named (default: steps); return 1 if the loss curves of a race are wrong.
 
     Args:
@@ -29,7 +30,7 @@ def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None, say: 
 
     wrong: list[str] = []
     for name in names:
-        say(f"suite {name}: {ABOUT[name]}")
+        logger.info(f"suite {name}: {ABOUT[name]}")
         suite = import_module(f"normexp.bench.suites.{name}")
         for result in suite.run(quick, 1 if quick else rounds, overrides):
             print(result.markdown())
@@ -37,9 +38,9 @@ def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None, say: 
             if out is not None:
                 facts = describe(choose_device("cpu"), 0)
                 for path in result.write(Path(out), facts):
-                    say(str(path))
+                    logger.info(str(path))
     for line in wrong:
-        say(f"wrong: {line}")
+        logger.info(f"wrong: {line}")
     return 1 if wrong else 0
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -82,14 +82,17 @@ def race(names: Sequence[str], overrides: Sequence[str], rounds: int, seconds: f
 
 def serve(name: str, overrides: Sequence[str]) -> None:
     """Answer each line `steps` on standard input with seconds and losses, one JSON line each."""
-    from normexp.bench.sides import side
+    from normexp.bench.sides import TUNED, side
     from normexp.bench.work import Work
+    from normexp.training.process import process_settings
 
-    train = side(name)(Work(overrides))
-    for line in sys.stdin:
-        began = time.perf_counter()
-        losses = train(int(line))
-        print(json.dumps({"seconds": time.perf_counter() - began, "losses": losses}), flush=True)
+    work = Work(overrides)
+    with process_settings(work.config["compile"]) if name in TUNED else nullcontext():
+        train = side(name)(work)
+        for line in sys.stdin:
+            began = time.perf_counter()
+            losses = train(int(line))
+            print(json.dumps({"seconds": time.perf_counter() - began, "losses": losses}), flush=True)
 
 
 if __name__ == "__main__":

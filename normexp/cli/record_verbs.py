@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from normexp.errors import UserError, unknown
 
-Say = Callable[[str], None]
+logger = logging.getLogger("normexp")
 
 
-def archive(arguments: argparse.Namespace, say: Say) -> int:
+def archive(arguments: argparse.Namespace) -> int:
     """Pack the finished runs of experiments; say what was left as it is."""
     from normexp.records.packing import pack
     from normexp.report.ledger import recorded
@@ -19,27 +20,27 @@ def archive(arguments: argparse.Namespace, say: Say) -> int:
     for folder in recorded(arguments.names):
         done = pack(folder)
         for line in done.left:
-            say(f"left as it is: {line}")
+            logger.info(f"left as it is: {line}")
         for path in done.archives:
             print(f"{path}: {path.stat().st_size:,} bytes")
-        say(f"{folder}: {done.runs} runs packed")
+        logger.info(f"{folder}: {done.runs} runs packed")
     return 0
 
 
-def merge(arguments: argparse.Namespace, say: Say) -> int:
+def merge(arguments: argparse.Namespace) -> int:
     """Join the records of two machines."""
-    from normexp.config.identity import ELSEWHERE
+    from normexp.config.identity import IGNORED_KEYS
     from normexp.records.merging import merge as merge_records
 
     into = Path(arguments.into) if arguments.into else None
-    done = merge_records(Path(arguments.first), Path(arguments.second), into, ELSEWHERE)
+    done = merge_records(Path(arguments.first), Path(arguments.second), into, IGNORED_KEYS)
     for line in done.left:
-        say(f"left out: {line}")
+        logger.info(f"left out: {line}")
     print(f"{into or arguments.first}: {done.copied} runs brought in, {done.there} were there")
     return 0
 
 
-def verify(arguments: argparse.Namespace, say: Say) -> int:
+def verify(arguments: argparse.Namespace) -> int:
     """Check records, resuming, or today's results against recorded ones; 1 if something is not as it should be."""
     if arguments.what not in CHECKS:
         raise unknown("verify:", arguments.what, CHECKS)

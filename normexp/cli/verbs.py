@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import LISTS, flags, parsers
 from normexp.config.options import option, options
 from normexp.errors import Interrupted, UserError, did_you_mean, nearest, unknown
@@ -14,7 +15,11 @@ from normexp.errors import Interrupted, UserError, did_you_mean, nearest, unknow
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0 done, 1 a run failed, 2 a mistake of the user, 130 interrupted."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    with logging_to_stderr():
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _main(given: list[str]) -> int:
     debug = "--debug" in given
     try:
         return _dispatch([_at_home(word) for word in given if word != "--debug"])
@@ -22,13 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         for line in str(error).splitlines():
-            _say(line)
+            logger.error(line)
         return 2
     except Interrupted as stopped:
-        print(f"normexp: {stopped}", file=sys.stderr)
+        logger.error(str(stopped))
         return 130
     except KeyboardInterrupt:
-        print("normexp: interrupted", file=sys.stderr)
+        logger.error("interrupted")
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as in `normexp list | head`
         sys.stdout = None  # nothing is left to flush at exit
@@ -37,10 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         reason = (str(error).strip() or "no message").splitlines()[0]
-        print(
-            f"normexp: failed: {type(error).__name__}: {reason} (--debug shows the traceback)",
-            file=sys.stderr,
-        )
+        logger.error(f"failed: {type(error).__name__}: {reason} (--debug shows the traceback)")
         return 1
 
 
@@ -84,10 +86,11 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.cfg:
         print(config.to_yaml(), end="")
         return 0
-    from normexp.runs.progress import Progress, Silence
+    from normexp.runs.progress import NullProgress, ProgressReporter
     from normexp.runs.run import run
 
-    directory = run(config, _say, force=arguments.force, display=Silence if arguments.quiet else Progress)
+    progress = NullProgress if arguments.quiet else ProgressReporter
+    directory = run(config, force=arguments.force, progress=progress)
     if not arguments.quiet:
         from normexp.report.commands import compare, found
 
@@ -101,7 +104,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     from normexp.sweeps.sweep import sweep
 
     check_once(arguments.overrides)
-    return sweep(arguments.overrides, arguments.jobs, _say, dry_run=arguments.dry_run, force=arguments.force)
+    return sweep(arguments.overrides, arguments.jobs, dry_run=arguments.dry_run, force=arguments.force)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
@@ -109,7 +112,6 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
     return reproduce_all(
         arguments.names,
-        _say,
         everything=arguments.all,
         arm=arguments.cell,
         jobs=arguments.jobs,
@@ -226,29 +228,25 @@ def _check(arguments: argparse.Namespace) -> int:
 def _bench(arguments: argparse.Namespace) -> int:
     from normexp.bench.command import bench
 
-    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out, _say)
+    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out)
 
 
 def _archive(arguments: argparse.Namespace) -> int:
     from normexp.cli.record_verbs import archive
 
-    return archive(arguments, _say)
+    return archive(arguments)
 
 
 def _merge(arguments: argparse.Namespace) -> int:
     from normexp.cli.record_verbs import merge
 
-    return merge(arguments, _say)
+    return merge(arguments)
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     from normexp.cli.record_verbs import verify
 
-    return verify(arguments, _say)
-
-
-def _say(line: str) -> None:
-    print(f"normexp: {line}", file=sys.stderr)
+    return verify(arguments)
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from normexp.config.identity import FILES, identity
+from normexp.config.identity import PATH_KEYS, identity
 from normexp.config.text import override_text
 
 
@@ -55,7 +55,7 @@ class Config:
     def files(self) -> dict[str, str]:
         """The local files and folders that it names: dotted key -> path as typed."""
         leaves = flat(self.values)
-        return {key: leaves[key] for key in FILES if leaves.get(key) is not None}
+        return {key: leaves[key] for key in PATH_KEYS if leaves.get(key) is not None}
 
     @property
     def overrides(self) -> list[str]:

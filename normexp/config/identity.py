@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-ELSEWHERE = ("results_dir", "device", "threads", "plugins")  # where and on what, not what
-FILES = ("dataset.archive", "dataset.path", "dataset.file")  # a moved file is still the same data
+IGNORED_KEYS = ("results_dir", "device", "threads", "plugins")  # where and on what, not what
+PATH_KEYS = ("dataset.archive", "dataset.path", "dataset.file")  # a moved file is still the same data
 PUBLISHED = "published"  # the content of a download whose checksum its publisher states
 
 
@@ -22,9 +22,9 @@ def identity(changes: Mapping[str, Any], content: str | None = None) -> str:
         content: sha256 of the data that the user brings, which then counts in place of the files' names; PUBLISHED
             or nothing where the data set's name says all; None where it was not looked at: a file counts by its name.
     """
-    relevant = {key: value for key, value in changes.items() if key not in (*ELSEWHERE, *FILES)}
+    relevant = {key: value for key, value in changes.items() if key not in (*IGNORED_KEYS, *PATH_KEYS)}
     if content is None:
-        relevant |= {key: _name(changes[key]) for key in FILES if key in changes}
+        relevant |= {key: _name(changes[key]) for key in PATH_KEYS if key in changes}
     elif content not in ("", PUBLISHED):
         relevant["dataset.content"] = content
     text = json.dumps(relevant, sort_keys=True, separators=(",", ":"))

@@ -10,7 +10,7 @@ from normexp.config.identity import PUBLISHED
 from normexp.data import cache
 from normexp.data.base import Data, Dataset
 from normexp.data.cache import Content
-from normexp.data.progress import warn
+from normexp.data.progress import logger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Published(Dataset):
         found = cache.cached(self.name, key, lambda: self.build(self.archive))
         if self.archive is None and content != PUBLISHED:
             note = f" ({found.note})" if found.note else ""
-            warn(f"dataset={self.name}: the copy that was decoded from {found.source}{note}; {WAY_OUT}")
+            logger.warning(f"dataset={self.name}: the copy that was decoded from {found.source}{note}; {WAY_OUT}")
         return found
 
 

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
-from normexp.data.progress import warn
+from normexp.data.progress import logger
 from normexp.errors import UserError, unknown
 
 DENSITIES = ("box", "normal")
@@ -121,7 +121,9 @@ class CovariateShift(Dataset):
     def _reweighted(self, train: Split, seed: int) -> Split:
         weights = self.importance(train.x)
         if (effective := effective_size(weights)) < FEW * len(train):
-            warn(f"importance weights: the {len(train)} training examples are worth {effective:.3g} equal ones")
+            logger.warning(
+                f"importance weights: the {len(train)} training examples are worth {effective:.3g} equal ones"
+            )
         rng = np.random.default_rng([seed, crc32(b"importance weights")])
         return train.take(resample(weights, rng))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.data.cache import set_aside, unwritable
-from normexp.data.progress import byte_bar, warn
+from normexp.data.progress import byte_bar, logger
 from normexp.errors import UserError
 
 TIMEOUT = 10.0  # seconds without a single byte, and the time a server has to become fast enough
@@ -84,7 +84,9 @@ def _already_there(target: Path, remote: Remote) -> bool:
         return True
     aside = set_aside(target)
     name = f" (set aside as {aside.name})" if aside else ""
-    warn(f"{target} is damaged{name}: {remote.kind} {found}, expected {remote.checksum}; downloading it again")
+    logger.warning(
+        f"{target} is damaged{name}: {remote.kind} {found}, expected {remote.checksum}; downloading it again"
+    )
     return False
 
 

@@ -1,15 +1,18 @@
-"""A run's data; runs one after the other in one process share them where they are the same."""
+"""A run's data; runs one after the other in one process may share them where they are the same."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from normexp.config import Config, flat
-from normexp.config.identity import FILES
+from normexp.config.identity import PATH_KEYS
 from normexp.config.instantiate import instantiate
 
 if TYPE_CHECKING:
     from normexp.data.base import Data, Dataset  # imports NumPy
+
+Value = TypeVar("Value")
 
 
 def load(config: Config) -> Data:
@@ -23,23 +26,39 @@ def content_of(config: Config) -> str:
 
     Raises UserError where there are none.
     """
-    if not any(key in flat(config.values) for key in FILES):
+    if not any(key in flat(config.values) for key in PATH_KEYS):
         return ""  # before NumPy is imported
     dataset: Dataset = instantiate(config["dataset"])
     return dataset.content()
 
 
-class LastLoaded:
-    """`load`, but for the data that were loaded last: reading and hashing them takes longer than a tiny run."""
+class LastValue(Generic[Value]):
+    """A cache of one value, which is dropped before another one is made: two never are in memory."""
 
     def __init__(self) -> None:
-        self._key: object = None
-        self._data: Data | None = None
+        self._kept: list[tuple[Hashable, Value]] = []
 
-    def __call__(self, config: Config) -> Data:
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of `key`: the last one, if it has this key, else what `make` returns."""
+        if not self._kept or self._kept[0][0] != key:
+            self._kept.clear()
+            self._kept.append((key, make()))
+        return self._kept[0][1]
+
+
+class Loader:
+    """Loads data for runs one after the other, and keeps the last: to read and hash them takes longer than a tiny run.
+
+    Attributes:
+        examples: what the last run has put on its device, see `normexp.training.build.build_examples`.
+    """
+
+    def __init__(self) -> None:
+        self._data: LastValue[Data] = LastValue()
+        self.examples: LastValue[Any] = LastValue()  # of {split: Examples}, which data know nothing of
+
+    def load(self, config: Config) -> Data:
+        """Load a configuration's data, or return the last ones. Raises UserError where they cannot be had."""
         dataset: Dataset = instantiate(config["dataset"])
-        key = (dataset, dataset.content(), config["seed"] if dataset.drawn else None)
-        if self._data is None or key != self._key:
-            self._data = None  # first, so that two never are in memory
-            self._data, self._key = dataset.load(config["seed"]), key
-        return self._data
+        key = (str(config["dataset"]), dataset.content(), config["seed"] if dataset.drawn else None)
+        return self._data.get(key, lambda: dataset.load(config["seed"]))

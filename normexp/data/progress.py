@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tqdm import tqdm
+
+logger = logging.getLogger("normexp")
 
 
 def byte_bar(total: int | None, label: str) -> tqdm[Any]:
@@ -25,11 +28,6 @@ def byte_bar(total: int | None, label: str) -> tqdm[Any]:
 
 
 def announce(line: str) -> None:
-    """Print one line where no bar is shown, so that a log says what takes time."""
+    """Log one line where no bar is shown, so that a log says what takes time."""
     if not sys.stderr.isatty():
-        warn(line)
-
-
-def warn(line: str) -> None:
-    """Print one line on standard error, whoever watches."""
-    print(f"normexp: {line}", file=sys.stderr, flush=True)
+        logger.info(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
-from normexp.sweeps.sweep import Cell, Plan, Say, carry_out, check_cells, provide
+from normexp.sweeps.sweep import Cell, Plan, check_cells, provide_data
+from normexp.sweeps.sweep import run_plan as run_cells
+
+logger = logging.getLogger("normexp")
 
 
 def reproduce(
     experiment: Experiment,
     results: Path,
-    say: Say,
     jobs: int | None = None,
     arm: str | None = None,
     dry_run: bool = False,
@@ -39,11 +42,11 @@ def reproduce(
     arms = [arm] if arm else list(experiment.arms)
 
     def train(plan: Plan, heading: str) -> int:
-        provide(plan, dry_run, force)
+        provide_data(plan, dry_run, force)
         if not dry_run:
             freeze(experiment, results)
-        say(f"{experiment.name}, scale {experiment.scale}: {heading}")
-        return carry_out(plan, jobs, say, dry_run, force)
+        logger.info(f"{experiment.name}, scale {experiment.scale}: {heading}")
+        return run_cells(plan, jobs, dry_run, force)
 
     if experiment.select is not None:
         plan = selection_plan(experiment, results, arms, force)
@@ -52,7 +55,7 @@ def reproduce(
         if not dry_run:
             write_choice(experiment, results, arms)
         if names := undecided_choices(experiment, results):
-            say(f"the best two lie within noise, three seeds in select.seed would tell: {'; '.join(names)}")
+            logger.info(f"the best two lie within noise, three seeds in select.seed would tell: {'; '.join(names)}")
     plan = (expected_plan if dry_run else run_plan)(experiment, results, arms, force)
     return train(plan, experiment.title)
 

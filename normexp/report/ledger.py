@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,18 +15,18 @@ from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import read_json, write_atomically
 from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
 from normexp.report.sources import entries, summary
-from normexp.sweeps.sweep import Say, take_jobs
+from normexp.sweeps.sweep import take_jobs
 
 FILES = ("dataset.archive", "dataset.file")
 REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "precision", "compile", *FILES)
 PLAIN = {"true": True, "false": False}
 REPORT = ("scale", "results_dir")
 LEDGER = "claims.md"
+logger = logging.getLogger("normexp")
 
 
 def reproduce_all(
     words: Sequence[str],
-    say: Say,
     everything: bool = False,
     arm: str | None = None,
     jobs: int | None = None,
@@ -49,9 +50,7 @@ def reproduce_all(
         raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", None)
     extra = {key: int(value) if value.isdecimal() else PLAIN.get(value, value) for key, value in given.items()}
-    wanted = (
-        {name: _nearest_scale(name, scale, say) for name in names()} if everything else dict.fromkeys(chosen, scale)
-    )
+    wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     experiments = [load(name, at).with_extra(extra) for name, at in wanted.items()]
     for experiment in experiments:
         if arm is not None:
@@ -61,11 +60,11 @@ def reproduce_all(
     statuses = []
     for experiment in experiments:
         try:
-            statuses.append(reproduce(experiment, results, say, jobs, arm, dry_run, force))
+            statuses.append(reproduce(experiment, results, jobs, arm, dry_run, force))
         except Unavailable as error:
             if len(experiments) == 1:
                 raise
-            say(f"{experiment.name}: left out: {'; '.join(str(error).splitlines())}")
+            logger.info(f"{experiment.name}: left out: {'; '.join(str(error).splitlines())}")
             statuses.append(2)
         if not dry_run and not statuses[-1]:
             _show(experiment, results)
@@ -80,12 +79,12 @@ def _plan(experiments: Sequence[Experiment], results: Path) -> int:
     return 0
 
 
-def _nearest_scale(name: str, scale: str | None, say: Say) -> str | None:
+def _nearest_scale(name: str, scale: str | None) -> str | None:
     """Return the scale to run of every experiment: the one asked for, else the smallest that is there, and say so."""
     there = scales(name)
     if scale is None or scale in there:
         return scale
-    say(f"{name} has no scale {scale}; it runs at {there[0]}")
+    logger.info(f"{name} has no scale {scale}; it runs at {there[0]}")
     return there[0]
 
 

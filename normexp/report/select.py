@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from normexp.config.defaults import with_defaults
-from normexp.config.identity import ELSEWHERE, FILES
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.text import shown
 from normexp.errors import UserError
 from normexp.records import FINISHED, RunDirectory
@@ -18,7 +18,7 @@ from normexp.report.labels import NOTE, Labels, Options, order
 from normexp.report.measurements import Columns, measurements
 
 # `eval_every` decides how often a run is looked at, not what it is.
-SAME_ARM = ("seed", "eval_every", "dataset.archive", *ELSEWHERE)
+SAME_ARM = ("seed", "eval_every", "dataset.archive", *IGNORED_KEYS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def _options(config: Mapping[str, Any], note: str, changed: frozenset[str]) -> d
     """
     keys = {key: value for key, value in config.items() if key not in ("_choices_", "_changes_")}
     options = {key: shown(value) for key, value in _leaves(keys) if key not in SAME_ARM}
-    options |= {key: PurePath(options[key]).name for key in FILES if key in options}
+    options |= {key: PurePath(options[key]).name for key in PATH_KEYS if key in options}
     options |= {group: str(option) for group, option in config["_choices_"].items()}
     if "norm._target_" in changed:  # a scheme of the user's own goes by its class name
         options["norm"] = options["norm._target_"].rpartition(".")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ def write_checkpoint(
     tensors |= {f"window/{name}": tensor for name, tensor in window.items()}
     tensors |= {f"random/{name}": state for name, state in _random_states().items()}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    described = json.dumps({**facts, "sha256": _digest(plain, facts)}, sort_keys=True)
     # One metadata entry: with several, safetensors writes them in an order that changes from run to run.
-    write_atomically(path, save(plain, metadata={"facts": json.dumps(facts, sort_keys=True)}))
+    write_atomically(path, save(plain, metadata={"facts": described}))
 
 
 def read_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -39,6 +41,8 @@ def read_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
             facts: dict[str, Any] = json.loads(file.metadata()["facts"])
+        if facts.pop("sha256", None) not in (None, _digest(tensors, facts)):  # None: of an older version
+            raise ValueError("its sha256 is another one")
         with torch.no_grad():
             _restore_model(model, _part(tensors, "model"))
             _restore_optimizer(optimizer, _part(tensors, "optimizer"))
@@ -47,6 +51,15 @@ def read_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple
         reason = str(error).splitlines()[0]
         raise UserError(f"{path}: damaged checkpoint ({type(error).__name__}: {reason})") from None
     return _part(tensors, "window"), facts
+
+
+def _digest(tensors: dict[str, Tensor], facts: dict[str, Any]) -> str:
+    """Return the SHA-256 of names, types, shapes and bytes of all tensors, and of the facts."""
+    found = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

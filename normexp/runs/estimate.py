@@ -3,51 +3,57 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+
+import torch
 
 from normexp.config import Config
-from normexp.data.base import Data
-from normexp.data.loading import load
+from normexp.data.loading import Loader
 from normexp.errors import UserError
-from normexp.training.batches import EVALUATION_BATCH, in_order
-from normexp.training.build import Parts, build, initialize_from_data
-from normexp.training.loop import evaluate
+from normexp.training.batches import EVALUATION_BATCH, sequential_batches
+from normexp.training.build import build, initialize_from_data
+from normexp.training.components import Components
+from normexp.training.fit import fit
+from normexp.training.metrics import evaluate
+from normexp.training.process import process_settings
 
 WARM_UP, STEPS, SECONDS = 2, 10, 1.0  # steps not timed, steps timed at most, seconds spent at most
 
 
-def seconds_of(config: Config, load: Callable[[Config], Data] = load) -> float:
+def estimate_seconds(config: Config, loader: Loader | None = None) -> float:
     """Return the estimated seconds of a whole run on this machine as it is now.
 
     Raises: UserError for a study, whose steps are its own, and as `build` does.
     """
     if config.choices["study"] != "none":
         raise UserError("a study cannot be timed by a few steps; it takes seconds")
-    parts = build(config, load(config))
-    initialize_from_data(parts, config["seed"])
-    evaluations = 1 + -(-parts.steps // parts.eval_every)
-    return parts.steps * _step_seconds(parts) + evaluations * _evaluation_seconds(parts)
+    loader = loader or Loader()
+    with process_settings(config["compile"]):
+        components = build(config, loader.load(config), loader.examples)
+        torch.set_num_threads(components.threads)
+        initialize_from_data(components)
+        evaluations = 1 + -(-components.steps // components.eval_every)
+        return components.steps * _step_seconds(components) + evaluations * _evaluation_seconds(components)
 
 
-def _step_seconds(parts: Parts) -> float:
-    step, batches = parts.step(), parts.batches.from_step(0)
+def _step_seconds(components: Components) -> float:
+    updates = fit(components, stop=WARM_UP + STEPS)
     for _ in range(WARM_UP):
-        step(*next(batches))
+        next(updates)
     began, done = time.perf_counter(), 0
     while done < STEPS and time.perf_counter() - began < SECONDS:
-        step(*next(batches))
+        next(updates)
         done += 1
     return (time.perf_counter() - began) / done
 
 
-def _evaluation_seconds(parts: Parts) -> float:
-    if not parts.evaluated:
+def _evaluation_seconds(components: Components) -> float:
+    if not components.evaluated:
         return 0.0
-    examples = next(iter(parts.evaluated.values()))
-    first = [next(in_order(examples, EVALUATION_BATCH))]
+    examples = next(iter(components.evaluated.values()))
+    first = [next(sequential_batches(examples, EVALUATION_BATCH))]
     began = time.perf_counter()
-    parts.before_evaluation()
+    components.before_evaluation()
     prepared = time.perf_counter()
-    evaluate(parts.forward, parts.task, first, parts.autocast)
-    count = sum(len(split) for split in parts.evaluated.values())
+    evaluate(components, first)
+    count = sum(len(split) for split in components.evaluated.values())
     return prepared - began + (time.perf_counter() - prepared) * count / len(first[0][1])

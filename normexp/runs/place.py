@@ -7,11 +7,11 @@ from pathlib import Path
 
 from normexp.config import Config
 from normexp.config.identity import identity
-from normexp.data.loading import LastLoaded, content_of
+from normexp.data.loading import Loader, content_of
 from normexp.errors import UserError
 from normexp.records import RunDirectory
 
-_load = LastLoaded()  # the runs that are compared mostly share their data
+_loader = Loader()  # the runs that are compared mostly share their data
 
 
 def with_content(config: Config) -> Config:
@@ -22,7 +22,7 @@ def with_content(config: Config) -> Config:
         return config
 
 
-def usual_place(config: Config) -> Path:
+def default_run_dir(config: Config) -> Path:
     """Return the run directory of a configuration that belongs to no experiment.
 
     Its name knows the content of the data that the user brings. A record from before names did is used where its
@@ -73,4 +73,4 @@ def _same_data(directory: RunDirectory, config: Config) -> bool:
         return False
     if "content" in data:
         return bool(data["content"] == config.content)
-    return "sha256" not in data or bool(data["sha256"] == _load(config).fingerprint)
+    return "sha256" not in data or bool(data["sha256"] == _loader.load(config).fingerprint)

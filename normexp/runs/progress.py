@@ -12,13 +12,13 @@ from tqdm import tqdm
 LINE_EVERY = 2.0  # seconds between plain lines at most; the last one is always printed
 
 
-class Silence:
-    """Shows nothing; and what any display of a run must be able to do."""
+class NullProgress:
+    """Shows nothing, and is what any display of a run must be able to do."""
 
     def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
         """Begin: the run has `steps` updates, `done` of them done by an earlier attempt."""
 
-    def look(self, done: int, loss: float) -> None:
+    def poll(self, done: int, loss: float) -> None:
         """Show how far the run is; called a few times a second, after `done` updates."""
 
     def evaluated(self, done: int, row: Mapping[str, object]) -> None:
@@ -28,10 +28,10 @@ class Silence:
         """End, however the run ended."""
 
 
-Display = type[Silence]
+Progress = type[NullProgress]  # what makes the display of a run
 
 
-class Progress(Silence):
+class ProgressReporter(NullProgress):
     """Shows epoch, loss, score, images per second and the time left, on standard error.
 
     Args:
@@ -48,7 +48,7 @@ class Progress(Silence):
             total=steps, initial=done, disable=not self.live, leave=False, dynamic_ncols=True, bar_format=layout
         )
 
-    def look(self, done: int, loss: float) -> None:
+    def poll(self, done: int, loss: float) -> None:
         if self.live:
             shown = f"epoch {self._epoch(done)}, loss {loss:.4g}{self._score}, {self._speed(done):,.0f} images/s"
             self._bar.set_description_str(shown, refresh=False)
@@ -59,7 +59,7 @@ class Progress(Silence):
         self._score = f", {scores[0]}" if scores else ""  # validation where there is one; both would not fit
         loss = row.get("train/loss")
         if isinstance(loss, float):
-            self.look(done, loss)
+            self.poll(done, loss)
         due = time.monotonic() - self._last_line > LINE_EVERY or done >= self.steps
         if not self.live and due and done > self._first:
             self._last_line = time.monotonic()

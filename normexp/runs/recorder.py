@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from normexp.errors import UserError
 from normexp.records import (
     CONFIG,
     FINISHED,
@@ -17,7 +19,16 @@ from normexp.records import (
     RunDirectory,
     write_atomically,
 )
+from normexp.runs.timer import Timer
 from normexp.training.processor import load_average
+
+
+def make_directory(directory: RunDirectory) -> None:
+    """Make the folder of a run. Raises UserError where that cannot be."""
+    try:
+        directory.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
 
 
 class Recorder:
@@ -36,7 +47,7 @@ class Recorder:
         self.probes = CurveFile(directory.path / PROBES, ["step", "probe", "layer", "statistic", "value"])
         before = {} if restart else directory.status
         self.attempts: int = before.get("attempts", 0) + 1
-        self.seconds: float = before.get("seconds", 0.0)  # spent in training, over all attempts
+        self.timer = Timer(before.get("seconds", 0.0))  # of training, over all attempts
 
     def begin(self, keep_until: int, config: str, environment: dict[str, Any]) -> None:
         """Write what is known before the first step; keep the curves up to a step (-1 for none)."""
@@ -46,6 +57,12 @@ class Recorder:
         (self.directory.path / TRACEBACK).unlink(missing_ok=True)  # of an attempt that this one makes good
         write_atomically(self.directory.path / CONFIG, config)
         self.directory.write_environment(environment)
+
+    def flush(self) -> None:
+        """Have the rows so far on the disk: a checkpoint counts on them, and a power cut may come after it."""
+        for curve in (self.metrics, self.timing, self.probes):
+            with curve.path.open("rb") as file:
+                os.fsync(file.fileno())
 
     def curves(self, step: int, epoch: float, lr: float, measured: Mapping[str, float]) -> None:
         self.metrics.append({"step": step, "epoch": epoch, "lr": lr, **measured})
@@ -58,12 +75,17 @@ class Recorder:
 
     def timings(self, step: int, images: int, peak_memory: int) -> None:
         """Record seconds of training (evaluations excluded), mean images per second, peak memory in bytes."""
-        rate = round(images / max(self.seconds, 1e-9), 1)
-        row = {"step": step, "seconds": round(self.seconds, 4), "images_per_second": rate, "peak_memory": peak_memory}
+        rate = round(images / max(self.timer.seconds, 1e-9), 1)
+        row = {
+            "step": step,
+            "seconds": round(self.timer.seconds, 4),
+            "images_per_second": rate,
+            "peak_memory": peak_memory,
+        }
         self.timing.append(row)
 
     def status(self, status: str, step: int, **facts: Any) -> None:
-        counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.seconds, 4)}
+        counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.timer.seconds, 4)}
         write = self.directory.finish if status in FINISHED else self.directory.write_status
         write(status, **counts, load=load_average(), **facts)
 

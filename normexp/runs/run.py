@@ -5,74 +5,76 @@ Imports nothing heavy: a finished run is skipped, and a mistake is found, before
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from normexp.config import Config, flat
-from normexp.config.identity import ELSEWHERE, FILES
-from normexp.data.loading import load
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.data.loading import Loader
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
-from normexp.runs.place import check_data, usual_place, why_new, with_content
-from normexp.runs.progress import Display, Silence
+from normexp.runs.place import check_data, default_run_dir, why_new, with_content
+from normexp.runs.progress import NullProgress, Progress
 
-if TYPE_CHECKING:
-    from normexp.data.base import Data  # imports NumPy
-
-Say = Callable[[str], None]
+logger = logging.getLogger("normexp")
 
 
 def run(
     config: Config,
-    say: Say,
     force: bool = False,
-    display: Display = Silence,
-    place: Path | None = None,
-    load: Callable[[Config], Data] = load,
+    progress: Progress = NullProgress,
+    path: Path | None = None,
+    loader: Loader | None = None,
 ) -> RunDirectory:
     """Train one configuration unless that is done already; return its run directory.
 
+    What the user should know is logged (logger `normexp`, level INFO).
+
     Args:
-        say: receives one line per thing the user should know.
         force: train again from the start, over the old record.
-        display: what shows the progress.
-        place: the run directory; by default results_dir/runs/NAME.
-        load: what loads the data.
+        progress: what shows the progress.
+        path: the run directory; by default results_dir/runs/NAME.
+        loader: loads the data; runs that share it share equal data.
 
     Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
     """
     config = with_content(config)
-    directory = RunDirectory(place or usual_place(config))
+    directory = RunDirectory(path or default_run_dir(config))
     check_writable(directory.path)
-    status = _status(directory, say)
+    status = _status(directory)
     if status["status"] != "new" and not force:
         check_stale(directory, config)
-    if status["status"] == "new" and place is None and (reason := why_new(config)):
-        say(reason)
+    if status["status"] == "new" and path is None and (reason := why_new(config)):
+        logger.info(reason)
     if status["status"] in FINISHED and not force:
         check_complete(directory)
         check_data(directory, config)
-        say(f"{status['status']} already (step {status.get('step')}); --force trains it again")
-        return directory
-    if config.choices["study"] != "none":
-        from normexp.runs.study_run import perform
+        logger.info(f"{status['status']} already (step {status.get('step')}); --force trains it again")
+    elif config.choices["study"] != "none":
+        from normexp.runs.study_run import run_study
 
-        perform(config, directory, force)
-        return directory
-    data = load(config)
+        run_study(config, directory, force)
+    else:
+        _train(config, directory, force, progress, loader or Loader(), status)
+    return directory
+
+
+def _train(
+    config: Config, directory: RunDirectory, force: bool, progress: Progress, loader: Loader, status: dict[str, Any]
+) -> None:
+    data = loader.load(config)
     if config["batch_size"] > len(data.train):
-        say(f"batch_size={config['batch_size']}: there are {len(data.train)} training examples, every step sees all")
-    from normexp.runs.trainer import execute
+        there = f"there are {len(data.train)} training examples, every step sees all"
+        logger.info(f"batch_size={config['batch_size']}: {there}")
+    from normexp.runs.trainer import train
 
     if status["status"] != "new" and not force:
-        say(f"continuing a run that was {status['status']} at step {status.get('step')}")
-    ended = execute(config, data, directory, force=force, display=display)
-    if ended == "diverged":
-        status = directory.status
-        say(f"diverged at step {status['step']}: {status['cause']} (a result: it is recorded)")
-    return directory
+        logger.info(f"continuing a run that was {status['status']} at step {status.get('step')}")
+    if train(config, data, directory, force, progress, loader.examples) == "diverged":
+        ended = directory.status
+        logger.info(f"diverged at step {ended['step']}: {ended['cause']} (a result: it is recorded)")
 
 
 def check_writable(path: Path) -> None:
@@ -84,13 +86,13 @@ def check_writable(path: Path) -> None:
         raise UserError(f"results_dir: {nearest} is not writable; choose another with results_dir=PATH")
 
 
-def _status(directory: RunDirectory, say: Say) -> dict[str, Any]:
-    """Return the status of an earlier attempt; move a damaged run directory aside and say so."""
+def _status(directory: RunDirectory) -> dict[str, Any]:
+    """Return the status of an earlier attempt; quarantine a damaged run directory and say so."""
     try:
         return read_status(directory)
     except UserError as error:
         aside = directory.set_aside()
-        say(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
+        logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
         return directory.status
 
 
@@ -119,7 +121,7 @@ def check_stale(directory: RunDirectory, config: Config) -> None:
     """Raise UserError if the run was made, or begun, under other defaults than today's."""
     if not directory.has(CONFIG):
         return  # killed before anything was trained
-    recorded, skipped = flat(RunDirectory(directory.path).config), {*ELSEWHERE, *FILES}
+    recorded, skipped = flat(RunDirectory(directory.path).config), {*IGNORED_KEYS, *PATH_KEYS}
     for key, value in flat(config.values).items():
         if key in recorded and key not in skipped and recorded[key] != value:
             raise UserError(

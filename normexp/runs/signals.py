@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def stop_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Call `act` at SIGINT and SIGTERM while the block runs; only the main thread can, elsewhere nothing changes.
+def stop_signals(callback: Callable[[], None]) -> Iterator[None]:
+    """Call `callback` at SIGINT and SIGTERM while the block runs; only the main thread can, elsewhere nothing changes.
 
-    A second SIGINT acts as usual: somebody is impatient. A second SIGTERM does not: a batch system sends one to every
-    process of a job, and a sweep hands its own on to workers that have had theirs.
+    A second SIGINT acts as usual, so that a user need not wait. A second SIGTERM does not: a batch system sends one to
+    every process of a job, and a sweep hands its own on to workers that have had theirs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -22,7 +22,7 @@ def stop_signals(act: Callable[[], None]) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         if number == signal.SIGINT:
             signal.signal(number, previous[signal.SIGINT])
-        act()
+        callback()
 
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in previous:

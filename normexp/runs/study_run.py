@@ -6,6 +6,7 @@ import csv
 import io
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
@@ -16,39 +17,38 @@ from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
-from normexp.studies.base import Outcome, Setup, Study
+from normexp.runs.recorder import make_directory
+from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
+from normexp.training.process import threads_and_random_kept
 from normexp.training.processor import load_average
 
 
-def perform(config: Config, directory: RunDirectory, force: bool) -> str:
+def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
     """Carry out the configuration's study and return the status, `done`. Raises UserError where it cannot work."""
     study: Study = instantiate(config["study"])
-    torch.set_num_threads(config["threads"] or 1)
-    try:
-        directory.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
-    with directory.lock():
+    make_directory(directory)
+    with directory.lock(), threads_and_random_kept(), ExitStack() as process:
         status = directory.status
         if status["status"] in FINISHED and not force:
             return str(status["status"])
-        return _carry_out(study, Setup(config), directory, int(status.get("attempts", 0)) + 1)
+        torch.set_num_threads(config["threads"] or 1)
+        return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
 
 
-def _carry_out(study: Study, setup: Setup, directory: RunDirectory, attempts: int) -> str:
+def _measure(study: Study, context: StudyContext, directory: RunDirectory, attempts: int) -> str:
     began, load = time.monotonic(), load_average()
     try:
-        outcome = study.measure(setup)
+        outcome = study.measure(context)
     except UserError:
         if attempts == 1 and not any(path.name != ".lock" for path in directory.path.iterdir()):
             _remove(directory)
         raise
-    names = list(option("study", setup.config.choices["study"])["_metrics_"])
+    names = list(option("study", context.config.choices["study"])["_metrics_"])
     _check(outcome, names)
     (directory.path / TRACEBACK).unlink(missing_ok=True)
-    write_atomically(directory.path / CONFIG, setup.config.to_yaml())
-    directory.write_environment({**_environment(setup), "load": load})
+    write_atomically(directory.path / CONFIG, context.config.to_yaml())
+    directory.write_environment({**_environment(context), "load": load})
     write_atomically(directory.path / METRICS, csv_text(["step", *names], outcome.rows))
     for name, rows in outcome.tables.items():
         write_atomically(directory.path / f"{name}.csv", csv_text(list(rows[0]), rows))
@@ -80,12 +80,12 @@ def _check(outcome: Outcome, names: Sequence[str]) -> None:
         raise AssertionError("the study measured nothing")
 
 
-def _environment(setup: Setup) -> dict[str, Any]:
-    facts = describe(choose_device(setup.config["device"]), torch.get_num_threads())
-    if not setup.data_loaded:
+def _environment(context: StudyContext) -> dict[str, Any]:
+    facts = describe(choose_device(context.config["device"]), torch.get_num_threads())
+    if not context.data_loaded:
         return facts
-    data = setup.data
-    return {**facts, "data": {"note": data.note, "sha256": data.fingerprint, "content": setup.config.content}}
+    data = context.data
+    return {**facts, "data": {"note": data.note, "sha256": data.fingerprint, "content": context.config.content}}
 
 
 def _remove(directory: RunDirectory) -> None:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
+
+import torch
 
 from normexp.config import Config
 from normexp.config.instantiate import instantiate
 from normexp.data.base import Data
-from normexp.training.build import Parts, build
+from normexp.training.build import build
+from normexp.training.components import Components
+from normexp.training.process import process_settings
 
 Row = Mapping[str, object]
 
 
 @dataclass
-class Setup:
-    """What a study may use of the configuration; nothing is loaded or built before it is asked for."""
+class StudyContext:
+    """What a study may use of the configuration; nothing is loaded or built before it is asked for.
+
+    Args:
+        process: undoes, when it is closed, what training changes in the process; without it, only the threads change.
+    """
 
     config: Config
+    process: ExitStack | None = None
 
     @property
     def seed(self) -> int:
@@ -35,9 +45,17 @@ class Setup:
         return data
 
     @cached_property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """Everything that training needs, on the device, with initial weights."""
-        return build(self.config, self.data)
+        return self.build(self.data)
+
+    def build(self, data: Data) -> Components:
+        """Build the network for these data; the process computes from now on as a training does."""
+        if self.process is not None:
+            self.process.enter_context(process_settings(self.config["compile"]))
+        components = build(self.config, data)
+        torch.set_num_threads(components.threads)
+        return components
 
 
 @dataclass(frozen=True)
@@ -85,9 +103,9 @@ class Outcome:
 class Study:
     """Measures nothing."""
 
-    def measure(self, setup: Setup) -> Outcome:
-        """Return what was found; equal setups give equal outcomes (wall-clock times excepted).
+    def measure(self, context: StudyContext) -> Outcome:
+        """Return what was found; equal contexts give equal outcomes (wall-clock times excepted).
 
-        Raises: UserError where the setup does not fit the study.
+        Raises: UserError where the context does not fit the study.
         """
         return Outcome([])

@@ -12,11 +12,12 @@ from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 from normexp.norms.checks.subject import without_eps
 from normexp.seeding import generator
-from normexp.studies.base import Number, Outcome, Row, Setup, Study
+from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.collision import affine_batch, partner
 from normexp.studies.trained import trained
 from normexp.training.batches import Examples
-from normexp.training.build import Parts, build_norm
+from normexp.training.build import build_norm
+from normexp.training.components import Components
 
 NEAR, SAME = 1e-3, 1e-9  # distances of standard normal samples in float64: different beyond, equal below
 Found = dict[str, float]
@@ -47,29 +48,29 @@ class BatchCollision(Study):
     features: int = 4
     training: bool = True
 
-    def measure(self, setup: Setup) -> Outcome:
-        if setup.data.task != "classification":
-            raise UserError(f"study=batch_collision: dataset={setup.config.choices['dataset']} has no classes")
-        norm = without_eps(build_norm(setup.config)).normalization(self.features).double().train(self.training)
-        parts = trained(setup.config, setup.data)
-        parts.model.train(self.training)
+    def measure(self, context: StudyContext) -> Outcome:
+        if context.data.task != "classification":
+            raise UserError(f"study=batch_collision: dataset={context.config.choices['dataset']} has no classes")
+        norm = without_eps(build_norm(context.config)).normalization(self.features).double().train(self.training)
+        components = trained(context)
+        components.model.train(self.training)
         rows: list[Found] = [
             {
                 "step": size,
-                **constructed(norm, self.features, setup.seed, size),
-                **self._measured(parts, setup.seed, size),
+                **constructed(norm, self.features, context.seed, size),
+                **self._measured(components, context.seed, size),
             }
             for size in self.sizes
         ]
-        audited = setup.config.choices["norm"] == "batch" and self.training
-        table = example(norm, self.features, setup.seed)
+        audited = context.config.choices["norm"] == "batch" and self.training
+        table = example(norm, self.features, context.seed)
         return Outcome(rows, {"construction": table}, list(numbers(rows)) if audited else [])
 
-    def _measured(self, parts: Parts, seed: int, size: int) -> Found:
-        test, source = parts.evaluated["test"], generator(seed, "divisions", size)
+    def _measured(self, components: Components, seed: int, size: int) -> Found:
+        test, source = components.evaluated["test"], generator(seed, "divisions", size)
         found = []
         for _ in range(self.rounds):
-            first, second = (represented(parts, test, size, source) for _ in range(2))
+            first, second = (represented(components, test, size, source) for _ in range(2))
             found.append(collisions(first, second, test.y))
         return {name: sum(each[name] for each in found) / len(found) for name in found[0]}
 
@@ -107,16 +108,16 @@ def example(norm: nn.Module, features: int, seed: int) -> list[Row]:
 
 
 @torch.no_grad()
-def represented(parts: Parts, examples: Examples, size: int, source: torch.Generator) -> Tensor:
+def represented(components: Components, examples: Examples, size: int, source: torch.Generator) -> Tensor:
     """Return what enters the last layer, (N, D), with the examples in random batches; NaN for the incomplete last."""
     order = torch.randperm(len(examples), generator=source).to(examples.y.device)
     found: list[Tensor] = []
-    hook = weight_layers(parts.model)[-1].register_forward_pre_hook(
+    hook = weight_layers(components.model)[-1].register_forward_pre_hook(
         lambda _, inputs: found.append(inputs[0].flatten(1))
     )
     for part in order.split(size):
         if len(part) == size:
-            parts.model(examples.take(part)[0])
+            components.model(examples.take(part)[0])
     hook.remove()
     rows = torch.cat(found).double()
     full = rows.new_full((len(examples), rows.shape[1]), torch.nan)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normexp.evidence.audit import WRONG, judged
-from normexp.studies.base import Number, Outcome, Row, Setup, Study
+from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.numbers import Array, counts, entries, values
 from normexp.studies.remarks import explained
 
@@ -53,7 +53,7 @@ class BatchLayerExample(Study):
 
     reading: str = "wx"
 
-    def measure(self, setup: Setup) -> Outcome:
+    def measure(self, context: StudyContext) -> Outcome:
         z = _readings()[self.reading]
         product = [] if self.reading == "printed" else list(_explained([PRODUCT], z, self.reading))
         rest = list(_explained(NORMALIZATION, z, self.reading))

@@ -14,11 +14,11 @@ from normexp.data.base import Array, Data, Split
 from normexp.data.inputs import InputNorm, Transform
 from normexp.errors import UserError
 from normexp.seeding import generator
-from normexp.studies.base import Outcome, Row, Setup, Study
+from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.descent import Descent, Quadratic
 from normexp.studies.update_signs import share_of_units, updates
 from normexp.training.build import build_model, build_norm
-from normexp.training.loop import Task
+from normexp.training.task import task_of
 
 DRAWN = 3  # eigenvectors in the figure of the paths: the first, the middle and the last one
 POINTS = 200  # steps at which a path is looked at
@@ -50,8 +50,8 @@ class Conditioning(Study):
     share: float = 0.01
     signs: int = 256
 
-    def measure(self, setup: Setup) -> Outcome:
-        split = self.inputs(setup.config, setup.data)
+    def measure(self, context: StudyContext) -> Outcome:
+        split = self.inputs(context.config, context.data)
         loss = Quadratic.of(split.x.reshape(len(split), -1).astype(np.float64))
         descent = Descent(loss, self.rate / loss.values[0])
         steps = descent.steps_to(self.share)
@@ -62,7 +62,7 @@ class Conditioning(Study):
             "steps": int(steps.max()),
             "steps_by_condition": float(steps.max() / loss.condition),
             "path": descent.path_length(places),
-            **self._signs(setup, split),
+            **self._signs(context, split),
         }
         tables = {
             "spectrum": _spectrum_table(loss, steps),
@@ -82,13 +82,13 @@ class Conditioning(Study):
         applied = transform.apply(x)
         return applied if self.subtract else applied - transform.apply(np.zeros_like(x[:1]))
 
-    def _signs(self, setup: Setup, split: Split) -> dict[str, float]:
+    def _signs(self, context: StudyContext, split: Split) -> dict[str, float]:
         few = split.take(np.arange(min(self.signs, len(split))))
         x, y = torch.from_numpy(few.x), torch.from_numpy(few.y)
         x = x.permute(0, 3, 1, 2) if x.dim() == 4 else x
-        task = Task("accuracy" if setup.data.task == "classification" else "rmse")
-        model = build_model(setup.config, build_norm(setup.config), tuple(x.shape[1:]), setup.data.num_outputs)
-        sizes = {"same_sign": 1, "same_sign_in_batches": setup.config["batch_size"]}
+        task = task_of(context.data)
+        model = build_model(context.config, build_norm(context.config), tuple(x.shape[1:]), context.data.num_outputs)
+        sizes = {"same_sign": 1, "same_sign_in_batches": context.config["batch_size"]}
         return {name: share_of_units(updates(model, task, x, y, size)) for name, size in sizes.items()}
 
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from normexp.seeding import seeded
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.studies.descent import Quadratic
 from normexp.studies.numbers import counts
 from normexp.studies.update_signs import share_of_layers, share_of_units, updates
-from normexp.training.build import Parts
+from normexp.training.components import Components
 
 TOLERANCE = 1e-6  # relative, float64; rates are found to 1e-7
 PLACE = "What happens if input samples are not 0 mean and unit variance?"
@@ -35,24 +35,24 @@ class ConditioningSlides(Study):
 
     signs: int = 256
 
-    def measure(self, setup: Setup) -> Outcome:
-        examples = setup.parts.batches.examples
+    def measure(self, context: StudyContext) -> Outcome:
+        examples = context.components.batches.examples
         x, y = examples.take(torch.arange(len(examples)))
         numbers = [
-            *_formulas(Expansion.of(x.flatten(1).double(), y.double(), setup.seed)),
+            *_formulas(Expansion.of(x.flatten(1).double(), y.double(), context.seed)),
             *_rates(Quadratic.of(x.flatten(1).double().cpu().numpy())),
-            *self._signs(setup.parts, setup.config["batch_size"]),
+            *self._signs(context.components, context.config["batch_size"]),
         ]
         return Outcome([{"step": 0, **counts(numbers)}], numbers=numbers)
 
-    def _signs(self, parts: Parts, batch_size: int) -> Iterator[Number]:
-        x, y = parts.batches.first(self.signs)
+    def _signs(self, components: Components, batch_size: int) -> Iterator[Number]:
+        x, y = components.batches.first(self.signs)
         number = replace(
             _number("all the weight units get updated with the same sign", "x > 0: the same sign", "", agrees=None),
             place="What happens if input samples are not 0 mean?",
         )
         unit, layer, batches = (
-            share(updates(parts.model, parts.task, x, y, size))
+            share(updates(components.model, components.task, x, y, size))
             for share, size in ((share_of_units, 1), (share_of_layers, 1), (share_of_units, batch_size))
         )
         for share, reading, remark in (

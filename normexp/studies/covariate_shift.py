@@ -15,9 +15,9 @@ from normexp.data.base import Array, Data, Split
 from normexp.data.covariate_shift import law
 from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
-from normexp.studies.base import Outcome, Row, Setup, Study
+from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.trained import score, trained
-from normexp.training.build import Parts
+from normexp.training.components import Components
 
 SPLITS = {"validation": "own_domain_rmse", "test": "other_domain_rmse"}
 OTHER = {"a": "b", "b": "a"}
@@ -40,13 +40,13 @@ class CovariateShift(Study):
 
     points: int = 201
 
-    def measure(self, setup: Setup) -> Outcome:
-        config = setup.config
+    def measure(self, context: StudyContext) -> Outcome:
+        config = context.config
         if config.choices["dataset"] != "covariate_shift":
             chosen = config.choices["dataset"]
             raise UserError(f"study=covariate_shift: dataset={chosen} has no two domains; use dataset=covariate_shift")
         data = {domain: _load(config, domain) for domain in OTHER}
-        nets = {domain: trained(config, _with_both(data, domain)) for domain in OTHER}
+        nets = {domain: trained(context, _with_both(data, domain)) for domain in OTHER}
         metrics = {
             name: _rms([score(net, net.evaluated[split]) for net in nets.values()]) for split, name in SPLITS.items()
         }
@@ -60,7 +60,7 @@ class CovariateShift(Study):
         return Outcome([{"step": 0, **metrics}], tables)
 
     def _curves(
-        self, config: Config, data: dict[str, Data], nets: dict[str, Parts], fresh: dict[str, Split]
+        self, config: Config, data: dict[str, Data], nets: dict[str, Components], fresh: dict[str, Split]
     ) -> dict[str, Array]:
         """Return the position along the line through the centres, the law, and what each network has learned."""
         along = np.concatenate([_along(split.x) for split in fresh.values()])
@@ -84,7 +84,7 @@ def _with_both(data: dict[str, Data], domain: str) -> Data:
     return replace(data[domain], validation=data[OTHER[domain]].test)
 
 
-def _predicted(config: Config, net: Parts, data: Data, x: Array) -> Array:
+def _predicted(config: Config, net: Components, data: Data, x: Array) -> Array:
     inputs: InputNorm = instantiate(config["inputs"])
     net.model.eval()
     with torch.inference_mode():

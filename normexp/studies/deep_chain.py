@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from normexp.config import Config
 from normexp.norms.base import set_weight
 from normexp.seeding import generator
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.training.build import build_norm
 
 ROUNDING = 1e-9  # relative, after a hundred float64 products
@@ -38,9 +38,9 @@ class DeepChain(Study):
     width: int = 64
     examples: int = 256
 
-    def measure(self, setup: Setup) -> Outcome:
-        layers = list(self._layers(setup.config))
-        source = generator(setup.seed, "chain")
+    def measure(self, context: StudyContext) -> Outcome:
+        layers = list(self._layers(context.config))
+        source = generator(context.seed, "chain")
         signals = [torch.randn(self.examples, self.width, dtype=torch.double, generator=source).requires_grad_()]
         for layer in layers:
             signals.append(layer(signals[-1]))
@@ -55,7 +55,7 @@ class DeepChain(Study):
             }
             for k in range(self.depth + 1)
         ]
-        plain = setup.config.choices["norm"] == "none" and self.weights == "orthogonal"
+        plain = context.config.choices["norm"] == "none" and self.weights == "orthogonal"
         return Outcome(rows, numbers=list(self._numbers(rows)) if plain else [])
 
     def _layers(self, config: Config) -> Iterator[nn.Module]:

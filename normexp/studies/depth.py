@@ -16,7 +16,7 @@ from normexp.norms.checks.batch_dependence import depends_on_batch
 from normexp.norms.normprop import NormProp
 from normexp.probes.jacobian import pull_back
 from normexp.seeding import generator
-from normexp.studies.base import Number, Outcome, Row, Setup, Study
+from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.normprop_constants import activation_name
 from normexp.training.build import build_norm
 
@@ -54,14 +54,14 @@ class Depth(Study):
     examples: int = 500
     jacobians: int = 4
 
-    def measure(self, setup: Setup) -> Outcome:
-        norm, name = build_norm(setup.config), activation_name(setup.config)
+    def measure(self, context: StudyContext) -> Outcome:
+        norm, name = build_norm(context.config), activation_name(context.config)
         if depends_on_batch(norm, training=True):
-            raise UserError(f"study=depth needs a scheme that treats examples one by one, unlike norm={_norm(setup)}")
-        source = generator(setup.seed, "depth")
+            raise UserError(f"study=depth needs a scheme that treats examples one by one, unlike norm={_norm(context)}")
+        source = generator(context.seed, "depth")
         size = (self.examples, self.width)
         x, t = (torch.randn(size, dtype=torch.float64, generator=source) for _ in range(2))
-        blocks = self._blocks(setup, norm, name)
+        blocks = self._blocks(context, norm, name)
         norm.initialize(blocks, x)
         blocks.eval()
         values = singular_values(blocks[0], x[: self.jacobians])
@@ -70,10 +70,10 @@ class Depth(Study):
         numbers = [singular_values_number(rows[0])] if published else []
         return Outcome(rows, {"spectrum": list(ranked(values[0]))}, numbers)
 
-    def _blocks(self, setup: Setup, norm: Norm, name: str) -> nn.Sequential:
+    def _blocks(self, context: StudyContext, norm: Norm, name: str) -> nn.Sequential:
         layers = (nn.Linear(self.width, self.width) for _ in range(self.depth))
         blocks = nn.Sequential(*(norm.block(layer, activation(name)) for layer in layers))
-        instantiate(setup.config["init"]).apply(blocks, setup.seed)
+        instantiate(context.config["init"]).apply(blocks, context.seed)
         return blocks.double()
 
 
@@ -128,5 +128,5 @@ def singular_values_number(row: Row) -> Number:
     )
 
 
-def _norm(setup: Setup) -> str:
-    return setup.config.choices["norm"]
+def _norm(context: StudyContext) -> str:
+    return context.config.choices["norm"]

@@ -11,7 +11,7 @@ from torch import nn
 
 from normexp.evidence.audit import CORRECT, judged
 from normexp.seeding import seeded
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.studies.numbers import Array
 
 EXAMPLES, FEATURES = 1, 0  # axes of a matrix (features, examples)
@@ -98,13 +98,13 @@ class Exercises(Study):
 
     reading: str = "biased"
 
-    def measure(self, setup: Setup) -> Outcome:
+    def measure(self, context: StudyContext) -> Outcome:
         answers = [(each, each.answer(self.reading)) for each in CALCULATIONS]
         found = [(exercise, answer) for exercise, answer in answers if answer is not None]
         numbers = [_calculated(exercise, answer, READINGS[self.reading]) for exercise, answer in found]
         answered = sum(bool(exercise.matching(answer)) for exercise, answer in found)
         if self.reading == "biased":
-            numbers += [_difference(), *_small_batches(setup.seed)]
+            numbers += [_difference(), *_small_batches(context.seed)]
         return Outcome([{"step": 0, "calculated": len(found), "answered": answered}], {}, numbers)
 
 

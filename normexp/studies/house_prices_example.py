@@ -9,7 +9,7 @@ import numpy as np
 
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.studies.base import Outcome, Row, Setup, Study
+from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.house_prices_printed import printed_numbers
 from normexp.studies.linear_regression import Array, Regression
 
@@ -40,8 +40,8 @@ class HousePricesExample(Study):
     target: float = 0.01
     feature: int = 2
 
-    def measure(self, setup: Setup) -> Outcome:
-        raw, normalized = Regression.of(*_houses(setup)), Regression.of(*_houses(setup, setup.config["inputs"]))
+    def measure(self, context: StudyContext) -> Outcome:
+        raw, normalized = Regression.of(*_houses(context)), Regression.of(*_houses(context, context.config["inputs"]))
         if self.feature >= normalized.x.shape[1]:
             raise UserError(f"study.feature={self.feature}: the data have {normalized.x.shape[1] - 1} features")
         updates = self.passes * len(normalized.x)
@@ -54,7 +54,7 @@ class HousePricesExample(Study):
             "path": list(_path(plane)),
         }
         row = {**self._metrics(normalized, raw, descent), "landscape_condition": plane.condition_number}
-        numbers = list(printed_numbers(setup.config.choices["inputs"]))
+        numbers = list(printed_numbers(context.config.choices["inputs"]))
         return Outcome([{"step": 0, **row}], tables, numbers)
 
     def _metrics(self, own: Regression, raw: Regression, descent: list[dict[str, float]]) -> dict[str, object]:
@@ -74,9 +74,9 @@ class HousePricesExample(Study):
         }
 
 
-def _houses(setup: Setup, inputs: object = None) -> tuple[Array, Array]:
+def _houses(context: StudyContext, inputs: object = None) -> tuple[Array, Array]:
     """Return the training split's inputs, normalized where an option is given, and its targets."""
-    split = setup.data.train
+    split = context.data.train
     x = instantiate(inputs).fit(split.x).apply(split.x) if isinstance(inputs, dict) else split.x
     return np.asarray(x, dtype=np.float64), np.asarray(split.y, dtype=np.float64)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import repeat
 from time import perf_counter, process_time
 
 import torch
@@ -17,8 +19,10 @@ from normexp.evidence.stats import SignTest
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.checks.memory import kept_by
 from normexp.norms.fold import fold
-from normexp.studies.base import Outcome, Setup, Study
-from normexp.training.build import Parts, build_model, initialize_from_data
+from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.training.build import build_model, initialize_from_data, lay_out
+from normexp.training.components import Components
+from normexp.training.fit import fit
 
 WARM_UP = 3  # rounds that do not count
 PASSES = 2  # of a prediction: one is too short to be timed
@@ -45,13 +49,13 @@ class InferenceCost(Study):
 
     repeats: int = 9
 
-    def measure(self, setup: Setup) -> Outcome:
-        without = Setup(without_norm(setup.config))
-        scheme, plain = setup.parts, without.parts
+    def measure(self, context: StudyContext) -> Outcome:
+        without = StudyContext(without_norm(context.config), context.process)
+        scheme, plain = context.components, without.components
         x = scheme.batches.first(scheme.batches.batch_size)[0]
-        training = {"training": update(scheme, setup.seed), "plain_training": update(plain, setup.seed)}
+        training = {"training": update(scheme), "plain_training": update(plain)}
         timed(training, WARM_UP, scheme.device)  # also moves the running statistics off their start
-        networks = {"forward": evaluating(setup), "folded": folded(setup), "plain": evaluating(without)}
+        networks = {"forward": evaluating(context), "folded": folded(context), "plain": evaluating(without)}
         tasks = {name: prediction(network, x) for name, network in networks.items()}
         times = timed({**tasks, **training}, WARM_UP + self.repeats, scheme.device)
         known = {type(module) for module in networks["plain"].modules()} | {nn.Identity}
@@ -73,12 +77,12 @@ def without_norm(config: Config) -> Config:
     return replace(config, values={**config.values, "norm": {"_target_": target}})
 
 
-def update(parts: Parts, seed: int) -> Task:
-    """Return one training step on the first batch."""
-    initialize_from_data(parts, seed)
-    x, y = parts.batches.first(parts.batches.batch_size)
-    step = parts.step()
-    return lambda: step(x, y)
+def update(components: Components) -> Task:
+    """Return a training step, always on the first batch."""
+    initialize_from_data(components)
+    batch = components.batches.first(components.batches.batch_size)
+    updates = fit(components, stop=sys.maxsize, batches=repeat(batch))
+    return lambda: next(updates)
 
 
 def prediction(network: nn.Module, x: Tensor) -> Task:
@@ -92,25 +96,20 @@ def prediction(network: nn.Module, x: Tensor) -> Task:
     return run
 
 
-def evaluating(setup: Setup) -> nn.Module:
+def evaluating(context: StudyContext) -> nn.Module:
     """Return a copy of the network in evaluation mode.
 
     Built afresh: a deepcopy shares the classes of parametrized layers, and folding it would change the original.
     """
-    parts, data = setup.parts, setup.data
-    network = build_model(setup.config, parts.norm, data.input_shape, data.num_outputs)
-    network.load_state_dict(parts.model.state_dict())
-    return laid_out(network.to(parts.device)).eval()
+    components, data = context.components, context.data
+    network = build_model(context.config, components.norm, data.input_shape, data.num_outputs)
+    network.load_state_dict(components.model.state_dict())
+    return lay_out(network.to(components.device)).eval()
 
 
-def laid_out(network: nn.Module) -> nn.Module:
-    """Lay the weights out as a run does."""
-    return network.to(memory_format=torch.channels_last)
-
-
-def folded(setup: Setup) -> nn.Module:
+def folded(context: StudyContext) -> nn.Module:
     """Return a copy with every foldable normalization folded, and every weight computed once."""
-    network = evaluating(setup)
+    network = evaluating(context)
     try:
         fold(network)
     except ValueError as error:
@@ -118,7 +117,7 @@ def folded(setup: Setup) -> nn.Module:
     for layer in weight_layers(network):
         if parametrize.is_parametrized(layer, "weight"):
             parametrize.remove_parametrizations(layer, "weight")
-    return laid_out(network)
+    return lay_out(network)
 
 
 def timed(tasks: Mapping[str, Task], rounds: int, device: torch.device) -> Times:

@@ -19,7 +19,7 @@ from normexp.norms.checks.invariance import (
 )
 from normexp.norms.checks.subject import Subject, distance, make_subject
 from normexp.seeding import seeded
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.training.build import build_norm
 
 SAME = 1e-9  # relative, in float64
@@ -53,16 +53,16 @@ class Invariances(Study):
     Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450, section 5.1, table 1; re-centering of one case is ours.
     """
 
-    def measure(self, setup: Setup) -> Outcome:
-        with seeded(setup.seed, "invariances"):
-            subject = make_subject(build_norm(setup.config))
+    def measure(self, context: StudyContext) -> Outcome:
+        with seeded(context.seed, "invariances"):
+            subject = make_subject(build_norm(context.config))
             expected = output(subject.copy())
             moved = {
                 name: max(distance(changed(subject, change), expected), ROUNDING)
                 for name, change in {**CHANGES, "case_recentering": recenter_case}.items()
             }
         unnoticed = sum(moved[name] < SAME for name in CHANGES)
-        numbers = layer_norm_numbers(moved) if setup.config.choices["norm"] == "layer" else ()
+        numbers = layer_norm_numbers(moved) if context.config.choices["norm"] == "layer" else ()
         return Outcome([{"step": 0, **moved, "invariant_to": unnoticed}], {}, list(numbers))
 
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from normexp.data.base import Data
 from normexp.errors import UserError
-from normexp.seeding import seeded
-from normexp.studies.base import Outcome, Setup, Study
-from normexp.training.batches import Examples, in_order
+from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.training.batches import Examples, sequential_batches
 from normexp.training.build import build_optimizer, initialize_from_data
-from normexp.training.loop import evaluate, set_groups
+from normexp.training.components import Components, Hyperparameters
+from normexp.training.fit import fit
+from normexp.training.metrics import evaluate
 
 Curve = list[tuple[int, float, float]]  # (steps, validation rmse, test rmse)
 
@@ -49,13 +50,13 @@ class LearningRate(Study):
     factor: float = 8.0
     margin: float = 0.1
 
-    def measure(self, setup: Setup) -> Outcome:
-        _check(setup)
-        trials = Trials(setup)
+    def measure(self, context: StudyContext) -> Outcome:
+        _check(context)
+        trials = Trials(context)
         largest = self._largest_rate(trials)
         curves = {rate: trials.curve(rate) for rate in (largest / self.factor**k for k in range(self.rates))}
         rate, curve = min(curves.items(), key=lambda item: _finite(item[1][-1][1]))
-        target = (1 + self.margin) * least_squares_error(setup.data)
+        target = (1 + self.margin) * least_squares_error(context.data)
         row = {
             "largest_rate": largest,
             "best_rate": rate,
@@ -77,10 +78,10 @@ class LearningRate(Study):
 class Trials:
     """One network, trained again and again from the same weights, on the same batches."""
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup, self.parts = setup, setup.parts
-        initialize_from_data(self.parts, setup.seed)
-        self.start = copy.deepcopy(self.parts.model.state_dict())
+    def __init__(self, context: StudyContext) -> None:
+        self.context, self.components = context, context.components
+        initialize_from_data(self.components)
+        self.start = copy.deepcopy(self.components.model.state_dict())
 
     def is_stable(self, rate: float, steps: int) -> bool:
         """Return whether the training loss is finite and no larger after so many steps."""
@@ -90,40 +91,43 @@ class Trials:
 
     def curve(self, rate: float) -> Curve:
         """Train for all steps; evaluate every `eval_every` of them."""
-        parts = self.parts
+        components = self.components
         return [
             (done, self._error("validation"), self._error("test"))
-            for done in self._train(rate, parts.steps, parts.eval_every)
+            for done in self._train(rate, components.steps, components.eval_every)
         ]
 
     @cached_property
     def first_loss(self) -> float:
-        self.parts.model.load_state_dict(self.start)
+        self.components.model.load_state_dict(self.start)
         return self._training_loss()
 
     def _train(self, rate: float, steps: int, every: int) -> Iterator[int]:
         """Train from the start; yield the number of steps done after every so many, and at the end."""
-        parts, config = self.parts, self.setup.config
-        parts.model.load_state_dict(self.start)
-        optimizer = build_optimizer(config, parts.model, parts.device)
-        step = replace(parts, optimizer=optimizer).step()
-        with seeded(self.setup.seed, "noise"):
-            for done, (x, y) in zip(range(1, steps + 1), parts.batches.from_step(0), strict=False):
-                settings = parts.settings(done - 1)
-                set_groups(optimizer, {**settings, "lr": rate * settings["lr"] / config["optim"]["lr"]})
-                step(x, y)
-                if done % every == 0 or done == steps:
-                    yield done
+        self.components.model.load_state_dict(self.start)
+        for update in fit(self._at(rate), stop=steps):
+            if update.done % every == 0 or update.done == steps:
+                yield update.done
+
+    def _at(self, rate: float) -> Components:
+        """Return the components with a new optimizer, and `rate` as the base rate of the schedule."""
+        components, config = self.components, self.context.config
+
+        def schedule(step: int) -> Hyperparameters:
+            values = components.schedule(step)
+            return {**values, "lr": rate * values["lr"] / config["optim"]["lr"]}
+
+        optimizer = build_optimizer(config, components.model, components.device)
+        return replace(components, optimizer=optimizer, schedule=schedule)
 
     def _training_loss(self) -> float:
-        return self._measures(self.parts.batches.examples)["loss"]
+        return self._evaluated(self.components.batches.examples)["loss"]
 
     def _error(self, split: str) -> float:
-        return self._measures(self.parts.evaluated[split])["rmse"]
+        return self._evaluated(self.components.evaluated[split])["rmse"]
 
-    def _measures(self, examples: Examples) -> dict[str, float]:
-        parts = self.parts
-        return evaluate(parts.forward, parts.task, in_order(examples, EVALUATION_BATCH), parts.autocast)
+    def _evaluated(self, examples: Examples) -> dict[str, float]:
+        return evaluate(self.components, sequential_batches(examples, EVALUATION_BATCH))
 
 
 def least_squares_error(data: Data) -> float:
@@ -136,10 +140,10 @@ def least_squares_error(data: Data) -> float:
     return float(data.target_scale * np.sqrt(np.mean((test_x / scale @ weights - data.test.y) ** 2)))
 
 
-def _check(setup: Setup) -> None:
-    data = setup.data
+def _check(context: StudyContext) -> None:
+    data = context.data
     if data.task != "regression" or data.train.x.ndim != 2:
-        raise UserError(f"study=learning_rate: dataset={setup.config.choices['dataset']} is no regression on a table")
+        raise UserError(f"study=learning_rate: dataset={context.config.choices['dataset']} is no regression on a table")
     if not len(data.validation):
         raise UserError("dataset.validation=0: study=learning_rate chooses the rate on a validation split")
 

@@ -14,7 +14,7 @@ from normexp.norms.batch import BatchNorm
 from normexp.norms.checks.subject import distance
 from normexp.norms.layer import LayerNorm
 from normexp.seeding import seeded
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 
 SAME = 1e-12  # relative, in float64
 EPS = 1e-5
@@ -37,8 +37,8 @@ class NormalizationTricks(Study):
     """
 
     @torch.no_grad()
-    def measure(self, setup: Setup) -> Outcome:
-        with seeded(setup.seed, "normalization tricks"):
+    def measure(self, context: StudyContext) -> Outcome:
+        with seeded(context.seed, "normalization tricks"):
             x = torch.randn(SAMPLES, FEATURES, dtype=torch.float64) * 3 + 2
             metrics: dict[str, float] = {
                 "batch_norm_formula": batch_norm_distance(x),

@@ -14,7 +14,7 @@ from normexp.errors import UserError
 from normexp.models.activations import activation
 from normexp.norms.kernels.gaussian import activation_moments, nodes
 from normexp.seeding import generator
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 
 SAME = 1e-12
 Z95 = 1.959964  # of the normal distribution, two-sided
@@ -49,10 +49,10 @@ class NormPropConstants(Study):
 
     draws: int = 1_000_000
 
-    def measure(self, setup: Setup) -> Outcome:
-        name = activation_name(setup.config)
+    def measure(self, context: StudyContext) -> Outcome:
+        name = activation_name(context.config)
         exact = by_quadrature(activation(name))
-        drawn = torch.randn(self.draws, dtype=torch.float64, generator=generator(setup.seed, "normprop constants"))
+        drawn = torch.randn(self.draws, dtype=torch.float64, generator=generator(context.seed, "normprop constants"))
         sampled, half = by_monte_carlo(activation(name), drawn)
         pairs = ((exact.c2, sampled.c2), (exact.c1, sampled.c1), (exact.jacobian, sampled.jacobian))
         metrics = {

@@ -12,7 +12,7 @@ from normexp.errors import UserError
 from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.unroll import pack, unroll
 from normexp.seeding import seeded
-from normexp.studies.base import Outcome, Row, Setup, Study
+from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.training.build import initialize_from_data
 
 
@@ -35,14 +35,14 @@ class RecurrentGradient(Study):
 
     every: int = 1
 
-    def measure(self, setup: Setup) -> Outcome:
-        model = _recurrent(setup)
-        initialize_from_data(setup.parts, setup.seed)
+    def measure(self, context: StudyContext) -> Outcome:
+        model = _recurrent(context)
+        initialize_from_data(context.components)
         model.double()
-        x, y = setup.parts.batches.first(setup.config["batch_size"])
-        with seeded(setup.seed, "noise"):
+        x, y = context.components.batches.first(context.config["batch_size"])
+        with seeded(context.seed, "noise"):
             states = unroll(model.cell, pack(x.double()))
-        loss = setup.parts.task.loss(model.output(states[-1]), y)
+        loss = context.components.task.loss(model.output(states[-1]), y)
         gradients = torch.autograd.grad(loss, states)
         last = log_norm(gradients[-1])
         steps = range(len(states), 0, -self.every)
@@ -69,8 +69,8 @@ def log_norm(gradient: Tensor) -> float:
     return math.log10(norm) if norm > 0 else -math.inf
 
 
-def _recurrent(setup: Setup) -> LSTMClassifier:
-    chosen, model = setup.config.choices["model"], setup.parts.model
+def _recurrent(context: StudyContext) -> LSTMClassifier:
+    chosen, model = context.config.choices["model"], context.components.model
     if not isinstance(model, LSTMClassifier):
         raise UserError(f"study=recurrent_gradient: model={chosen} has no time steps; use model=lstm_classifier")
     if model.masked:

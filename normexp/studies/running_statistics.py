@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,11 +12,13 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from normexp.errors import UserError
 from normexp.seeding import stream
-from normexp.studies.base import Number, Outcome, Row, Setup, Study
+from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.estimates import Statistics, average, exponential, observed
-from normexp.training.batches import EVALUATION_BATCH, Batch, TrainingBatches, in_order
-from normexp.training.build import Parts, initialize_from_data
-from normexp.training.loop import evaluate, set_groups
+from normexp.training.batches import EVALUATION_BATCH, Batch, TrainingBatches, sequential_batches
+from normexp.training.build import initialize_from_data
+from normexp.training.components import Components
+from normexp.training.fit import fit
+from normexp.training.metrics import evaluate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,25 +48,26 @@ class RunningStatistics(Study):
     passes: int = 2
     examples: int = 10_000
 
-    def measure(self, setup: Setup) -> Outcome:
-        parts = setup.parts
-        if parts.task.score != "accuracy":
-            raise UserError(f"study=running_statistics: dataset={setup.config.choices['dataset']} has no classes")
-        layers = normalizations(parts.model)
+    def measure(self, context: StudyContext) -> Outcome:
+        components = context.components
+        if components.task.metric != "accuracy":
+            raise UserError(f"study=running_statistics: dataset={context.config.choices['dataset']} has no classes")
+        layers = normalizations(components.model)
         rows, history = [], []
-        for done, update in enumerate(updates(setup), start=1):
-            history.append(observed(layers, update))
-            if done in looks(parts.steps):
-                rows.append({"step": done, **self._errors(setup, layers, history)})
+        initialize_from_data(components)
+        updates = fit(components)
+        for done in range(1, components.steps + 1):
+            history.append(observed(layers, lambda: next(updates)))
+            if done in looks(components.steps):
+                rows.append({"step": done, **self._errors(context, layers, history)})
         return Outcome(rows, numbers=list(conventions()))
 
-    def _errors(self, setup: Setup, layers: Sequence[_BatchNorm], history: Sequence[Statistics]) -> Row:
-        parts = setup.parts
-        whole = whole_split(parts, layers, self.examples)
-        found = self._estimated(setup, layers, history, whole)
+    def _errors(self, context: StudyContext, layers: Sequence[_BatchNorm], history: Sequence[Statistics]) -> Row:
+        components = context.components
+        whole = whole_split(components, layers, self.examples)
+        found = self._estimated(context, layers, history, whole)
         put(layers, found)
-        batches = in_order(parts.evaluated["test"], EVALUATION_BATCH)
-        tested = evaluate(parts.forward, parts.task, batches, parts.autocast)
+        tested = evaluate(components, sequential_batches(components.evaluated["test"], EVALUATION_BATCH))
         ratio = found.std / whole.std
         return {
             "mean_error": rms((found.mean - whole.mean) / whole.std),
@@ -75,13 +78,13 @@ class RunningStatistics(Study):
         }
 
     def _estimated(
-        self, setup: Setup, layers: Sequence[nn.Module], history: Sequence[Statistics], whole: Statistics
+        self, context: StudyContext, layers: Sequence[nn.Module], history: Sequence[Statistics], whole: Statistics
     ) -> Statistics:
         match self.estimate:
             case "whole":
                 return whole
             case "population":
-                return average(fixed_weights(setup, layers, self.passes), self.unbiased)
+                return average(fixed_weights(context, layers, self.passes), self.unbiased)
             case "training_average":
                 return average(history, self.unbiased)
         return exponential(history, self.momentum, self.of, self.start)
@@ -95,39 +98,28 @@ def normalizations(model: nn.Module) -> list[_BatchNorm]:
     return layers
 
 
-def updates(setup: Setup) -> Iterator[Callable[[], object]]:
-    """Yield every update of the training, each to be called before the next one is asked for."""
-    parts = setup.parts
-    initialize_from_data(parts, setup.seed)
-    torch.manual_seed(stream(setup.seed, "noise"))
-    step = parts.step()
-    for done, batch in enumerate(islice(parts.batches.from_step(0), parts.steps)):
-        set_groups(parts.optimizer, parts.settings(done))
-        yield lambda: step(*batch)  # noqa: B023  called before the next one is made
-
-
 def looks(steps: int) -> set[int]:
     """Return 1, 2, 5, 10, 20, 50, ... up to the last step, and that."""
     return {n * 10**power for power in range(len(str(steps))) for n in (1, 2, 5) if n * 10**power <= steps} | {steps}
 
 
-def fixed_weights(setup: Setup, layers: Sequence[nn.Module], passes: int) -> list[Statistics]:
+def fixed_weights(context: StudyContext, layers: Sequence[nn.Module], passes: int) -> list[Statistics]:
     """Return the statistics of further training batches, in another order, under the weights as they are."""
-    own = setup.parts.batches
-    batches = TrainingBatches(own.examples, own.batch_size, stream(setup.seed, "population"))
-    return list(_forward(setup.parts, layers, islice(batches.from_step(0), passes * batches.steps_per_epoch)))
+    own = context.components.batches
+    batches = TrainingBatches(own.examples, own.batch_size, stream(context.seed, "population"))
+    return list(_forward(context.components, layers, islice(batches.from_step(0), passes * batches.steps_per_epoch)))
 
 
-def whole_split(parts: Parts, layers: Sequence[nn.Module], examples: int) -> Statistics:
+def whole_split(components: Components, layers: Sequence[nn.Module], examples: int) -> Statistics:
     """Return the statistics of the training split (at most so many examples of it) as one batch."""
-    (found,) = _forward(parts, layers, [parts.batches.first(examples)])
+    (found,) = _forward(components, layers, [components.batches.first(examples)])
     return found
 
 
-def _forward(parts: Parts, layers: Sequence[nn.Module], batches: Iterable[Batch]) -> Iterator[Statistics]:
+def _forward(components: Components, layers: Sequence[nn.Module], batches: Iterable[Batch]) -> Iterator[Statistics]:
     for x, _ in batches:
-        with torch.no_grad(), parts.autocast():
-            yield observed(layers, lambda: parts.forward(x))  # noqa: B023  called at once
+        with torch.no_grad(), components.autocast():
+            yield observed(layers, lambda: components.forward(x))  # noqa: B023  called at once
 
 
 def put(layers: Sequence[_BatchNorm], statistics: Statistics) -> None:

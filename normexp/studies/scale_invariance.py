@@ -13,7 +13,7 @@ from normexp.norms.base import Norm
 from normexp.norms.checks.batch_dependence import depends_on_batch
 from normexp.norms.checks.subject import Subject, distance, make_subject, settle
 from normexp.seeding import seeded
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.training.build import build_norm
 
 SAME = 1e-9  # relative, in float64
@@ -47,9 +47,9 @@ class ScaleInvariance(Study):
     factors: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
     exact: bool = True
 
-    def measure(self, setup: Setup) -> Outcome:
-        norm = build_norm(setup.config)
-        with seeded(setup.seed, "scale invariance"):
+    def measure(self, context: StudyContext) -> Outcome:
+        norm = build_norm(context.config)
+        with seeded(context.seed, "scale invariance"):
             subject = make_subject(norm, exact=self.exact)
             settle(subject)
             cotangent = torch.randn_like(subject.copy().block(subject.x))
@@ -62,7 +62,7 @@ class ScaleInvariance(Study):
             "inverse_law_error": max(row["inverse_law_error"] for row in table),
             "input_gradient_change": max(row["input_gradient_change"] for row in table),
         }
-        numbers = self._numbers(setup.config.choices["norm"], norm, metrics) if self.exact else ()
+        numbers = self._numbers(context.config.choices["norm"], norm, metrics) if self.exact else ()
         return Outcome([{"step": 0, **metrics}], {"factors": table}, list(numbers))
 
     def _numbers(self, name: str, norm: Norm, metrics: dict[str, float]) -> Iterator[Number]:

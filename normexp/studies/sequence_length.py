@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from normexp.config.instantiate import instantiate
 from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
-from normexp.studies.base import Outcome, Setup, Study
+from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.trained import score, trained
 from normexp.training.batches import Examples
-from normexp.training.build import Parts
+from normexp.training.components import Components
 
 LENGTHS = ("test_length", "test_delay")  # what data sets call the length of their test sequences
 
@@ -34,20 +34,20 @@ class SequenceLength(Study):
 
     lengths: Sequence[int] = (50, 100, 200)
 
-    def measure(self, setup: Setup) -> Outcome:
-        key = length_key(setup)
-        parts = trained(setup.config, setup.data)
-        errors = {length: self._error(setup, parts, key, length) for length in sorted(set(self.lengths))}
+    def measure(self, context: StudyContext) -> Outcome:
+        key = length_key(context)
+        components = trained(context)
+        errors = {length: self._error(context, components, key, length) for length in sorted(set(self.lengths))}
         first = next(iter(errors.values()))
         return Outcome(
             [{"step": length, "error": error, "growth": ratio(error, first)} for length, error in errors.items()]
         )
 
-    def _error(self, setup: Setup, parts: Parts, key: str, length: int) -> float:
-        test = instantiate({**setup.config["dataset"], key: length}).load(setup.seed).test
-        inputs: InputNorm = instantiate(setup.config["inputs"])
-        measured = score(parts, Examples(test.x, test.y, inputs.fit(setup.data.train.x), parts.device))
-        return measured if setup.data.task == "regression" else 1 - measured
+    def _error(self, context: StudyContext, components: Components, key: str, length: int) -> float:
+        test = instantiate({**context.config["dataset"], key: length}).load(context.seed).test
+        inputs: InputNorm = instantiate(context.config["inputs"])
+        measured = score(components, Examples(test.x, test.y, inputs.fit(context.data.train.x), components.device))
+        return measured if context.data.task == "regression" else 1 - measured
 
 
 def ratio(error: float, first: float) -> float:
@@ -55,10 +55,10 @@ def ratio(error: float, first: float) -> float:
     return error / first if first else math.inf if error else 1.0
 
 
-def length_key(setup: Setup) -> str:
+def length_key(context: StudyContext) -> str:
     """Return the key of `dataset` that sets the length of its test sequences."""
-    found = next((key for key in LENGTHS if key in setup.config["dataset"]), None)
+    found = next((key for key in LENGTHS if key in context.config["dataset"]), None)
     if found is None:
-        chosen = setup.config.choices["dataset"]
+        chosen = context.config.choices["dataset"]
         raise UserError(f"study=sequence_length: dataset={chosen} has one length only; use dataset=adding or copy")
     return found

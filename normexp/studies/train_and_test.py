@@ -17,9 +17,9 @@ from normexp.norms.checks.subject import INPUTS
 from normexp.norms.normprop import NormProp
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import generator
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.studies.trained import score, trained
-from normexp.training.build import Parts
+from normexp.training.components import Components
 
 SLIDES = {
     "slides on the NormProp ReLU layer": (NormProp(), "for global data normalization"),
@@ -42,12 +42,12 @@ class TrainAndTest(Study):
     examples: int = 500
     rounds: int = 5
 
-    def measure(self, setup: Setup) -> Outcome:
-        parts = trained(setup.config, setup.data)
-        if parts.task.score != "accuracy":
-            raise UserError(f"study=train_and_test: dataset={setup.config.choices['dataset']} has no classes")
-        accuracy = score(parts, parts.evaluated["test"])
-        training, evaluation, y = self._outputs(parts, setup.seed)
+    def measure(self, context: StudyContext) -> Outcome:
+        components = trained(context)
+        if components.task.metric != "accuracy":
+            raise UserError(f"study=train_and_test: dataset={context.config.choices['dataset']} has no classes")
+        accuracy = score(components, components.evaluated["test"])
+        training, evaluation, y = self._outputs(components, context.seed)
         length = rms(evaluation)
         metrics = {
             "test_accuracy": accuracy,
@@ -55,25 +55,25 @@ class TrainAndTest(Study):
             "mode_gap": rms(training - evaluation) / length,
             "batch_noise": float(training.var(0).mean().sqrt()) / length,
         }
-        return Outcome([{"step": parts.steps, **metrics}], numbers=list(sentences()))
+        return Outcome([{"step": components.steps, **metrics}], numbers=list(sentences()))
 
-    def _outputs(self, parts: Parts, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _outputs(self, components: Components, seed: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return outputs in training and in evaluation mode, both (rounds, N, C), and the classes (N,)."""
-        test, size = parts.evaluated["test"], parts.batches.batch_size
+        test, size = components.evaluated["test"], components.batches.batch_size
         count = min(self.examples, len(test)) // size * size  # whole batches only, as in training
         if count == 0:
             raise UserError(f"study.examples={self.examples}: less than one batch of {size}; use {size} or more")
-        x, y = test.take(torch.arange(count, device=parts.device))
-        seen = {mode: torch.stack(list(self._rounds(parts, x.double(), seed, mode))) for mode in (True, False)}
+        x, y = test.take(torch.arange(count, device=components.device))
+        seen = {mode: torch.stack(list(self._rounds(components, x.double(), seed, mode))) for mode in (True, False)}
         return seen[True], seen[False], y
 
     @torch.no_grad()
-    def _rounds(self, parts: Parts, x: Tensor, seed: int, training: bool) -> Iterator[Tensor]:
+    def _rounds(self, components: Components, x: Tensor, seed: int, training: bool) -> Iterator[Tensor]:
         """Yield the outputs of x, (N, C), for every random division into batches."""
-        model = copy.deepcopy(parts.model).double().train(training)
+        model = copy.deepcopy(components.model).double().train(training)
         for number in range(self.rounds):
             order = torch.randperm(len(x), generator=generator(seed, "division", number)).to(x.device)
-            outputs = torch.cat([model(x[part]) for part in order.split(parts.batches.batch_size)])
+            outputs = torch.cat([model(x[part]) for part in order.split(components.batches.batch_size)])
             yield (outputs - outputs.mean(1, keepdim=True))[order.argsort()]
 
 

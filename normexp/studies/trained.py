@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from normexp.config import Config
 from normexp.data.base import Data
-from normexp.seeding import seeded
-from normexp.training.batches import EVALUATION_BATCH, Examples, in_order
-from normexp.training.build import Parts, build, initialize_from_data
-from normexp.training.loop import Window, evaluate, train
+from normexp.studies.base import StudyContext
+from normexp.training.batches import EVALUATION_BATCH, Examples, sequential_batches
+from normexp.training.build import initialize_from_data
+from normexp.training.components import Components
+from normexp.training.fit import fit
+from normexp.training.metrics import evaluate
 
 
-def trained(config: Config, data: Data) -> Parts:
-    """Return the parts of a run after its last update, ready to be evaluated; they end as a recorded run does."""
-    parts = build(config, data)
-    initialize_from_data(parts, config["seed"])
-    step = parts.step()
-    window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
-    with seeded(config["seed"], "noise"):
-        train(step, parts.task, batches, window, parts.optimizer, parts.settings, 0, parts.steps, lambda done: False)
-    parts.before_evaluation()
-    return parts
+def trained(context: StudyContext, data: Data | None = None) -> Components:
+    """Return the components of a run after its last update, ready to be evaluated; they end as a recorded run does.
+
+    Args:
+        data: in place of the configuration's own.
+    """
+    components = context.build(context.data if data is None else data)
+    initialize_from_data(components)
+    for _ in fit(components):
+        pass
+    components.before_evaluation()
+    return components
 
 
-def score(parts: Parts, examples: Examples) -> float:
-    """Return the score of the task, rmse or accuracy, over the examples."""
-    measured = evaluate(parts.forward, parts.task, in_order(examples, EVALUATION_BATCH), parts.autocast)
-    return measured[parts.task.score]
+def score(components: Components, examples: Examples) -> float:
+    """Return the metric of the task, rmse or accuracy, over the examples."""
+    return evaluate(components, sequential_batches(examples, EVALUATION_BATCH))[components.task.metric]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.errors import UserError
-from normexp.training.loop import Task
+from normexp.training.task import Task
 
 
 def updates(model: nn.Module, task: Task, x: Tensor, y: Tensor, size: int) -> Iterator[Tensor]:

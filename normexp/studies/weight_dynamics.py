@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from normexp.probes.layers import Weight, free_weights
-from normexp.studies.base import Number, Outcome, Row, Setup, Study
-from normexp.training.build import Parts, initialize_from_data
-from normexp.training.loop import make_step, set_groups
+from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
+from normexp.training.build import initialize_from_data
+from normexp.training.components import Components
+from normexp.training.fit import fit
 
 SAME = 1e-9  # in float64
 SLIDES = 'slides "Effect of backpropagating through normalization"'
@@ -54,56 +54,64 @@ class WeightDynamics(Study):
 
     only_hidden: bool = False
 
-    def measure(self, setup: Setup) -> Outcome:
-        parts = setup.parts
-        initialize_from_data(parts, setup.seed)
-        parts.model.double()
+    def measure(self, context: StudyContext) -> Outcome:
+        components = context.components
+        initialize_from_data(components)
+        in_float64(components.model)
         if self.only_hidden:
-            parts.model.requires_grad_(False)
-            for weight in looked_at(parts).values():
+            components.model.requires_grad_(False)
+            for weight in looked_at(components).values():
                 weight.value.requires_grad_()
-        rows = list(trained(parts))
-        plain = setup.config.choices["optim"] == "sgd" and not setup.config["optim"]["momentum"] and self.only_hidden
-        return Outcome(rows, {}, list(sentences(setup, rows[-1])) if plain else [])
+        rows = list(trained(components))
+        plain = (
+            context.config.choices["optim"] == "sgd" and not context.config["optim"]["momentum"] and self.only_hidden
+        )
+        return Outcome(rows, {}, list(sentences(context, rows[-1])) if plain else [])
 
 
-def trained(parts: Parts) -> Iterator[Row]:
+def in_float64(model: nn.Module) -> None:
+    """Have the model compute in float64, whatever the inputs are."""
+    model.double()
+    model.register_forward_pre_hook(lambda _, inputs: tuple(x.double() for x in inputs))
+
+
+def trained(components: Components) -> Iterator[Row]:
     """Train, and yield the rows."""
-    penalty = partial(parts.norm.penalty, parts.model)
-    step = make_step(parts.model, parts.task, parts.optimizer, nullcontext, penalty, clip_norm=parts.clip_norm)
-    project = parts.norm.step_hook(parts.model) or (lambda: None)
-    first, extremes = copied(parts), Extremes()
-    after = first
-    for done, (x, y) in zip(range(1, parts.steps + 1), parts.batches.from_step(0), strict=False):
-        before, rate = after, parts.rate(done - 1)
-        set_groups(parts.optimizer, parts.settings(done - 1))
-        loss, _ = step(x.double(), y)
-        stepped = copied(parts)
+    project = components.norm.step_hook(components.model) or (lambda: None)
+    first, extremes = copied(components), Extremes()
+    after = stepped = first
+
+    def look_then_project() -> None:
+        nonlocal stepped
+        stepped = copied(components)
         project()
-        after = copied(parts)
+
+    exact = replace(components, autocast=nullcontext, compiled=None, after_update=look_then_project)
+    for done, loss, *_ in fit(exact):
+        before, after = after, copied(components)
         extremes.update(deviations(before, stepped, after))
-        last = done == parts.steps or not all(bool(weight.isfinite().all()) for weight in after.values())
+        last = done == components.steps or not all(bool(weight.isfinite().all()) for weight in after.values())
         if last or done & (done - 1) == 0:
-            sizes = lengths(first, before, stepped, after, rate)
-            gradient = {"loss": float(loss.detach()), "gradient_norm": gradient_norm(parts)}
+            sizes = lengths(first, before, stepped, after, components.lr(done - 1))
+            gradient = {"loss": float(loss), "gradient_norm": gradient_norm(components)}
             yield {"step": done, **gradient, **sizes, **extremes.values}
         if last:
             return
 
 
-def looked_at(parts: Parts) -> dict[str, Weight]:
+def looked_at(components: Components) -> dict[str, Weight]:
     """Return the weights of all layers but the last; of a network with one layer, that layer's."""
-    found = free_weights(parts.model)
+    found = free_weights(components.model)
     return dict(list(found.items())[: max(1, len(found) - 1)])
 
 
-def copied(parts: Parts) -> Weights:
-    return {name: weight.units.clone() for name, weight in looked_at(parts).items()}
+def copied(components: Components) -> Weights:
+    return {name: weight.units.clone() for name, weight in looked_at(components).items()}
 
 
-def gradient_norm(parts: Parts) -> float:
+def gradient_norm(components: Components) -> float:
     """Return the norm of the last step's gradient with respect to these weights."""
-    gradients = (weight.value.grad for weight in looked_at(parts).values())
+    gradients = (weight.value.grad for weight in looked_at(components).values())
     return math.hypot(*(float(each.norm()) for each in gradients if each is not None))
 
 
@@ -140,16 +148,16 @@ def lengths(first: Weights, before: Weights, stepped: Weights, after: Weights, r
     }
 
 
-def sentences(setup: Setup, last: Row) -> Iterator[Number]:
+def sentences(context: StudyContext, last: Row) -> Iterator[Number]:
     """Yield the slides' sentences on plain gradient descent, as measured over all steps."""
     orthogonal, grows = (float(str(last[name])) < SAME for name in ("cosine", "growth_error"))
     angle = f"{'orthogonal' if orthogonal else 'not orthogonal'} at every step, to 1e-9"
     growth = f"{'so' if grows else 'not so'} at every step, to 1e-9"
-    if setup.config.choices["norm"] == "weight":
+    if context.config.choices["norm"] == "weight":
         yield Number("S002", SLIDES, "w and its update", "orthogonal", angle, orthogonal)
         yield Number("S002", SLIDES, "norm of the next w", "sqrt(1 + c^2) ||w||", growth, grows)
-    if setup.config.choices["norm"] == "normprop":
-        projects = setup.config["norm"]["project"]
+    if context.config.choices["norm"] == "normprop":
+        projects = context.config["norm"]["project"]
         reading = (
             "weights set to length 1 after every step" if projects else "weights left as the optimizer leaves them"
         )

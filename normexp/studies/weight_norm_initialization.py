@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from normexp.seeding import seeded
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 
 TOLERANCE = 1e-9  # float64
 
@@ -35,8 +35,8 @@ class WeightNormInitialization(Study):
     examples: int = 500
     std: float = 0.05
 
-    def measure(self, setup: Setup) -> Outcome:
-        with seeded(setup.seed, "weight norm initialization"):
+    def measure(self, context: StudyContext) -> Outcome:
+        with seeded(context.seed, "weight norm initialization"):
             weight = self.std * torch.randn(self.units, self.inputs, dtype=torch.float64)
             x = 2 + 3 * torch.randn(self.examples, self.inputs, dtype=torch.float64)
         first = self._initialized(weight, x)

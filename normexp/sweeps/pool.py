@@ -45,7 +45,7 @@ class Worker:
         self.process: subprocess.Popen[str] | None = None
         self.stopping = False
 
-    def ask(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
+    def request(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
         """Send one message and return the answer; a process that died answers `failed` with its cause.
 
         Raises: Interrupted where `stop` came first.
@@ -140,7 +140,7 @@ class Pool:
         waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for cell in cells:
             waiting.put(cell)
-        threads = [threading.Thread(target=self._work, args=(worker, waiting, force)) for worker in self.workers]
+        threads = [threading.Thread(target=self._loop, args=(worker, waiting, force)) for worker in self.workers]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -148,7 +148,7 @@ class Pool:
         if any(worker.stopping for worker in self.workers):
             raise Interrupted(STOPPED)
 
-    def _work(self, worker: Worker, waiting: queue.SimpleQueue[Job], force: bool) -> None:
+    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[Job], force: bool) -> None:
         while not worker.stopping:
             try:
                 cell = waiting.get_nowait()
@@ -163,9 +163,9 @@ class Pool:
                 self.on_end(cell, answer)
 
     def _train(self, worker: Worker, cell: Job, force: bool) -> dict[str, Any]:
-        place = str(cell.directory.path)
-        message = {"verb": "train", "overrides": cell.overrides, "place": place, "force": force}
-        return worker.ask(message, lambda step, steps: self.on_step(cell, step, steps))
+        path = str(cell.directory.path)
+        message = {"verb": "train", "overrides": cell.overrides, "path": path, "force": force}
+        return worker.request(message, lambda step, steps: self.on_step(cell, step, steps))
 
     def _record_failure(self, cell: Job, answer: dict[str, Any]) -> None:
         """Leave the cause of a death in the run directory: the dead worker could not."""

@@ -19,7 +19,7 @@ def to_download(configs: Iterable[Config]) -> list[str]:
     return list(dict.fromkeys(config.choices["dataset"] for config, here in found if not here))
 
 
-def fetch(configs: Iterable[Config]) -> None:
+def prefetch(configs: Iterable[Config]) -> None:
     """Download and decode what is not in the cache yet. Raises Unavailable where that cannot be."""
     _with_each(configs, lambda dataset: dataset.fetch())
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, TRACEBACK, RunDirectory
-from normexp.runs.place import check_data, usual_place, with_content
+from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.pool import Pool, Worker
-from normexp.sweeps.prefetch import fetch, to_download
+from normexp.sweeps.prefetch import prefetch, to_download
+from normexp.sweeps.progress import format_duration, sweep_progress
 from normexp.training.cores import physical_cores
 
-Say = Callable[[str], None]
 DAMAGED = "damaged"
-MOST_PROBES = 8  # different cells timed for the estimate; the others count as the mean of these
+logger = logging.getLogger("normexp")
+MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Cell:
     """One configuration of a sweep, and where it is recorded."""
 
     config: Config
-    place: Path
+    path: Path
 
     @property
     def overrides(self) -> list[str]:
@@ -43,7 +40,7 @@ class Cell:
 
     @property
     def directory(self) -> RunDirectory:
-        return RunDirectory(self.place)
+        return RunDirectory(self.path)
 
     @cached_property
     def record(self) -> dict[str, Any]:
@@ -112,8 +109,8 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
         except Impossible as error:
             impossible.append(str(error))
         else:
-            place = usual_place(config)
-            cells.setdefault(place, Cell(config, place))
+            path = default_run_dir(config)
+            cells.setdefault(path, Cell(config, path))
     if not cells:
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
     check_cells(cells.values(), force)
@@ -123,55 +120,60 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
 def check_cells(cells: Iterable[Cell], force: bool) -> None:
     """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults or with other data."""
     for cell in cells:
-        check_writable(cell.place)
+        check_writable(cell.path)
         if cell.state not in ("new", DAMAGED) and not force:
             check_stale(cell.directory, cell.config)
         if cell.state in FINISHED and not force:
             check_data(cell.directory, cell.config)
 
 
-def sweep(overrides: Sequence[str], jobs: int | None, say: Say, dry_run: bool = False, force: bool = False) -> int:
+def sweep(overrides: Sequence[str], jobs: int | None, dry_run: bool = False, force: bool = False) -> int:
     """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed.
 
     Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
     """
     jobs, overrides = take_jobs(overrides, jobs)
     plan = make_plan(overrides, force)
-    provide(plan, dry_run, force)
-    return carry_out(plan, jobs, say, dry_run, force)
+    provide_data(plan, dry_run, force)
+    return run_plan(plan, jobs, dry_run, force)
 
 
-def provide(plan: Plan, dry_run: bool, force: bool) -> None:
+def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
     """Have the data of the plan's runs at hand; a dry run only looks. Raises Unavailable where that cannot be."""
     configs = [cell.config for cell in plan.to_train(force)]
     to_download(configs)
     if not dry_run:
-        fetch(configs)
+        prefetch(configs)
 
 
-def carry_out(plan: Plan, jobs: int | None, say: Say, dry_run: bool, force: bool) -> int:
+def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool) -> int:
     """Say the plan, estimate it, train it; return the exit status. Raises Interrupted after Ctrl-C or SIGTERM."""
     to_train = plan.to_train(force)
-    say(plan.describe())
+    logger.info(plan.describe())
     for reason in plan.impossible:
-        say(f"left out: {reason}")
+        logger.info(f"left out: {reason}")
     for cell in plan.damaged:
-        say(f"{cell.place}: damaged; it will be set aside and trained afresh")
+        logger.info(f"{cell.path}: damaged; it will be set aside and trained afresh")
     if not to_train:
         return 0
     if dry_run and (names := to_download(cell.config for cell in to_train)):
-        say(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
+        logger.info(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0
-    jobs = min(jobs or default_jobs(), len(to_train))
-    with workforce(jobs) as workers:
-        say(time_needed(workers, to_train, force))
-        return 0 if dry_run else train_all(workers, to_train, say, force)
+    with worker_pool(jobs, len(to_train)) as workers:
+        logger.info(time_needed(workers, to_train, force))
+        return 0 if dry_run else train_all(workers, to_train, force)
 
 
 @contextmanager
-def workforce(jobs: int) -> Iterator[list[Worker]]:
-    """Workers with the cores divided between them; they save and end at Ctrl-C and SIGTERM."""
-    workers = [Worker(max(1, physical_cores() // jobs)) for _ in range(jobs)]
+def worker_pool(jobs: int | None, cells: int) -> Iterator[list[Worker]]:
+    """Workers with the cores divided between them; they save and end at Ctrl-C and SIGTERM.
+
+    Args:
+        jobs: cells side by side. How many threads each has follows from it alone, and not from how many cells are
+            left: a sum rounds by the number of threads, and the last cell of a sweep must end as it began.
+        cells: to train; no more workers than that are needed.
+    """
+    workers: list[Worker] = []
 
     def stop() -> None:
         for worker in workers:
@@ -179,10 +181,27 @@ def workforce(jobs: int) -> Iterator[list[Worker]]:
 
     try:
         with stop_signals(stop):
+            add_workers(workers, jobs, cells)
             yield workers
     finally:
         for worker in workers:
             worker.close()
+
+
+def add_workers(workers: list[Worker], jobs: int | None, cells: int) -> None:
+    """Fill the list, with workers that have not been started, but for the one that is asked for GPUs.
+
+    By default one cell per core up to four, one thread each: faster than one cell on all cores. On a GPU one at a time.
+    """
+    cores = physical_cores()
+    count = jobs or min(4, cores)
+    threads = max(1, cores // count)
+    workers.append(Worker(threads))
+    if jobs is None and workers[0].request({"verb": "gpus"}, lambda step, steps: None).get("gpus"):
+        workers[0].close()
+        workers[0] = Worker(cores)
+    else:
+        workers += [Worker(threads) for _ in range(min(count, cells) - 1)]
 
 
 def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
@@ -199,91 +218,42 @@ def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, l
     return jobs, rest
 
 
-def default_jobs() -> int:
-    """One cell per core up to four, one thread each: faster than one cell on all cores. On a GPU one at a time."""
-    return 1 if Path("/dev/nvidia0").exists() else min(4, physical_cores())
-
-
 def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -> str:
-    """Say how long the cells take side by side, from probes of the different kinds; or why that is not known."""
+    """Say how long the cells take side by side, from estimates of the different kinds; or why that is not known."""
     first = {cell.kind: cell for cell in reversed(cells)}
-    probed = list(first.items())[:MOST_PROBES]
-    answers = {kind: _probe(workers[0], cell) for kind, cell in probed}
+    chosen = list(first.items())[:MOST_ESTIMATES]
+    answers = {kind: estimate_runtime(workers[0], cell) for kind, cell in chosen}
     seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
     mean = sum(seconds.values()) / len(seconds)
     total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
-    return f"about {spoken(total / len(workers))} with jobs={len(workers)}"
+    return f"about {format_duration(total / len(workers))} with jobs={len(workers)}"
 
 
-def _probe(worker: Worker, cell: Cell) -> dict[str, Any]:
-    return worker.ask({"verb": "probe", "overrides": cell.overrides}, lambda step, steps: None)
+def estimate_runtime(worker: Worker, cell: Cell) -> dict[str, Any]:
+    """Return {"seconds": ...} of one cell, or {"cause": ...} where they are not known."""
+    return worker.request({"verb": "estimate", "overrides": cell.overrides}, lambda step, steps: None)
 
 
-def train_all(workers: list[Worker], cells: Sequence[Cell], say: Say, force: bool) -> int:
+def train_all(workers: list[Worker], cells: Sequence[Cell], force: bool) -> int:
     """Train the cells side by side under one bar; name the failures at the end."""
     failures: list[tuple[Cell, str]] = []
     ended: set[Path] = set()
-    with board(cells, say) as show:
+    with sweep_progress(len(cells)) as progress:
 
         def end(cell: Cell, answer: dict[str, Any]) -> None:
-            show.ended(cell, answer["status"])
-            ended.add(cell.place)
+            progress.ended(cell, answer["status"])
+            ended.add(cell.path)
             if answer["status"] not in FINISHED:
                 failures.append((cell, answer.get("cause", answer["status"])))
 
-        Pool(workers, show.step, end).run(cells, force)
-    failures += [(cell, "its worker gave no answer") for cell in cells if cell.place not in ended]
+        Pool(workers, progress.step, end).run(cells, force)
+    failures += [(cell, "its worker gave no answer") for cell in cells if cell.path not in ended]
     for cell, cause in failures:
-        say(f"failed: {cell.place}: {cause}")
-        if (traceback := cell.place / TRACEBACK).exists():
-            say(f"        traceback: {traceback}")
+        logger.info(f"failed: {cell.path}: {cause}")
+        if (traceback := cell.path / TRACEBACK).exists():
+            logger.info(f"        traceback: {traceback}")
     if failures:
-        say(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
+        logger.info(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
     return 1 if failures else 0
-
-
-class Board:
-    """One bar for the whole sweep, in cells; a line for each cell that ends. Safe to call from several threads."""
-
-    def __init__(self, bar: tqdm[Any], total: int, say: Say) -> None:
-        self.bar, self.total, self.say = bar, total, say
-        self._lock, self._began = threading.Lock(), time.monotonic()
-        self._parts: dict[str, float] = {}  # fraction done of the cells that run now
-        self._ended = 0
-
-    def step(self, cell: Cell, step: int, steps: int) -> None:
-        with self._lock:
-            self._parts[str(cell.place)] = step / steps
-            self._refresh()
-
-    def ended(self, cell: Cell, status: str) -> None:
-        with self._lock:
-            self._parts.pop(str(cell.place), None)
-            self._ended += 1
-            self._refresh()
-            self.bar.clear()
-            self.say(f"[{self._ended}/{self.total}] {status} {cell.place}")
-
-    def _refresh(self) -> None:
-        running = ", ".join(f"{Path(place).name} {part:.0%}" for place, part in sorted(self._parts.items()))
-        self.bar.set_postfix_str(running, refresh=False)
-        self.bar.n = self._ended + sum(self._parts.values())
-        self.bar.update(0)
-
-
-@contextmanager
-def board(cells: Sequence[Cell], say: Say) -> Iterator[Board]:
-    layout = "{n:.1f}/{total} cells |{bar}| {remaining} left {postfix}"
-    live = sys.stderr.isatty()
-    with tqdm(total=len(cells), disable=not live, leave=False, dynamic_ncols=True, bar_format=layout) as bar:
-        yield Board(bar, len(cells), say)
-
-
-def spoken(seconds: float) -> str:
-    """Say a duration in the unit that suits it."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{max(1, round(seconds))} s"

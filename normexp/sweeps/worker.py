@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from normexp.config import compose
-from normexp.data.loading import LastLoaded
+from normexp.data.loading import Loader
 from normexp.errors import Busy, Interrupted, UserError
 from normexp.records import RunDirectory
-from normexp.runs.progress import Silence
+from normexp.runs.progress import NullProgress
 from normexp.runs.run import run
 
-load = LastLoaded()  # a sweep's cells mostly train on the same data
+loader = Loader()  # a sweep's cells mostly train on the same data
 
 
 def main() -> None:
@@ -43,33 +43,40 @@ def send(events: IO[str], **event: Any) -> None:
         raise Interrupted("the sweep has ended") from None
 
 
-def probe(events: IO[str], overrides: list[str]) -> dict[str, Any]:
+def gpus(events: IO[str]) -> dict[str, Any]:
+    """Return how many accelerators torch finds."""
+    import torch
+
+    return {"gpus": torch.accelerator.device_count() if torch.accelerator.is_available() else 0}
+
+
+def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
     """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause."""
-    from normexp.runs.estimate import seconds_of
+    from normexp.runs.estimate import estimate_seconds
 
     try:
-        return {"seconds": seconds_of(compose(overrides), load)}
+        return {"seconds": estimate_seconds(compose(overrides), loader)}
     except UserError as error:
         return {"cause": str(error)}
     except Exception as error:  # whatever it is, the real run will say it in its own record
         return {"cause": _one_line(error)}
 
 
-def train(events: IO[str], overrides: list[str], place: str, force: bool) -> dict[str, Any]:
+def train(events: IO[str], overrides: list[str], path: str, force: bool) -> dict[str, Any]:
     """Run one cell; return its status and, where it did not end, the cause in one line."""
 
-    class Events(Silence):
+    class Events(NullProgress):
         def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
             self.steps = steps
 
-        def look(self, done: int, loss: float) -> None:
+        def poll(self, done: int, loss: float) -> None:
             send(events, event="step", step=done, steps=self.steps)
 
         def evaluated(self, done: int, row: Mapping[str, object]) -> None:
-            self.look(done, 0.0)
+            self.poll(done, 0.0)
 
     try:
-        directory = run(compose(overrides), lambda line: None, force, Events, Path(place), load)
+        directory = run(compose(overrides), force, Events, Path(path), loader)
     except Busy:
         return {"status": "busy"}
     except Interrupted as stopped:
@@ -85,7 +92,7 @@ def _one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
 
 
-VERBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "probe": probe}
+VERBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "estimate": estimate, "gpus": gpus}
 
 if __name__ == "__main__":
     main()

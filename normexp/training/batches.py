@@ -22,7 +22,7 @@ _CHUNK = 4096  # examples normalized at once: bounds the memory that this takes
 class Examples:
     """One split on a device, normalized: images as (N, C, H, W) in channels_last memory, rows as (N, D).
 
-    Images that are cropped, flipped or many stay uint8 pixels (N, H, W, C). Where nothing has to be changed, the
+    Images that are cropped, flipped or large stay uint8 pixels (N, H, W, C). Where nothing has to be changed, the
     split's own memory is used: of a memory-mapped file, the system keeps only what it has room for.
 
     Args:
@@ -30,7 +30,7 @@ class Examples:
         transform: the fitted input normalization.
         crop: pixels of zero padding around each image for random crops.
         flip: keep a mirrored copy of every image, for random flips.
-        many: normalize images batch by batch; see `are_many`.
+        large: normalize images batch by batch; see `is_large`.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Examples:
         device: torch.device,
         crop: int = 0,
         flip: bool = False,
-        many: bool = False,
+        large: bool = False,
     ) -> None:
         self.crop, self.flip, self.size = crop, flip, len(x)
         self.y = torch.from_numpy(np.array(y)).to(device)
         self._affine: tuple[Tensor, Tensor] | None = None
-        if isinstance(transform, Affine) and x.dtype == np.uint8 and x.ndim == 4 and (crop or flip or many):
+        if isinstance(transform, Affine) and x.dtype == np.uint8 and x.ndim == 4 and (crop or flip or large):
             self._affine = _rows(transform, x.shape[1:], device)
             stored = x
         else:
@@ -75,7 +75,7 @@ class Examples:
         return x.permute(0, 3, 1, 2) if x.dim() == 4 else x
 
 
-def are_many(splits: Iterable[Array]) -> bool:
+def is_large(splits: Iterable[Array]) -> bool:
     """Tell whether the splits together are too large for float32; tiny networks are faster where they are not."""
     return 4 * sum(x.size for x in splits) > _FLOAT_BYTES
 
@@ -168,7 +168,7 @@ class TrainingBatches:
         return shifts[0].to(device), shifts[1].to(device), mirrored.to(device)
 
 
-def in_order(examples: Examples, batch_size: int) -> Iterator[Batch]:
+def sequential_batches(examples: Examples, batch_size: int) -> Iterator[Batch]:
     """Yield all examples once, unaugmented, the last batch as small as it is."""
     for start in range(0, len(examples), batch_size):
         stop = min(start + batch_size, len(examples))

@@ -10,17 +10,15 @@ from torch import Tensor
 Gradient = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after its backward pass
 
 
-def in_one_graph(gradient: Gradient) -> Gradient:
+def compile_fullgraph(gradient: Gradient) -> Gradient:
     """Compile a function that calls `backward`; one that cannot be a single graph is called as it is.
 
     Never in pieces: where a graph breaks before its backward pass, torch's compiler leaves out gradients without a
-    word. Some schemes' own backward passes break it, and so does a torch without `trace_autograd_ops`.
+    word. Some schemes' own backward passes break it, and so does a torch that does not trace `backward` (see
+    `normexp.training.process.backward_traced`).
     """
-    from torch._dynamo import config
     from torch._dynamo.exc import TorchDynamoException
 
-    if hasattr(config, "trace_autograd_ops"):
-        config.trace_autograd_ops = True
     chosen: Gradient = torch.compile(gradient, fullgraph=True)
 
     def learn(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,7 @@
-"""Where a run computes: device, threads, memory format, allocator; and what the record says of it."""
+"""Where a run computes: device and threads; and what the record says of it."""
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import subprocess
 import sys
@@ -42,37 +41,6 @@ def choose_threads(asked: int | None, model: nn.Module, batch_size: int) -> int:
     convolutional = any(not isinstance(layer, nn.Linear) for layer in weight_layers(model))
     weights = sum(parameter.numel() for parameter in model.parameters())
     return _cores() if convolutional or weights * batch_size > SMALL_WORK else 1
-
-
-def keep_large_blocks() -> None:
-    """Tell glibc to keep freed memory: otherwise it returns every large tensor to the kernel, every step."""
-    if not sys.platform.startswith("linux"):
-        return
-    trim_threshold, mmap_max = -1, -4  # names of <malloc.h>
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(mmap_max, 0)
-        libc.mallopt(trim_threshold, 2**31 - 1)
-    except (OSError, AttributeError):
-        pass  # another C library; only speed is lost
-
-
-def leave_compiler_out() -> None:
-    """Spare a run the import of torch's compiler, which takes as long as all of torch.
-
-    torch.optim's methods exempt themselves from compilation at their first call, and import the compiler to do so.
-    Here no optimizer is ever compiled: each method is entered as its own exemption. Where a version of
-    torch does this otherwise, nothing happens.
-    """
-    for name in ("add_param_group", "load_state_dict", "state_dict", "zero_grad"):
-        method = getattr(getattr(torch.optim.Optimizer, name, None), "__wrapped__", None)
-        if method is not None and not hasattr(method, "__dynamo_disable"):
-            setattr(method, "__dynamo_disable", method)
-
-
-def flush_denormals() -> None:
-    """Let numbers below 1e-38 be 0: a processor takes many times as long over them (vanishing gradients hold many)."""
-    torch.set_flush_denormal(True)
 
 
 def describe(device: torch.device, threads: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from normexp.norms.batch import BatchNorm
 from normexp.norms.normprop import NormProp, Standardized
 from normexp.norms.spectral import SpectralNorm
 from normexp.training.build import build, initialize_from_data
-from normexp.training.loop import Window, train
+from normexp.training.fit import fit
 
 CIFAR = (3, 32, 32)
 
@@ -115,11 +115,9 @@ def test_inception_small_trains_with_every_scheme(norm):
     """On digits; losses are finite and fall."""
     narrow = ["model=inception_small", "model.width=0.17", "init=he", "optim.lr=0.02", "steps=20", "threads=1"]
     config = compose([*narrow, f"norm={norm}", *NEEDS.get(norm, [])])
-    parts = build(config, instantiate(config["dataset"]).load(0))
-    initialize_from_data(parts, 0)
-    window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
-    train(parts.step(), parts.task, batches, window, parts.optimizer, parts.settings, 0, parts.steps, lambda _: False)
-    losses = window.losses.tolist()
+    components = build(config, instantiate(config["dataset"]).load(0))
+    initialize_from_data(components)
+    losses = [float(update.loss) for update in fit(components)]
     assert all(map(math.isfinite, losses))
     assert sum(losses[-5:]) < sum(losses[:5]), option("norm", norm)["_about_"]
 

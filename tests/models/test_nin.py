@@ -15,7 +15,7 @@ from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.normprop import NormProp, Standardized
 from normexp.training.build import build, initialize_from_data
-from normexp.training.loop import Window, train
+from normexp.training.fit import fit
 
 CIFAR = (3, 32, 32)
 RATES = {"weight": 0.005}
@@ -117,12 +117,9 @@ def losses(norm: str) -> list[float]:
         ["model=nin", "model.width=0.17", "model.dropout=0", "model.output_activation=false", f"norm={norm}",
          "init=he", f"optim.lr={RATES.get(norm, 0.02)}", "steps=25", "threads=1"]
     )  # fmt: skip
-    parts = build(config, instantiate(config["dataset"]).load(0))
-    initialize_from_data(parts, 0)
-    window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
-    step, last = parts.step(), parts.steps
-    train(step, parts.task, batches, window, parts.optimizer, parts.settings, 0, last, lambda done: False)
-    return window.losses.tolist()
+    components = build(config, instantiate(config["dataset"]).load(0))
+    initialize_from_data(components)
+    return [float(update.loss) for update in fit(components)]
 
 
 @pytest.mark.parametrize("norm", options("norm"))

@@ -12,7 +12,7 @@ from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, judged
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.batch_collision import collisions, represented
 from normexp.studies.collision import affine_batch, partner
 
@@ -32,7 +32,7 @@ def drawn(*shape):
 
 def measured(*overrides):
     config = compose([*TINY, *overrides])
-    return instantiate(config["study"]).measure(Setup(config))
+    return instantiate(config["study"]).measure(StudyContext(config))
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 100])
@@ -62,12 +62,12 @@ def test_near_collision_is_nearer_than_oneself():
 
 
 def test_representation_is_put_back_in_the_examples_order():
-    setup = Setup(compose([*TINY, "norm=none"]))
-    test = setup.parts.evaluated["test"]
-    rows = represented(setup.parts, test, 100, torch.Generator().manual_seed(0))
+    setup = StudyContext(compose([*TINY, "norm=none"]))
+    test = setup.components.evaluated["test"]
+    rows = represented(setup.components, test, 100, torch.Generator().manual_seed(0))
     there = ~rows.isnan().any(1)
     assert int(there.sum()) == 300
-    expected = setup.parts.model.hidden(test.take(torch.arange(360))[0].flatten(1)).double()
+    expected = setup.components.model.hidden(test.take(torch.arange(360))[0].flatten(1)).double()
     torch.testing.assert_close(rows[there], expected[there], rtol=1e-5, atol=1e-6)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from normexp.config import compose
-from normexp.studies.base import Outcome, Setup
+from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_layer_example import BatchLayerExample
 
 
 def measured(reading: str) -> Outcome:
-    return BatchLayerExample(reading=reading).measure(Setup(compose([])))
+    return BatchLayerExample(reading=reading).measure(StudyContext(compose([])))
 
 
 def matrix(outcome: Outcome, name: str) -> np.ndarray:

@@ -7,18 +7,18 @@ import pytest
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.conditioning import Conditioning
 
 HOUSES = ["dataset=house_prices", "model=mlp", "model.widths=[8]", "model.activation=sigmoid"]
 
 
 def measured(study: Conditioning, *overrides: str):
-    return study.measure(Setup(compose([*HOUSES, *overrides])))
+    return study.measure(StudyContext(compose([*HOUSES, *overrides])))
 
 
 def test_raw_spectrum_is_that_of_the_training_inputs():
-    setup = Setup(compose([*HOUSES, "inputs=none"]))
+    setup = StudyContext(compose([*HOUSES, "inputs=none"]))
     (row,) = Conditioning().measure(setup).rows
     x = setup.data.train.x.astype(np.float64)
     expected = np.linalg.eigvalsh(x.T @ x / len(x))
@@ -29,7 +29,7 @@ def test_raw_spectrum_is_that_of_the_training_inputs():
 
 
 def test_standardized_inputs_have_the_correlation_matrix():
-    setup = Setup(compose([*HOUSES, "inputs=standardize"]))
+    setup = StudyContext(compose([*HOUSES, "inputs=standardize"]))
     (row,) = Conditioning().measure(setup).rows
     values = np.linalg.eigvalsh(np.corrcoef(setup.data.train.x.T.astype(np.float64)))
     assert row["condition"] == pytest.approx(values[-1] / values[0], rel=1e-4)
@@ -51,7 +51,7 @@ def test_whitened_inputs_need_no_more_than_the_steps_of_one_direction():
 
 
 def test_patches_come_from_the_images():
-    setup = Setup(compose(["inputs=none"]))
+    setup = StudyContext(compose(["inputs=none"]))
     patches = Conditioning(patch=3, count=20).inputs(setup.config, setup.data).x
     assert patches.shape == (20, 3, 3, 1)
     images = Conditioning(count=20).inputs(setup.config, setup.data).x
@@ -66,4 +66,4 @@ def test_patches_come_from_the_images():
 )
 def test_patches_that_cannot_be_had(study: Conditioning, overrides: list[str], said: str):
     with pytest.raises(UserError, match=said):
-        study.measure(Setup(compose(overrides)))
+        study.measure(StudyContext(compose(overrides)))

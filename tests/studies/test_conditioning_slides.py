@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 
 from normexp.config import compose
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.conditioning_slides import ConditioningSlides, Expansion
 
 HOUSES = ["dataset=house_prices", "inputs=none", "model=mlp", "model.widths=[16]", "model.activation=sigmoid"]
 
 
 def test_verdicts():
-    outcome = ConditioningSlides().measure(Setup(compose(HOUSES)))
+    outcome = ConditioningSlides().measure(StudyContext(compose(HOUSES)))
     verdicts = {(each.quantity, each.reading): each.agrees for each in outcome.numbers}
     right = [name for name, agrees in verdicts.items() if agrees]
     assert len(verdicts) == len(outcome.numbers) == 12

@@ -7,14 +7,14 @@ import pytest
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.covariate_shift import CovariateShift
 
 LINE = ["dataset=covariate_shift", "dataset.validation=0", "inputs=none", "model=linear", "optim.lr=0.05", "steps=200"]
 
 
 def measured(*overrides: str):
-    return CovariateShift().measure(Setup(compose([*LINE, *overrides])))
+    return CovariateShift().measure(StudyContext(compose([*LINE, *overrides])))
 
 
 def test_lines_are_those_of_least_squares_in_each_domain():
@@ -56,4 +56,4 @@ def test_equal_setups_give_equal_outcomes():
 
 def test_another_data_set_is_refused():
     with pytest.raises(UserError, match="dataset=digits has no two domains"):
-        CovariateShift().measure(Setup(compose([])))
+        CovariateShift().measure(StudyContext(compose([])))

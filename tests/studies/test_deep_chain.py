@@ -7,12 +7,12 @@ import pytest
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.evidence.audit import CORRECT, judged
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 
 
 def chain(*overrides):
     config = compose(["study=deep_chain", *overrides])
-    return instantiate(config["study"]).measure(Setup(config))
+    return instantiate(config["study"]).measure(StudyContext(config))
 
 
 @pytest.mark.parametrize(("gain", "fiftieth"), [(0.9, 0.00515), (1.1, 117.4)])

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.depth import Depth, along
 
 NORMPROP = ["model=mlp", "norm=normprop", "init=gaussian"]
@@ -18,7 +18,7 @@ C2, C1 = math.sqrt(1 / (2 * math.pi)), math.sqrt((1 - 1 / math.pi) / 2)
 
 
 def rows(study: Depth, *overrides: str):
-    return study.measure(Setup(compose([*NORMPROP, *overrides]))).rows
+    return study.measure(StudyContext(compose([*NORMPROP, *overrides]))).rows
 
 
 def mean_field(depth: int, gamma: float) -> tuple[float, float]:
@@ -59,7 +59,7 @@ def test_random_directions_estimate_the_full_jacobian():
 
 def test_orthogonal_weights_have_singular_values_0_and_the_gain():
     outcome = Depth(depth=1, width=40, jacobians=2).measure(
-        Setup(compose([*NORMPROP, "norm.jacobian=none", "init=orthogonal"]))
+        StudyContext(compose([*NORMPROP, "norm.jacobian=none", "init=orthogonal"]))
     )
     values = torch.tensor([row["singular_value"] for row in outcome.tables["spectrum"]])
     assert all(value == 0 or abs(value - 1 / C1) < 1e-5 for value in values)
@@ -69,7 +69,7 @@ def test_orthogonal_weights_have_singular_values_0_and_the_gain():
 
 
 def test_mean_square_does_not_make_the_singular_values():
-    outcome = Depth(depth=1, width=64).measure(Setup(compose([*NORMPROP, "norm.jacobian=none"])))
+    outcome = Depth(depth=1, width=64).measure(StudyContext(compose([*NORMPROP, "norm.jacobian=none"])))
     row, (number,) = outcome.rows[0], outcome.numbers
     assert row["layer_root_mean_square"] == pytest.approx(1.21, abs=0.12)
     assert row["layer_smallest"] < 0.2 < 2 < row["layer_largest"]
@@ -77,12 +77,12 @@ def test_mean_square_does_not_make_the_singular_values():
 
 
 def test_no_number_where_the_slides_print_none():
-    assert Depth(depth=1, width=8).measure(Setup(compose(NORMPROP))).numbers == []
+    assert Depth(depth=1, width=8).measure(StudyContext(compose(NORMPROP))).numbers == []
 
 
 def test_batch_statistics_are_refused():
     with pytest.raises(UserError, match="examples one by one, unlike norm=batch"):
-        Depth(depth=1, width=8).measure(Setup(compose(["model=mlp", "norm=batch"])))
+        Depth(depth=1, width=8).measure(StudyContext(compose(["model=mlp", "norm=batch"])))
 
 
 def test_data_dependent_initialization_is_carried_out():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from normexp.config import compose
-from normexp.studies.base import Number, Setup
+from normexp.studies.base import Number, StudyContext
 from normexp.studies.exercises import CALCULATIONS, Exercise, Exercises
 
-SETUP = Setup(compose([]))
+SETUP = StudyContext(compose([]))
 
 
 def numbers(reading: str) -> dict[str, Number]:

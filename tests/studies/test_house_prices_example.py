@@ -10,7 +10,7 @@ import pytest
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, ROUNDED, judged
-from normexp.studies.base import Outcome, Setup
+from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.house_prices_example import HousePricesExample
 from normexp.studies.house_prices_printed import printed_numbers
 
@@ -18,7 +18,7 @@ HOUSES = ("dataset=house_prices", "dataset.source=lecture", "dataset.standardize
 
 
 def measured(inputs: str, **options) -> Outcome:
-    return HousePricesExample(**options).measure(Setup(compose([*HOUSES, f"inputs={inputs}"])))
+    return HousePricesExample(**options).measure(StudyContext(compose([*HOUSES, f"inputs={inputs}"])))
 
 
 def test_first_update_is_printed_and_then_the_error_overflows():

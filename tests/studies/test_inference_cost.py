@@ -10,7 +10,7 @@ import torch
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.studies import inference_cost
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.inference_cost import WARM_UP, folded, now, ratio, timed, without_norm
 
 TINY = [
@@ -26,7 +26,7 @@ def tiny(norm):
 
 def measured(norm):
     config = tiny(norm)
-    (row,) = instantiate(config["study"]).measure(Setup(config)).rows
+    (row,) = instantiate(config["study"]).measure(StudyContext(config)).rows
     return row
 
 
@@ -56,19 +56,21 @@ def test_kept_memory_is_relative_to_the_network_without():
 
 
 def test_folding_a_copy_leaves_the_network_trainable():
-    setup = Setup(tiny("weight"))
-    x = setup.parts.batches.first(4)[0]
-    expected = setup.parts.model(x)
+    setup = StudyContext(tiny("weight"))
+    x = setup.components.batches.first(4)[0]
+    expected = setup.components.model(x)
     torch.testing.assert_close(folded(setup)(x), expected.detach())
-    setup.parts.model(x).sum().backward()
-    assert all(parameter.grad is not None for parameter in setup.parts.model.parameters())
+    setup.components.model(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in setup.components.model.parameters())
 
 
 def test_network_without_norm_starts_from_the_same_weights():
     config = tiny("batch")
-    scheme, plain = Setup(config), Setup(without_norm(config))
-    assert [type(module).__name__ for module in plain.parts.model.modules()].count("AnyRankBatchNorm") == 0
-    torch.testing.assert_close(plain.parts.model.features[0][0].weight, scheme.parts.model.features[0][0].weight)
+    scheme, plain = StudyContext(config), StudyContext(without_norm(config))
+    assert [type(module).__name__ for module in plain.components.model.modules()].count("AnyRankBatchNorm") == 0
+    torch.testing.assert_close(
+        plain.components.model.features[0][0].weight, scheme.components.model.features[0][0].weight
+    )
 
 
 def test_rounds_are_paired_and_the_first_do_not_count():

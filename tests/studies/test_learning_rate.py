@@ -7,7 +7,7 @@ import pytest
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.learning_rate import LearningRate, Trials, least_squares_error
 
 COMMON = (
@@ -16,14 +16,14 @@ COMMON = (
 )  # fmt: skip
 
 
-def setup(*overrides: str) -> Setup:
-    return Setup(compose([*COMMON, *overrides]))
+def setup(*overrides: str) -> StudyContext:
+    return StudyContext(compose([*COMMON, *overrides]))
 
 
 @pytest.mark.parametrize("inputs", ["none", "standardize"])
 def test_largest_rate_of_full_batches_is_one_over_the_largest_curvature(inputs):
     given = setup(f"inputs={inputs}", "batch_size=100")
-    x = given.parts.batches.examples.x.double().numpy()
+    x = given.components.batches.examples.x.double().numpy()
     design = np.column_stack([x, np.ones(len(x))])
     curvature = np.linalg.eigvalsh(design.T @ design / len(x))[-1]  # of half the mean squared error
     (row,) = LearningRate(trial=100, bisections=12, rates=1).measure(given).rows
@@ -62,4 +62,4 @@ def test_a_rate_is_not_chosen_on_the_test_split():
 
 def test_classes_have_no_least_squares_target():
     with pytest.raises(UserError, match="dataset=digits is no regression"):
-        LearningRate().measure(Setup(compose(["study=learning_rate", "dataset=digits", "model=linear"])))
+        LearningRate().measure(StudyContext(compose(["study=learning_rate", "dataset=digits", "model=linear"])))

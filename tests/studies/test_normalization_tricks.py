@@ -7,13 +7,13 @@ import torch
 
 from normexp.config import compose
 from normexp.studies import normalization_tricks as module
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.normalization_tricks import SAME, NormalizationTricks
 
 
 @pytest.fixture(scope="module")
 def outcome():
-    return NormalizationTricks().measure(Setup(compose(["study=normalization_tricks"])))
+    return NormalizationTricks().measure(StudyContext(compose(["study=normalization_tricks"])))
 
 
 def test_our_layers_follow_the_notes(outcome):
@@ -39,7 +39,7 @@ def test_unbiased_variance_would_be_seen(monkeypatch):
         return (x - x.mean(dim, keepdim=True)) / (x.var(dim, keepdim=True) + module.EPS).sqrt()
 
     monkeypatch.setattr(module, "normalized", unbiased)
-    outcome = NormalizationTricks().measure(Setup(compose(["study=normalization_tricks"])))
+    outcome = NormalizationTricks().measure(StudyContext(compose(["study=normalization_tricks"])))
     row = outcome.rows[0]
     assert min(row[name] for name in ("batch_norm_formula", "layer_norm_formula", "lstm_formula")) > 1e-4
     assert [number.agrees for number in outcome.numbers].count(False) >= 3

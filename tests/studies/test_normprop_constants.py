@@ -14,7 +14,7 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, judged
 from normexp.seeding import generator
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.normprop_constants import NormPropConstants, by_monte_carlo, by_quadrature
 
 KNOWN = {  # mean, standard deviation, E[f'^2] / variance
@@ -26,8 +26,8 @@ KNOWN = {  # mean, standard deviation, E[f'^2] / variance
 }
 
 
-def setup(name: str, seed: int = 0) -> Setup:
-    return Setup(compose(["model=mlp", f"model.activation={name}", f"seed={seed}"]))
+def setup(name: str, seed: int = 0) -> StudyContext:
+    return StudyContext(compose(["model=mlp", f"model.activation={name}", f"seed={seed}"]))
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -74,4 +74,4 @@ def test_printed_numbers_of_the_slides_are_right():
 
 def test_network_without_activation_is_refused():
     with pytest.raises(UserError, match=r"model\.activation, which model=linear does not have; model=mlp has"):
-        NormPropConstants().measure(Setup(compose(["model=linear"])))
+        NormPropConstants().measure(StudyContext(compose(["model=linear"])))

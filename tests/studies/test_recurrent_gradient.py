@@ -12,7 +12,7 @@ from torch import Tensor
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.seeding import seeded
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.recurrent_gradient import RecurrentGradient
 from normexp.training.build import initialize_from_data
 
@@ -21,8 +21,8 @@ BASE += ["dataset.test=20", "inputs=none", "model=lstm_classifier", "model.hidde
 STEPS = 3 + 8 + 1
 
 
-def setup(*overrides: str) -> Setup:
-    return Setup(compose([*BASE, *overrides]))
+def setup(*overrides: str) -> StudyContext:
+    return StudyContext(compose([*BASE, *overrides]))
 
 
 def column(study: RecurrentGradient, name: str, *overrides: str) -> list[float]:
@@ -32,9 +32,9 @@ def column(study: RecurrentGradient, name: str, *overrides: str) -> list[float]:
 def same_start(*overrides: str) -> tuple[torch.nn.Module, Tensor, Tensor]:
     """Return the network in float64 and the batch that a study of these options sees."""
     made = setup(*overrides)
-    initialize_from_data(made.parts, 0)
-    x, y = made.parts.batches.first(20)
-    return made.parts.model.double(), x.double(), y
+    initialize_from_data(made.components)
+    x, y = made.components.batches.first(20)
+    return made.components.model.double(), x.double(), y
 
 
 def test_gradients_of_an_rnn_are_those_by_hand():
@@ -94,7 +94,7 @@ def test_at_the_first_step_the_derivative_is_that_of_normal_inputs():
     digits += ["model.cell=rnn", "model.recurrent_init=identity", "model.initial_noise=0.1", "batch_size=200"]
     for gamma in (0.1, 0.5, 1.0):
         chosen = compose([*digits, "norm=recurrent_batch", f"norm.gain={gamma}", "dataset.side=2"])
-        first = RecurrentGradient().measure(Setup(chosen)).rows[0]
+        first = RecurrentGradient().measure(StudyContext(chosen)).rows[0]
         z, weight = np.polynomial.hermite_e.hermegauss(80)
         expected = ((1 - np.tanh(gamma * z) ** 2) * weight).sum() / weight.sum()
         assert first["derivative"] == pytest.approx(expected, abs=0.02)
@@ -127,4 +127,4 @@ def test_a_gradient_of_zero_has_no_logarithm():
 )
 def test_what_has_no_common_time_steps_is_refused(overrides, message):
     with pytest.raises(UserError, match=message):
-        RecurrentGradient().measure(Setup(compose(overrides)))
+        RecurrentGradient().measure(StudyContext(compose(overrides)))

@@ -10,7 +10,7 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, WRONG, judged
 from normexp.norms.batch import BatchNorm
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.estimates import Statistics, average, exponential, observed
 from normexp.studies.running_statistics import RunningStatistics, conventions, looks, put
 
@@ -30,7 +30,7 @@ def seen(layer, batches):
 def measure(*overrides):
     config = compose([*TINY, *overrides])
     study = RunningStatistics(**{key: value for key, value in config["study"].items() if key != "_target_"})
-    setup = Setup(config)
+    setup = StudyContext(config)
     return study.measure(setup), setup
 
 
@@ -99,7 +99,7 @@ def test_fixed_weights_are_nearer_than_the_training_so_far():
 
 def test_every_estimate_sees_the_same_training():
     weights = [
-        [parameter.detach() for parameter in measure(f"study.estimate={name}")[1].parts.model.parameters()]
+        [parameter.detach() for parameter in measure(f"study.estimate={name}")[1].components.model.parameters()]
         for name in ("whole", "population", "exponential")
     ]
     for other in weights[1:]:

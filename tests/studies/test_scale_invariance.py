@@ -6,12 +6,12 @@ import pytest
 
 from normexp.config import compose, config_dir, options
 from normexp.config.options import load_yaml
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.scale_invariance import ScaleInvariance
 
 
 def measured(norm: str, study: ScaleInvariance | None = None):
-    return (study or ScaleInvariance()).measure(Setup(compose([f"norm={norm}"])))
+    return (study or ScaleInvariance()).measure(StudyContext(compose([f"norm={norm}"])))
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer", "weight", "normprop"])

@@ -11,7 +11,7 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.records import METRICS, read_rows
 from normexp.runs.run import run
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.sequence_length import SequenceLength, ratio
 
 BASE = ["inputs=none", "model=lstm_classifier", "model.masked=true", "model.hidden=6", "threads=1", "device=cpu"]
@@ -21,11 +21,11 @@ COPY = [*BASE, "dataset=copy", "dataset.items=2", "dataset.min_delay=1", "datase
 
 
 def rows(overrides: list[str], *lengths: int):
-    return SequenceLength(lengths=lengths).measure(Setup(compose(overrides))).rows
+    return SequenceLength(lengths=lengths).measure(StudyContext(compose(overrides))).rows
 
 
 def recorded(overrides: list[str], results: Path, metric: str) -> float:
-    run(compose([*overrides, f"results_dir={results}"]), say=lambda text: None)
+    run(compose([*overrides, f"results_dir={results}"]))
     (metrics,) = results.glob(f"runs/*/{METRICS}")
     return float(read_rows(metrics)[-1][metric])
 
@@ -55,7 +55,7 @@ def test_ratio_of_perfect_scores():
 
 def test_a_data_set_with_one_length_is_refused():
     with pytest.raises(UserError, match="dataset=digits has one length only; use dataset=adding or copy"):
-        SequenceLength().measure(Setup(compose(["dataset=digits"])))
+        SequenceLength().measure(StudyContext(compose(["dataset=digits"])))
 
 
 def test_one_sequence_per_update_is_refused_for_batch_statistics_alone():

@@ -8,14 +8,14 @@ import pytest
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.studies import statistics_leakage
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.statistics_leakage import StatisticsLeakage
 
 HOUSES = ["dataset=house_prices", "model=linear", "optim.lr=0.01", "batch_size=10", "steps=20"]
 
 
 def measured(study: StatisticsLeakage, *overrides: str):
-    return study.measure(Setup(compose([*HOUSES, *overrides]))).rows[0]
+    return study.measure(StudyContext(compose([*HOUSES, *overrides]))).rows[0]
 
 
 def test_what_is_fitted_on(monkeypatch: pytest.MonkeyPatch):

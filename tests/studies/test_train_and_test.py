@@ -15,7 +15,7 @@ from normexp.norms.batch import BatchNorm
 from normexp.norms.checks.capabilities import YES
 from normexp.norms.normprop import NormProp
 from normexp.seeding import generator
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.train_and_test import TrainAndTest, one_example, sentences
 
 TINY = ["study=train_and_test", "steps=15", "threads=1", "study.rounds=3"]
@@ -25,7 +25,7 @@ NIN = ["model=nin", "model.width=0.05", "model.dropout=0"]
 
 def measured(*overrides):
     config = compose([*TINY, *overrides])
-    return instantiate(config["study"]).measure(Setup(config)).rows[-1]
+    return instantiate(config["study"]).measure(StudyContext(config)).rows[-1]
 
 
 def shown(x, size, rounds=4):

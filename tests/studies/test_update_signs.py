@@ -8,9 +8,9 @@ from torch import nn
 
 from normexp.errors import UserError
 from normexp.studies.update_signs import one_sign, share_of_layers, share_of_units, updates
-from normexp.training.loop import Task
+from normexp.training.task import Regression
 
-TASK = Task("rmse")
+TASK = Regression()
 
 
 def network() -> nn.Module:

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from normexp.config import compose
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.weight_dynamics import WeightDynamics, deviations, lengths, looked_at
 
 SMALL = ["model=mlp", "model.widths=[16,16]", "optim.momentum=0", "steps=8"]
 
 
 def rows(*overrides: str, only_hidden: bool = True):
-    return WeightDynamics(only_hidden=only_hidden).measure(Setup(compose([*SMALL, *overrides]))).rows
+    return WeightDynamics(only_hidden=only_hidden).measure(StudyContext(compose([*SMALL, *overrides]))).rows
 
 
 def test_orthogonal_step_by_hand():
@@ -70,12 +70,15 @@ def test_plain_weights_and_momentum_are_not_orthogonal(overrides):
 
 
 def test_only_hidden_weights_move():
-    setup = Setup(compose([*SMALL, "norm=weight"]))
+    setup = StudyContext(compose([*SMALL, "norm=weight"]))
     study = WeightDynamics(only_hidden=True)
-    before = {name: each.detach().double().clone() for name, each in Setup(setup.config).parts.model.named_parameters()}
+    before = {
+        name: each.detach().double().clone()
+        for name, each in StudyContext(setup.config).components.model.named_parameters()
+    }
     study.measure(setup)
-    moving = set(map(id, (weight.value for weight in looked_at(setup.parts).values())))
-    parameters = dict(setup.parts.model.named_parameters())
+    moving = set(map(id, (weight.value for weight in looked_at(setup.components).values())))
+    parameters = dict(setup.components.model.named_parameters())
     output = next(name for name in parameters if name.startswith("output") and name.endswith("weight"))
     assert len(moving) == 2
     assert torch.equal(parameters[output], before[output])
@@ -94,7 +97,7 @@ def test_training_ends_where_weights_are_lost():
 
 def test_what_the_slides_say_of_weight_norm_and_normprop():
     def verdicts(*overrides: str, only_hidden: bool = True):
-        setup = Setup(compose([*SMALL, *overrides]))
+        setup = StudyContext(compose([*SMALL, *overrides]))
         return [number.agrees for number in WeightDynamics(only_hidden=only_hidden).measure(setup).numbers]
 
     assert verdicts("norm=weight") == [True, True]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from normexp.config import compose
-from normexp.studies.base import Setup
+from normexp.studies.base import StudyContext
 from normexp.studies.weight_norm_initialization import WeightNormInitialization
 
-SETUP = Setup(compose([]))
+SETUP = StudyContext(compose([]))
 
 
 def test_derived_formula_normalizes_every_unit():

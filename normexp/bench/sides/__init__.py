@@ -16,6 +16,7 @@ ABOUT: Mapping[str, str] = {
     "lightning": "Lightning's Trainer with CSVLogger over the resident tensors",
     "skorch": "skorch's partial_fit over the resident tensors",
 }
+TUNED = ("normexp", "hand_written")  # sides that set the process up as normexp does for a run
 NEEDS = {"lightning": "lightning", "skorch": "skorch"}  # side -> package of the extra `bench`
 
 

@@ -8,12 +8,9 @@ import torch
 from torch import Tensor
 
 from normexp.bench.work import Train, Work
-from normexp.training.hardware import flush_denormals, keep_large_blocks
 
 
 def train(work: Work) -> Train:
-    keep_large_blocks()
-    flush_denormals()
     model = work.model().to(memory_format=torch.channels_last)
     optimizer, loss_of, source = work.optimizer(model, fused=True), work.loss, batches(work)
 

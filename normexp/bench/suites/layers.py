@@ -14,7 +14,7 @@ from normexp.norms.checks.cost import Maps, Task, seconds, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
 from normexp.training.build import build_norm
-from normexp.training.hardware import keep_large_blocks
+from normexp.training.process import large_blocks_kept
 
 SHAPES = ((128, 96, 32, 32), (128, 192, 16, 16))
 SMALL = ((16, 32, 16, 16),)
@@ -27,12 +27,13 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time the layers, one table per shape and precision."""
     if overrides:
         raise UserError(f"bench layers: {overrides[0]!r}: takes no overrides; it times every option of norm")
-    keep_large_blocks()
     kept = {name: kept_relative_to_batch_norm(build_norm(compose([f"norm={name}"]))) for name in names()}
     for shape in SMALL if quick else SHAPES:
         for precision, dtype in DTYPES.items():
             layouts = {name: Maps(shape, dtype, memory) for name, memory in LAYOUTS.items()}
-            yield result(precision, {name: measured(maps, rounds) for name, maps in layouts.items()}, shape, kept)
+            with large_blocks_kept():
+                times = {name: measured(maps, rounds) for name, maps in layouts.items()}
+            yield result(precision, times, shape, kept)
 
 
 def names() -> list[str]:

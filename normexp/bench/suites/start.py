@@ -13,8 +13,8 @@ DATA = (
     "import torch; from normexp.config.instantiate import instantiate as i; from normexp.config import compose as c; "
 )
 BASE = python(DATA + "i(c([])['dataset']).load(0); import os; os._exit(0)")  # no teardown, as below
-# The step function is replaced by the end of the process: what is timed is everything before the first step.
-FIRST = "import os, normexp.runs.trainer as e; e.train = lambda *a: os._exit(0); from normexp.cli import main; main({})"
+# The loop is replaced by the end of the process: what is timed is everything before the first step.
+FIRST = "import os, normexp.runs.trainer as e; e.fit = lambda *a: os._exit(0); from normexp.cli import main; main({})"
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:

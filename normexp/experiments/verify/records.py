@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config import Config, compose
-from normexp.config.identity import FILES
+from normexp.config.identity import PATH_KEYS
 from normexp.config.text import override_text
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, find_runs, printable
@@ -75,4 +75,4 @@ def _age(run: RunDirectory) -> Iterator[tuple[str, str]]:
 
 def recomposed(changes: dict[str, Any]) -> Config:
     """Return the configuration that a record's changes make today. A file counts by its name and need not be there."""
-    return compose([f"{key}={override_text(value)}" for key, value in changes.items() if key not in FILES])
+    return compose([f"{key}={override_text(value)}" for key, value in changes.items() if key not in PATH_KEYS])

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.records import CHECKPOINT, METRICS, RunDirectory
-from normexp.runs import trainer as execute
+from normexp.runs import trainer
 
 TINY = ["model=cnn", "model.widths=[8,8]", "batch_size=16", "dataset.subset=64", "threads=1", "optim.lr=0.05"]
 TINY += ["steps=6", "eval_every=3", "device=cpu"]
@@ -24,12 +24,11 @@ class Killed(BaseException):
 def train(path: Path, overrides: list[str], dies: int | None = None) -> dict[str, bytes]:
     """Train in `path`, or continue; if told so, save a checkpoint before the step at which the process dies."""
 
-    class Mortal(execute.Execution):
-        def _watch(self, done: int) -> bool:
-            self.step = done
-            if dies is not None and done == dies - 1:
+    class Mortal(trainer.Trainer):
+        def _poll(self) -> bool:
+            if dies is not None and self.position.step == dies - 1:
                 self._save("running")
-            if done == dies:
+            if self.position.step == dies:
                 raise Killed
             return False
 
@@ -37,9 +36,9 @@ def train(path: Path, overrides: list[str], dies: int | None = None) -> dict[str
     data = instantiate(config["dataset"]).load(config["seed"])
     path.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "Execution", Mortal)
-        patch.setattr(execute.Recorder, "failed", lambda *_: None)
-        execute.execute(config, data, RunDirectory(path), force=False)
+        patch.setattr(trainer, "Trainer", Mortal)
+        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
+        trainer.train(config, data, RunDirectory(path), force=False)
     return {name: (path / name).read_bytes() for name in (METRICS, CHECKPOINT)}
 
 

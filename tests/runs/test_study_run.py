@@ -9,8 +9,8 @@ import pytest
 from normexp.config import compose, option, options
 from normexp.errors import UserError
 from normexp.records import RunDirectory, read_rows
-from normexp.runs.study_run import csv_text, perform
-from normexp.studies.base import Number, Outcome, Setup, Study
+from normexp.runs.study_run import csv_text, run_study
+from normexp.studies.base import Number, Outcome, Study, StudyContext
 
 STUDY = "study=batch_layer_example"
 
@@ -47,19 +47,19 @@ def test_study_is_recorded_and_skipped_the_second_time(cli, tmp_path):
 def test_study_with_equal_settings_gives_equal_bytes(tmp_path):
     written = []
     for name in ("a", "b"):
-        perform(compose([STUDY, "study.reading=wtx"]), RunDirectory(tmp_path / name), force=False)
+        run_study(compose([STUDY, "study.reading=wtx"]), RunDirectory(tmp_path / name), force=False)
         written.append([(tmp_path / name / file).read_bytes() for file in ("metrics.csv", "numbers.csv")])
     assert written[0] == written[1]
 
 
 def test_study_loads_no_data_it_does_not_ask_for(tmp_path):
-    perform(compose([STUDY, "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
+    run_study(compose([STUDY, "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
     assert "data" not in json.loads((tmp_path / "x" / "environment.json").read_text())
 
 
 def test_study_numbers_read_back_exactly(tmp_path, monkeypatch):
     outcome_of(monkeypatch, Outcome([ROW], {"line": [{"x": 1, "y": 1e-17}]}, [Number("S001", "p", "q", "0.3", 0.3)]))
-    perform(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
+    run_study(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
     (row,) = read_rows(tmp_path / "x" / "metrics.csv")
     assert (row["step"], float(row["wrong"])) == ("3", 0.1 + 0.2)
     assert read_rows(tmp_path / "x" / "line.csv") == [{"x": "1", "y": "1e-17"}]
@@ -77,7 +77,7 @@ def test_study_that_refuses_leaves_no_trace(tmp_path, monkeypatch, cli):
 def test_study_keeps_what_its_option_promises(tmp_path, monkeypatch, rows):
     outcome_of(monkeypatch, Outcome(rows))
     with pytest.raises(AssertionError):
-        perform(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
+        run_study(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
     assert RunDirectory(tmp_path / "x").status["status"] == "new"
 
 
@@ -96,7 +96,7 @@ def test_study_does_not_change_the_identity_of_a_run_that_trains():
 
 
 def test_the_base_study_measures_nothing():
-    assert Study().measure(Setup(compose([]))) == Outcome([])
+    assert Study().measure(StudyContext(compose([]))) == Outcome([])
 
 
 @pytest.mark.parametrize("name", [name for name in options("study") if name != "none"])

@@ -14,7 +14,7 @@ from normexp.config import compose
 from normexp.data import cache, idx_images
 from normexp.data.cache import Content
 from normexp.errors import Unavailable
-from normexp.sweeps.prefetch import fetch, to_download
+from normexp.sweeps.prefetch import prefetch, to_download
 
 TINY = ("model=linear", "batch_size=10", "steps=2", "device=cpu", "threads=1", "jobs=1")
 FEW = ("dataset.validation=10",)
@@ -33,8 +33,7 @@ def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
-        given = {str(word).partition("=")[0]: word for word in (*TINY, f"results_dir={results}", *arguments)}
-        status, _, stderr = cli("sweep", *given.values())
+        status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", *arguments)
         return status, stderr.splitlines()
 
     return call
@@ -103,8 +102,10 @@ def test_data_that_are_there_start_nothing_where_others_are_missing(sweep, resul
 
 
 def test_sweep_downloads_once_and_before_its_workers(sweep, network, monkeypatch):
-    ask = InProcess.ask
-    monkeypatch.setattr(InProcess, "ask", lambda *given: ask(*given) if len(network) == 4 else pytest.fail("too early"))
+    request = InProcess.request
+    monkeypatch.setattr(
+        InProcess, "request", lambda *given: request(*given) if len(network) == 4 else pytest.fail("too early")
+    )
     assert sweep("dataset=mnist", *FEW, "seed=0,1", "dataset.subset=null,20")[0] == 0
     assert len(network) == len(set(network)) == 4
     shutil.rmtree(cache.folder() / "downloads")
@@ -139,13 +140,13 @@ def test_generated_data_are_not_made_to_be_looked_for(monkeypatch):
     monkeypatch.setattr("normexp.data.adding.Adding.read", lambda *_: pytest.fail("read"))
     config = compose(["dataset=adding", "inputs=none", "model=lstm_classifier"])
     assert to_download([config]) == []
-    fetch([config])
+    prefetch([config])
 
 
 def test_fetch_says_all_that_cannot_be_had(monkeypatch):
     configs = [compose(["dataset=mnist", f"dataset.archive={place}"]) for place in ("/a", "/b", "/a")]
     with pytest.raises(Unavailable) as caught:
-        fetch(configs)
+        prefetch(configs)
     assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
         "dataset.archive=/a",
         "dataset.archive=/b",

@@ -12,8 +12,8 @@ import torch
 from normexp.config import compose, options
 from normexp.errors import UserError
 from normexp.training import schedules
-from normexp.training.build import build_settings
-from normexp.training.loop import set_groups
+from normexp.training.build import build_schedule
+from normexp.training.fit import set_hyperparameters
 
 TOTAL = 20
 
@@ -23,8 +23,8 @@ def curve(name: str, **keys: object) -> list[float]:
 
 
 def rates(*overrides: str, total: int) -> Callable[[int], float]:
-    settings = build_settings(compose(overrides), total)
-    return lambda step: settings(step)["lr"]
+    schedule = build_schedule(compose(overrides), total)
+    return lambda step: schedule(step)["lr"]
 
 
 def test_schedule_constant_is_1():
@@ -84,9 +84,9 @@ TAIL = ("optim=adam", "schedule=linear_tail", "schedule.start=0.4", "schedule.be
 
 
 def test_schedule_linear_tail_lowers_beta1_where_the_rate_falls():
-    settings = build_settings(compose(TAIL), 10)
+    settings = build_schedule(compose(TAIL), 10)
     assert [settings(step).get("betas") for step in range(10)] == [None] * 4 + [(0.5, 0.99)] * 6
-    assert "betas" not in build_settings(compose(TAIL[:3]), 10)(9)
+    assert "betas" not in build_schedule(compose(TAIL[:3]), 10)(9)
 
 
 def test_schedule_beta1_reaches_the_optimizer():
@@ -95,10 +95,10 @@ def test_schedule_beta1_reaches_the_optimizer():
     for overrides in (TAIL, TAIL[:3]):
         weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.double))
         optimizer = torch.optim.Adam([weight], betas=(0.8, 0.99))
-        settings, moment = build_settings(compose(overrides), 10), 0.0
+        settings, moment = build_schedule(compose(overrides), 10), 0.0
         for done in range(10):
             weight.grad = torch.ones_like(weight) if done < 8 else -torch.ones_like(weight)
-            set_groups(optimizer, settings(done))
+            set_hyperparameters(optimizer, settings(done))
             beta1 = optimizer.param_groups[0]["betas"][0]
             moment = beta1 * moment + (1 - beta1) * weight.grad.item()
             optimizer.step()

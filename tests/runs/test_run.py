@@ -19,8 +19,7 @@ from normexp.config import compose
 from normexp.data.base import Data, Split
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
-from normexp.runs import checkpoint
-from normexp.runs import trainer as execute
+from normexp.runs import checkpoint, trainer
 from normexp.runs.run import check_writable
 
 FILES = {
@@ -187,20 +186,19 @@ class Killed(BaseException):
 def train_until(path: Path, saves: set[int], dies: int | None, data: Data | None = None, **flags: bool) -> None:
     """Train NOISY in `path`, saving a checkpoint after the steps `saves`, dying after the step `dies`."""
 
-    class Mortal(execute.Execution):
-        def _watch(self, done: int) -> bool:
-            self.step = done
-            if done in saves:
+    class Mortal(trainer.Trainer):
+        def _poll(self) -> bool:
+            if self.position.step in saves:
                 self._save("running")
-            if done == dies:
+            if self.position.step == dies:
                 raise Killed
             return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "Execution", Mortal)
-        patch.setattr(execute.Recorder, "failed", lambda *_: None)
+        patch.setattr(trainer, "Trainer", Mortal)
+        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
         options = {"force": False, **flags}
-        execute.execute(compose(NOISY), data or fake_data(), RunDirectory(path), **options)
+        trainer.train(compose(NOISY), data or fake_data(), RunDirectory(path), **options)
 
 
 def killed_and_continued(path: Path, saved: int, dies: int) -> None:
@@ -286,9 +284,9 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
     def fail(*_: object) -> None:
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(execute, "evaluate", fail)
+    monkeypatch.setattr(trainer, "evaluate", fail)
     with pytest.raises(RuntimeError):
-        execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=True)
+        trainer.train(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=True)
     monkeypatch.undo()
     assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
     assert "in fail" in (tmp_path / "traceback.txt").read_text()
@@ -302,18 +300,18 @@ def test_run_stopped_in_an_evaluation_continues_to_the_same_bytes(tmp_path, unin
     """A long evaluation is not waited for: its first batch is its last."""
     batches: list[int] = []
 
-    class Stopped(execute.Execution):
+    class Stopped(trainer.Trainer):
         def _evaluate(self) -> dict[str, float]:
-            if self.step == step:
+            if self.position.step == step:
                 self.stopped.set()
-                monkeypatch.setattr(execute, "in_order", lambda *_: batches)
+                monkeypatch.setattr(trainer, "sequential_batches", lambda *_: batches)
                 batches.append(1)
             return super()._evaluate()
 
     with monkeypatch.context() as patch:
-        patch.setattr(execute, "Execution", Stopped)
+        patch.setattr(trainer, "Trainer", Stopped)
         with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues"):
-            execute.execute(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=False)
+            trainer.train(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=False)
     monkeypatch.undo()
     facts = RunDirectory(tmp_path).status
     assert (facts["status"], facts["step"]) == ("interrupted", step)
@@ -323,7 +321,7 @@ def test_run_stopped_in_an_evaluation_continues_to_the_same_bytes(tmp_path, unin
 
 def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
     train_until(tmp_path, set(), None)
-    monkeypatch.setattr(execute.Recorder, "begin", lambda *_: (_ for _ in ()).throw(Killed()))
+    monkeypatch.setattr(trainer.Recorder, "begin", lambda *_: (_ for _ in ()).throw(Killed()))
     with pytest.raises(Killed):
         train_until(tmp_path, set(), None, force=True)
     assert RunDirectory(tmp_path).status["status"] == "running"
@@ -332,7 +330,7 @@ def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
 def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
     data = replace(fake_data(), train=Split(np.zeros((20, 6, 6, 3), np.uint8), np.arange(20) % 10))
     with pytest.raises(UserError, match="at least 12 x 12"):
-        execute.execute(compose(NOISY), data, RunDirectory(tmp_path / "run"), force=True)
+        trainer.train(compose(NOISY), data, RunDirectory(tmp_path / "run"), force=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -369,8 +367,9 @@ def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch)
 # --- Real signals to a real process. ---
 
 PROGRAM = """
-import sys, normexp.runs.trainer as execute
-execute.SAVE_EVERY = execute.LOOK_EVERY = 0.02
+import sys
+from normexp.runs import checkpointer, trainer
+checkpointer.SAVE_INTERVAL = trainer.POLL_INTERVAL = 0.02
 from normexp.cli.verbs import main
 raise SystemExit(main(sys.argv[1:]))
 """

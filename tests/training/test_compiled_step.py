@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from contextlib import nullcontext
 from functools import partial
+from itertools import repeat
 
 import pytest
 import torch
@@ -15,8 +15,11 @@ from normexp.config import compose, options
 from normexp.config.instantiate import instantiate
 from normexp.errors import Impossible, UserError
 from normexp.training.build import build, initialize_from_data
-from normexp.training.compiled import in_one_graph
-from normexp.training.loop import Task, Window, make_step, train
+from normexp.training.compiled import compile_fullgraph
+from normexp.training.components import Components
+from normexp.training.fit import fit
+from normexp.training.process import process_settings
+from normexp.training.task import Classification
 
 DIGITS = ("dataset=digits", "dataset.subset=200", "batch_size=16", "steps=4", "threads=1", "optim.lr=0.01")
 MLP, CNN = ("model=mlp", "model.widths=[16,16]"), ("model=cnn", "model.widths=[8,8]")
@@ -31,14 +34,11 @@ def graphs_of_plain_torch(monkeypatch):
 
 def losses_and_weights(*words):
     config = compose([*DIGITS, *words])
-    parts = build(config, instantiate(config["dataset"]).load(0))
-    initialize_from_data(parts, 0)
-    torch.manual_seed(0)
-    window, batches = Window.of(parts.steps, parts.device), parts.batches.from_step(0)
-    train(
-        parts.step(), parts.task, batches, window, parts.optimizer, parts.settings, 0, parts.steps, lambda done: False
-    )
-    return window.losses, [*parts.model.parameters(), *parts.model.buffers()]
+    with process_settings(compiled=config["compile"]):
+        components = build(config, instantiate(config["dataset"]).load(0))
+        initialize_from_data(components)
+        losses = torch.stack([update.loss for update in fit(components)])
+    return losses, [*components.model.parameters(), *components.model.buffers()]
 
 
 def compare(*words):
@@ -70,10 +70,16 @@ def test_compiled_step_is_never_half_a_graph():
     first = nn.Sequential(nn.Linear(3, 3), Break(), nn.Linear(3, 3))
     networks = first, copy.deepcopy(first)
     for network, compiled in zip(networks, (False, True), strict=True):
-        optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
-        step = make_step(network, Task("accuracy"), optimizer, nullcontext, lambda: None, compiled=compiled)
-        for _ in range(2):
-            step(torch.eye(3), torch.arange(3))
+        components = Components(
+            model=network,
+            task=Classification(),
+            optimizer=torch.optim.SGD(network.parameters(), lr=0.5),
+            batches=None,
+            steps=2,
+            compiled=network if compiled else None,
+        )
+        for _ in fit(components, batches=repeat((torch.eye(3), torch.arange(3)))):
+            pass
         assert all(parameter.grad is not None for parameter in network.parameters())
     for found, expected in zip(networks[1].parameters(), networks[0].parameters(), strict=True):
         assert torch.equal(found, expected)
@@ -84,7 +90,7 @@ def test_compiled_step_lets_mistakes_through():
         raise ValueError("no such layer")
 
     with pytest.raises(ValueError, match="no such layer"):
-        in_one_graph(gradient)(torch.zeros(1), torch.zeros(1))
+        compile_fullgraph(gradient)(torch.zeros(1), torch.zeros(1))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import torch
 
 from normexp.data.inputs import ZCA, Center, Standardize
 from normexp.training import batches as module
-from normexp.training.batches import Examples, TrainingBatches, are_many, in_order
+from normexp.training.batches import Examples, TrainingBatches, is_large, sequential_batches
 
 CPU = torch.device("cpu")
 RNG = np.random.default_rng(0)
@@ -70,9 +70,9 @@ def test_batches_are_channels_last_float32(crop, flip):
 
 
 def test_batches_normalized_once_equal_those_normalized_each_time():
-    once, each_time = examples(), Examples(IMAGES, LABELS, CHANNEL, CPU, many=True)
+    once, each_time = examples(), Examples(IMAGES, LABELS, CHANNEL, CPU, large=True)
     assert (once.x.dtype, each_time.x.dtype) == (torch.float32, torch.uint8)
-    for (one, _), (other, _) in zip(in_order(once, 7), in_order(each_time, 7), strict=True):
+    for (one, _), (other, _) in zip(sequential_batches(once, 7), sequential_batches(each_time, 7), strict=True):
         assert torch.equal(one, other)
 
 
@@ -125,8 +125,8 @@ def test_batches_first_are_the_first_of_the_first_epoch_unaugmented():
     assert len(stream.first(99)[1]) == 23
 
 
-def test_batches_in_order_hold_every_example_once():
-    assert [y.tolist() for _, y in in_order(examples(1, True), 10)] == [
+def test_batches_sequential_batches_hold_every_example_once():
+    assert [y.tolist() for _, y in sequential_batches(examples(1, True), 10)] == [
         list(range(10)),
         list(range(10, 20)),
         [20, 21, 22],
@@ -145,15 +145,15 @@ def test_batches_of_a_table_are_rows():
 def test_batches_of_many_images_stay_on_the_disk(tmp_path):
     np.save(tmp_path / "x.npy", IMAGES)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    stored = Examples(mapped, LABELS, CHANNEL, CPU, many=True)
+    stored = Examples(mapped, LABELS, CHANNEL, CPU, large=True)
     assert stored.x.data_ptr() == mapped.ctypes.data
     assert torch.equal(stored.take(torch.arange(3))[0], examples().take(torch.arange(3))[0])
 
 
-def test_batches_are_many_where_all_splits_together_are_large(monkeypatch):
+def test_batches_is_large_where_all_splits_together_are_large(monkeypatch):
     monkeypatch.setattr(module, "_FLOAT_BYTES", 8 * IMAGES.size)
-    assert not are_many([IMAGES, IMAGES])
-    assert are_many([IMAGES, IMAGES, IMAGES[:1]])
+    assert not is_large([IMAGES, IMAGES])
+    assert is_large([IMAGES, IMAGES, IMAGES[:1]])
 
 
 def test_batches_are_normalized_in_parts_as_at_once(monkeypatch):

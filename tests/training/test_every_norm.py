@@ -10,7 +10,8 @@ from normexp.config.instantiate import instantiate
 from normexp.config.options import option, options
 from normexp.errors import Impossible
 from normexp.training.build import build, initialize_from_data
-from normexp.training.loop import Window, evaluate, make_step, train
+from normexp.training.fit import fit
+from normexp.training.metrics import evaluate
 
 NORMS = options("norm")
 STEPS = 30
@@ -19,18 +20,12 @@ STEPS = 30
 def trained(*overrides):
     """Train a little; return (losses, validation loss)."""
     config = compose([*overrides, f"steps={STEPS}", "threads=1", "optim.lr=0.02"])
-    parts = build(config, instantiate(config["dataset"]).load(0))
-    initialize_from_data(parts, 0)
-    window = Window.of(STEPS, parts.device)
-    step = make_step(
-        parts.forward, parts.task, parts.optimizer, parts.autocast, lambda: parts.norm.penalty(parts.model)
-    )
-    batches = parts.batches.from_step(0)
-    train(step, parts.task, batches, window, parts.optimizer, parts.settings, 0, STEPS, lambda done: False)
-    validation = parts.evaluated["validation"]
-    everything = [validation.take(torch.arange(len(validation)))]
-    measured = evaluate(parts.forward, parts.task, everything, parts.autocast)
-    return window.losses.tolist(), measured["loss"]
+    components = build(config, instantiate(config["dataset"]).load(0))
+    initialize_from_data(components)
+    losses = [float(update.loss) for update in fit(components)]
+    validation = components.evaluated["validation"]
+    measured = evaluate(components, [validation.take(torch.arange(len(validation)))])
+    return losses, measured["loss"]
 
 
 @pytest.mark.parametrize("norm", NORMS)

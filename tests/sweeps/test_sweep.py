@@ -116,7 +116,7 @@ def test_sweep_counts_only_the_steps_that_are_left(sweep, results, monkeypatch):
     sweep("seed=0,1")
     status = find_runs([results])[0].path / "status.json"
     status.write_text(status.read_text().replace('"done"', '"interrupted"').replace('"step": 6', '"step": 4'))
-    monkeypatch.setattr("normexp.runs.estimate.seconds_of", lambda config, load: 30.0)
+    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda config, loader: 30.0)
     assert "about 40 s with jobs=1" in sweep("seed=0,1,2", "--dry-run")[1]  # a third of one run, and a new one
     assert "about 90 s with jobs=1" in sweep("seed=0,1,2", "--dry-run", "--force")[1]
 
@@ -226,7 +226,7 @@ def test_sweep_killed_cell_keeps_no_traceback_of_an_earlier_failure(sweep, resul
     (run,) = find_runs([results])
     (run.path / "traceback.txt").write_text("of another time")
     run.write_status("failed", cause="another")
-    monkeypatch.setattr(InProcess, "ask", lambda *_: {"status": "failed", "cause": "killed"})
+    monkeypatch.setattr(InProcess, "request", lambda *_: {"status": "failed", "cause": "killed"})
     monkeypatch.setattr("normexp.sweeps.sweep.time_needed", lambda *_: "")
     status, stderr = sweep("seed=0")
     assert (status, run.status["cause"]) == (1, "killed")
@@ -248,9 +248,9 @@ def test_sweep_cell_that_cannot_be_built_is_recorded(sweep, results, monkeypatch
 def test_pool_outlives_a_record_that_cannot_be_written(results, monkeypatch):
     """A full disk in the place of one cell: the others are trained, and the failure is told."""
     ended: list[str] = []
-    cells = [Cell(plan.config, results / plan.place.name) for plan in make_plan([*TINY, "seed=0,1"]).cells]
+    cells = [Cell(plan.config, results / plan.path.name) for plan in make_plan([*TINY, "seed=0,1"]).cells]
     answers = iter([{"status": "failed", "cause": "no memory"}, {"status": "done"}])
-    monkeypatch.setattr(InProcess, "ask", lambda *_: next(answers))
+    monkeypatch.setattr(InProcess, "request", lambda *_: next(answers))
     monkeypatch.setattr(RunDirectory, "write_status", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
     Pool([InProcess(1)], lambda *_: None, lambda cell, answer: ended.append(answer["status"])).run(cells, force=False)
     assert ended == ["failed", "done"]
@@ -259,7 +259,7 @@ def test_pool_outlives_a_record_that_cannot_be_written(results, monkeypatch):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_sweep_cell_that_was_lost_is_no_success(sweep, monkeypatch):
     """Should the sweep itself have a fault, its exit status must tell."""
-    monkeypatch.setattr(InProcess, "ask", lambda *_: {"seconds": 1.0})
+    monkeypatch.setattr(InProcess, "request", lambda *_: {"seconds": 1.0})
     status, stderr = sweep("seed=0,1")
     assert status == 1
     assert "2 of 2 cells failed" in stderr
@@ -269,11 +269,11 @@ def test_sweep_cell_that_was_lost_is_no_success(sweep, monkeypatch):
 
 
 def test_sweep_stopped_says_that_the_same_command_continues(sweep, results, monkeypatch):
-    def ask(worker: InProcess, *_: object) -> dict[str, object]:
+    def request(worker: InProcess, *_: object) -> dict[str, object]:
         worker.stop()
         raise Interrupted(STOPPED)
 
-    monkeypatch.setattr(InProcess, "ask", ask)
+    monkeypatch.setattr(InProcess, "request", request)
     for argument in ("seed=0,1", "seed=range(3)"):
         status, stderr = sweep(argument)
         assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
@@ -283,15 +283,15 @@ def test_sweep_stopped_says_that_the_same_command_continues(sweep, results, monk
 def test_sweep_stopped_goes_to_no_other_cell(sweep, monkeypatch):
     asked = []
 
-    def ask(worker: InProcess, message: dict[str, object], _: object) -> dict[str, object]:
+    def request(worker: InProcess, message: dict[str, object], _: object) -> dict[str, object]:
         asked.append(message["verb"])
         if message["verb"] == "train":
             worker.stop()
         return {"status": "done", "seconds": 1.0}
 
-    monkeypatch.setattr(InProcess, "ask", ask)
+    monkeypatch.setattr(InProcess, "request", request)
     status, stderr = sweep("seed=range(5)")
-    assert (status, asked) == (130, ["probe", "train"])
+    assert (status, asked) == (130, ["estimate", "train"])
     assert "[1/5] done" in stderr  # it was at its end: that counts
 
 
@@ -300,7 +300,7 @@ def test_worker_told_to_stop_starts_nothing(monkeypatch):
     worker.stop()
     monkeypatch.setattr(worker, "_start", lambda: pytest.fail("started"))
     with pytest.raises(Interrupted):
-        worker.ask({}, lambda *_: None)
+        worker.request({}, lambda *_: None)
 
 
 def test_worker_told_to_stop_while_it_starts_does_stop():
@@ -312,7 +312,7 @@ def test_worker_told_to_stop_while_it_starts_does_stop():
 
     began = time.monotonic()
     with pytest.raises(Interrupted):
-        Slow(1).ask({}, lambda *_: None)
+        Slow(1).request({}, lambda *_: None)
     assert time.monotonic() - began < 30
 
 
@@ -324,8 +324,9 @@ COMMAND = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.v
 
 @contextmanager
 def started(results: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Start `normexp sweep`; kill it at the end if it still runs."""
-    command = [sys.executable, "-c", COMMAND, "sweep", f"results_dir={results}", *arguments]
+    """Start `normexp sweep` with the last of each key; kill it at the end if it still runs."""
+    last = {argument.partition("=")[0]: argument for argument in arguments}
+    command = [sys.executable, "-c", COMMAND, "sweep", f"results_dir={results}", *last.values()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process

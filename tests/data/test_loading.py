@@ -10,12 +10,12 @@ import pytest
 from normexp.config import compose
 from normexp.config.instantiate import locate
 from normexp.config.options import option, options
-from normexp.data.loading import LastLoaded, load
+from normexp.data.loading import Loader, load
 from normexp.sweeps.worker import train
 
 
 def test_loading_shares_what_no_seed_changes():
-    last = LastLoaded()
+    last = Loader().load
     first = last(compose(["seed=0"]))
     assert last(compose(["seed=1", "norm=batch", "optim.lr=0.1"])) is first
     other = last(compose(["seed=1", "dataset.subset=100"]))
@@ -24,7 +24,7 @@ def test_loading_shares_what_no_seed_changes():
 
 
 def test_loading_draws_generated_data_for_every_seed():
-    last = LastLoaded()
+    last = Loader().load
     words = ["dataset=house_prices", "model=linear"]
     zero, one = last(compose([*words, "seed=0"])), last(compose([*words, "seed=1"]))
     assert zero.fingerprint != one.fingerprint
@@ -43,7 +43,7 @@ def test_loading_happens_once_for_the_cells_of_a_worker(results, monkeypatch):
     loads = []
     digits = locate("normexp.data.digits.Digits")
     monkeypatch.setattr(digits, "read", lambda self, seed, read=digits.read: loads.append(seed) or read(self, seed))
-    monkeypatch.setattr("normexp.sweeps.worker.load", LastLoaded())
+    monkeypatch.setattr("normexp.sweeps.worker.loader", Loader())
     words = ["model=linear", "steps=2", "device=cpu", "threads=1", f"results_dir={results}"]
     for seed in range(3):
         answer = train(io.StringIO(), [*words, f"seed={seed}"], str(results / str(seed)), force=False)

@@ -71,10 +71,10 @@ def test_seeding_initial_biases_are_those_of_every_other_norm(model, norm):
 
 @pytest.mark.parametrize("norm", ["weight", "weight_mean_only"])
 def test_seeding_data_initialization_keeps_the_directions(norm):
-    parts = build(config_of("cnn", norm), fake_data())
-    before = weights(parts.model)
-    initialize_from_data(parts, seed=0)
-    for one, other in zip(weights(parts.model)[:-1], before[:-1], strict=True):
+    components = build(config_of("cnn", norm), fake_data())
+    before = weights(components.model)
+    initialize_from_data(components)
+    for one, other in zip(weights(components.model)[:-1], before[:-1], strict=True):
         assert not torch.allclose(one, other)
         direction, expected = (F.normalize(weight.flatten(1), dim=1) for weight in (one, other))
         torch.testing.assert_close(direction, expected)

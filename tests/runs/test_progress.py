@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 from normexp.runs import progress
-from normexp.runs.progress import Progress, Silence
+from normexp.runs.progress import NullProgress, ProgressReporter
 
 ROW = {"train/loss": 0.5, "train/accuracy": 0.8, "test/loss": 0.6, "test/accuracy": 0.75}
 
 
 def test_progress_prints_plain_lines_where_there_is_no_terminal(capsys):
-    shown = Progress(steps=100, steps_per_epoch=50, batch_size=8)
+    shown = ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8)
     shown.evaluated(50, ROW)
     shown.close()
     out, err = capsys.readouterr()
@@ -22,30 +22,30 @@ def test_progress_prints_plain_lines_where_there_is_no_terminal(capsys):
 
 
 def test_progress_prints_lines_seldom_but_always_the_last(capsys):
-    shown = Progress(steps=100, steps_per_epoch=50, batch_size=8)
+    shown = ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8)
     for step in (10, 20, 30, 100):
         shown.evaluated(step, ROW)
     assert [line.split()[3] for line in capsys.readouterr().err.splitlines()] == ["10/100", "100/100"]
 
 
 def test_progress_prints_nothing_when_quiet(capsys):
-    shown = Silence(steps=100, steps_per_epoch=50, batch_size=8)
-    shown.look(10, 0.5)
+    shown = NullProgress(steps=100, steps_per_epoch=50, batch_size=8)
+    shown.poll(10, 0.5)
     shown.evaluated(100, ROW)
     shown.close()
     assert capsys.readouterr() == ("", "")
 
 
 def test_progress_says_nothing_of_step_0(capsys):
-    Progress(steps=100, steps_per_epoch=50, batch_size=8).evaluated(0, {"test/loss": 2.3, "test/accuracy": 0.1})
+    ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8).evaluated(0, {"test/loss": 2.3, "test/accuracy": 0.1})
     assert capsys.readouterr().err == ""
 
 
 def test_progress_on_a_terminal_is_a_bar_with_everything_in_it(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    shown = Progress(steps=100, steps_per_epoch=50, batch_size=8)
+    shown = ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8)
     shown.evaluated(25, ROW)
-    shown.look(50, 0.4)
+    shown.poll(50, 0.4)
     shown._bar.refresh()
     shown.close()
     err = capsys.readouterr().err
@@ -58,9 +58,9 @@ def test_progress_of_a_continued_run_counts_its_own_speed(monkeypatch):
     clock = iter([0.0, 2.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(progress, "tqdm", lambda **options: None)
-    assert Progress(steps=100, steps_per_epoch=50, batch_size=8, done=60)._speed(70) == 40  # 80 images in 2 s
+    assert ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8, done=60)._speed(70) == 40  # 80 images in 2 s
 
 
 def test_progress_shows_regression_scores_as_numbers(capsys):
-    Progress(steps=9, steps_per_epoch=3, batch_size=8).evaluated(9, {"train/loss": 0.25, "test/rmse": 131.25})
+    ProgressReporter(steps=9, steps_per_epoch=3, batch_size=8).evaluated(9, {"train/loss": 0.25, "test/rmse": 131.25})
     assert "test rmse 131.2" in capsys.readouterr().err

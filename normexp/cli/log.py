@@ -1,0 +1,31 @@
+"""What the program says while it works: lines of the logger `normexp`, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+logger = logging.getLogger("normexp")
+
+
+class StandardError(logging.Handler):
+    """Prints `normexp: MESSAGE` on what standard error is now; where its reader has gone, the work goes on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(BrokenPipeError):
+            print(f"normexp: {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def logging_to_stderr() -> Iterator[None]:
+    """Print what is logged from level INFO on, while a command runs."""
+    handler, level = StandardError(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

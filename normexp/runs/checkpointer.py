@@ -1,0 +1,109 @@
+"""When a run is saved, what is saved beside weights and optimizer, and how it is continued."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT, METRICS, PROBES, read_rows
+from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.training.components import Components
+from normexp.training.metrics import MetricAccumulator
+
+SAVE_INTERVAL = 10.0  # seconds between checkpoints: the most work that a killed run does twice
+
+
+@dataclass
+class Position:
+    """How far a run is.
+
+    Args:
+        step: updates done.
+        last_loss: of the last update before those that the accumulator holds; None at the start.
+    """
+
+    step: int = 0
+    last_loss: float | None = None
+
+
+class Checkpointer:
+    """Saves a run and continues it; large ones less often, so that saving stays under five percent of the time.
+
+    Wall-clock times stay out of the checkpoint: equal runs end in equal bytes.
+
+    Args:
+        directory: of the run.
+        fingerprint: of the data.
+    """
+
+    def __init__(self, directory: Path, components: Components, fingerprint: str) -> None:
+        self.directory, self.components, self.fingerprint = directory, components, fingerprint
+        self.path = directory / CHECKPOINT
+        self._next = time.monotonic() + SAVE_INTERVAL
+
+    def due(self) -> bool:
+        """Tell whether it is time to save."""
+        return time.monotonic() >= self._next
+
+    def save(self, position: Position, accumulator: MetricAccumulator) -> None:
+        """Write the checkpoint; the curves it counts on have to be on the disk."""
+        began = time.monotonic()
+        window = {"losses": accumulator.losses[: accumulator.steps], "hits": accumulator.num_correct}
+        write_checkpoint(
+            self.path,
+            self.components.model,
+            self.components.optimizer,
+            window,
+            step=position.step,
+            last_loss=position.last_loss,
+            data=self.fingerprint,
+            threads=torch.get_num_threads(),
+            curves={name: _digest(self.directory / name) for name in (METRICS, PROBES)},
+        )
+        spent = time.monotonic() - began
+        self._next = time.monotonic() + max(SAVE_INTERVAL, 20 * spent)
+
+    def restore(self, accumulator: MetricAccumulator) -> Position:
+        """Load the checkpoint, and the accumulator's part of it; the process computes on as many threads as then.
+
+        Raises: UserError for a damaged one, which is quarantined, for other data, and for damaged curves.
+        """
+        try:
+            window, facts = read_checkpoint(self.path, self.components.model, self.components.optimizer)
+        except UserError as error:
+            aside = self.path.with_suffix(".damaged")
+            self.path.rename(aside)
+            raise UserError(f"{error}; it was set aside as {aside.name}: run again to start afresh") from None
+        if facts["data"] != self.fingerprint:
+            raise UserError(
+                f"{self.directory}: was begun with other data (sha256 {facts['data'][:12]}..., now "
+                f"{self.fingerprint[:12]}...); --force starts it again with these"
+            )
+        accumulator.restore(window["losses"], window["hits"], self.components.batches.batch_size)
+        if "threads" in facts:
+            torch.set_num_threads(facts["threads"])
+        position = Position(facts["step"], facts["last_loss"])
+        self._check_curves(position.step - accumulator.steps, facts.get("curves", {}))
+        return position
+
+    def _check_curves(self, step: int, curves: dict[str, list[object]]) -> None:
+        """Raise UserError if the curves up to the checkpoint's last evaluation are not those it was saved with."""
+        for name, known in curves.items():
+            if _digest(self.directory / name, known[0]) != known:
+                raise self._damaged(name, "it is not as the checkpoint, which continues it, knows it")
+        if not {"0", str(step)} <= {row["step"] for row in read_rows(self.directory / METRICS)}:
+            raise self._damaged(METRICS, f"it has no row of step 0 or of step {step}, which the checkpoint continues")
+
+    def _damaged(self, name: str, why: str) -> UserError:
+        return UserError(f"{self.directory / name}: damaged ({why}); --force starts the run again")
+
+
+def _digest(path: Path, size: object = None) -> list[object]:
+    """Return [bytes, sha256] of a file, or of its first bytes; of one that is not there, of nothing."""
+    content = path.read_bytes()[: size if isinstance(size, int) else None] if path.exists() else b""
+    return [len(content), hashlib.sha256(content).hexdigest()]

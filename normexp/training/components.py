@@ -1,0 +1,80 @@
+"""All that training needs, as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from normexp.models.init.base import Init
+from normexp.norms.base import Norm
+from normexp.probes.base import Probe
+from normexp.seeding import seeded
+from normexp.training.batches import Examples, TrainingBatches
+from normexp.training.task import Task
+
+Hyperparameters = Mapping[str, Any]  # of the optimizer's groups, in torch's words: lr, betas
+
+
+def _no_change(step: int) -> Hyperparameters:
+    return {}
+
+
+@dataclass(frozen=True)
+class Components:
+    """The parts of a run, on the device and ready.
+
+    Args:
+        batches: the training split.
+        steps: number of updates of the whole run.
+        seed: of the run; every random stream is derived from it.
+        schedule: step -> the optimizer's learning rate there, and its betas where the schedule sets them.
+        evaluated: the splits to evaluate, by name (validation only where there is one).
+        eval_every: steps between evaluations.
+        threads: CPU threads that the run asks for; who computes sets them (`normexp.training.process`).
+        compiled: what `torch.compile` made of the model; None where nothing is compiled.
+        after_update: called after every update, in place of the scheme's own step hook.
+        clip_norm: largest norm of the whole gradient; None leaves it as it is.
+    """
+
+    model: nn.Module
+    task: Task
+    optimizer: Optimizer
+    batches: TrainingBatches
+    steps: int
+    seed: int = 0
+    schedule: Callable[[int], Hyperparameters] = _no_change
+    evaluated: dict[str, Examples] = field(default_factory=dict)
+    eval_every: int = 1
+    norm: Norm = Norm()  # noqa: RUF009  frozen, and without state
+    init: Init = Init()  # noqa: RUF009
+    probe: Probe = Probe()  # noqa: RUF009
+    device: torch.device = torch.device("cpu")  # noqa: RUF009
+    threads: int = 1
+    compiled: nn.Module | None = None
+    after_update: Callable[[], None] | None = None
+    autocast: Callable[[], AbstractContextManager[object]] = nullcontext
+    clip_norm: float | None = None
+
+    @property
+    def forward(self) -> nn.Module:
+        """The model as it is called: its compiled form where there is one."""
+        return self.model if self.compiled is None else self.compiled
+
+    def lr(self, step: int) -> float:
+        """Return the learning rate of a step."""
+        return float(self.schedule(step)["lr"])
+
+    def penalty(self) -> Tensor | None:
+        """Return what the scheme adds to the loss, or None."""
+        return self.norm.penalty(self.model)
+
+    def before_evaluation(self) -> None:
+        """Let the scheme set what evaluation needs from training inputs; called before every evaluation."""
+        with self.autocast(), seeded(self.seed, "before evaluation"):
+            self.norm.before_evaluation(self.model, lambda count: self.batches.first(count)[0])

@@ -1,0 +1,111 @@
+"""The training loop, the only one: runs, estimates, studies and the bench draw their updates from `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+from torch.optim import Optimizer
+
+from normexp.seeding import stream
+from normexp.training.batches import Batch
+from normexp.training.compiled import compile_fullgraph
+from normexp.training.components import Components, Hyperparameters
+from normexp.training.process import optimizer_step
+
+Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after one update
+
+
+class Update(NamedTuple):
+    """One update of the weights.
+
+    Args:
+        done: updates done so far, this one included.
+        loss: of the batch before the update, without the scheme's penalty.
+        outputs, targets: of the batch; shapes as `Task` has them.
+    """
+
+    done: int
+    loss: Tensor
+    outputs: Tensor
+    targets: Tensor
+
+
+def fit(
+    components: Components, start: int = 0, stop: int | None = None, batches: Iterable[Batch] | None = None
+) -> Iterator[Update]:
+    """Train: do steps start, ..., stop - 1, and yield after each.
+
+    Dropout and noise draw from torch's global stream. A training that begins at step 0 seeds it, so that it depends on
+    the seed alone and not on what ran before in the process; one that continues finds the stream as its checkpoint
+    has restored it.
+
+    Args:
+        stop: by default the last step of the run.
+        batches: of the steps, in place of the run's own.
+    """
+    if start == 0:
+        torch.manual_seed(stream(components.seed, "noise"))
+    step = make_step(components)
+    steps = range(start, components.steps if stop is None else stop)
+    for done, (x, y) in zip(steps, components.batches.from_step(start) if batches is None else batches, strict=False):
+        set_hyperparameters(components.optimizer, components.schedule(done))
+        loss, outputs = step(x, y)
+        yield Update(done + 1, loss, outputs, y)
+
+
+def make_step(components: Components) -> Step:
+    """Return the function of one update: forward, backward, clipping, optimizer, the scheme's step hook.
+
+    The penalty is not part of the loss that is returned, but its gradient is clipped with the loss's.
+    """
+    model, task, optimizer = components.forward, components.task, components.optimizer
+    autocast, penalty, clip_norm = components.autocast, components.penalty, components.clip_norm
+
+    def gradient(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        with autocast():
+            outputs = model(x)
+            loss = task.loss(outputs, y)
+            extra = penalty()
+        (loss if extra is None else loss + extra).backward()
+        return loss.detach(), outputs.detach()
+
+    learn = gradient if components.compiled is None else compile_fullgraph(gradient)
+    update = optimizer_step(optimizer)
+    after = components.after_update or components.norm.step_hook(components.model)
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+    def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        for parameter in parameters:
+            parameter.grad = None  # what zero_grad does, whose wrappers take a fifth of a tiny network's step
+        loss, outputs = learn(x, y)
+        if clip_norm is not None:
+            clip(optimizer, clip_norm)
+        update()
+        if after is not None:
+            after()
+        return loss, outputs
+
+    return step
+
+
+def clip(optimizer: Optimizer, largest: float) -> None:
+    """Scale the gradient by min(1, largest / (norm + 1e-6)), the norm being that of all parameters together.
+
+    Where the norm is not finite every gradient becomes NaN, and the next loss tells. By itself the factor would be 0
+    for large gradients whose squares overflow: the network would stand still and nothing be said.
+
+    Source: Pascanu, Mikolov & Bengio 2013, arXiv:1211.5063, algorithm 1; the 1e-6 is torch's.
+    """
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    norm = get_total_norm([p.grad for p in parameters])
+    clip_grads_with_norm_(parameters, largest, norm.where(norm.isfinite(), torch.nan))
+
+
+def set_hyperparameters(optimizer: Optimizer, values: Hyperparameters) -> None:
+    """Give every group of the optimizer these values."""
+    for group in optimizer.param_groups:
+        group.update(values)

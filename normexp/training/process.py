@@ -1,0 +1,158 @@
+"""All that a run changes in its process, and undoes at its end: allocator, denormals, threads, torch's optimizers.
+
+A run is faster, in part much faster, with a few settings that are not its own but the process's. They hold inside
+`process_settings` and nowhere else; what the caller's own code sees afterwards is as it was before. The environment
+variable NORMEXP_PROCESS_SETTINGS=0 switches them off, but for threads and random streams, which are put back always.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch.optim import Optimizer
+from torch.optim import optimizer as _torch
+
+SWITCH = "NORMEXP_PROCESS_SETTINGS"
+_WITHOUT_COMPILER = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
+
+
+@contextmanager
+def process_settings(compiled: bool = False) -> Iterator[None]:
+    """Have the process as training wants it, and at the end as it was.
+
+    Args:
+        compiled: the run compiles its step; by default torch's compiler is not even imported.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(threads_and_random_kept())
+        if enabled():
+            stack.enter_context(large_blocks_kept())
+            stack.enter_context(denormals_flushed())
+            stack.enter_context(backward_traced() if compiled else compiler_left_out())
+        yield
+
+
+@contextmanager
+def threads_and_random_kept() -> Iterator[None]:
+    """Put back, at the end, the number of threads and the states of torch's global generators."""
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+def enabled() -> bool:
+    return os.environ.get(SWITCH, "1") != "0"
+
+
+@contextmanager
+def large_blocks_kept() -> Iterator[None]:
+    """Have glibc keep freed memory: otherwise it returns every large tensor to the kernel, every step.
+
+    glibc cannot be asked for its settings: at the end they are its defaults, and what is free goes back to the system.
+    """
+    if not _set_allocator(mmap_max=0, trim_threshold=2**31 - 1):
+        yield
+        return
+    try:
+        yield
+    finally:
+        _set_allocator(mmap_max=65536, trim_threshold=2**17)
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+_allocator_is_set = False  # a block inside another leaves the setting to the outer one
+
+
+def _set_allocator(mmap_max: int, trim_threshold: int) -> bool:
+    """Set glibc's allocator, and tell whether this changed anything; with another C library only speed is lost."""
+    global _allocator_is_set
+    wanted = mmap_max == 0
+    if wanted == _allocator_is_set or not sys.platform.startswith("linux"):
+        return False
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(-4, mmap_max)  # M_MMAP_MAX and M_TRIM_THRESHOLD of <malloc.h>
+        libc.mallopt(-1, trim_threshold)
+    except (OSError, AttributeError):
+        return False
+    _allocator_is_set = wanted
+    return True
+
+
+@contextmanager
+def denormals_flushed() -> Iterator[None]:
+    """Let numbers below 1e-38 be 0: a processor takes many times as long over them (vanishing gradients hold many)."""
+    before = float(torch.tensor(1e-39) * 1.0) == 0.0
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
+
+
+@contextmanager
+def compiler_left_out() -> Iterator[None]:
+    """Spare a run the import of torch's compiler, which takes as long as all of torch.
+
+    torch.optim's methods exempt themselves from compilation at their first call, and import the compiler to do so.
+    No optimizer is compiled here: each method is entered as its own exemption. Where a version of torch does this
+    otherwise, nothing happens.
+    """
+    found = [getattr(getattr(Optimizer, name, None), "__wrapped__", None) for name in _WITHOUT_COMPILER]
+    exempted = [method for method in found if method is not None and not hasattr(method, "__dynamo_disable")]
+    for method in exempted:
+        setattr(method, "__dynamo_disable", method)
+    try:
+        yield
+    finally:
+        for method in exempted:
+            if vars(method).get("__dynamo_disable") is method:
+                delattr(method, "__dynamo_disable")
+
+
+@contextmanager
+def backward_traced() -> Iterator[None]:
+    """Let torch's compiler trace calls of `backward`, where this version of it can."""
+    from torch._dynamo import config
+
+    before = getattr(config, "trace_autograd_ops", None)
+    if before is None:
+        yield
+        return
+    config.trace_autograd_ops = True
+    try:
+        yield
+    finally:
+        config.trace_autograd_ops = before
+
+
+def optimizer_step(optimizer: Optimizer) -> Callable[[], object]:
+    """Return the optimizer's `step`, without torch's wrappers around it where nobody has registered a hook.
+
+    The wrappers run hooks and a profiler's record, and import torch's compiler at their first call. Somebody's hooks,
+    of this optimizer or of all, and a running profiler get the ordinary step.
+    """
+    if not enabled() or _observed(optimizer):
+        return optimizer.step
+    bare = inspect.unwrap(type(optimizer).step)
+
+    def step() -> object:
+        with torch.no_grad():
+            return bare(optimizer)
+
+    return step
+
+
+def _observed(optimizer: Optimizer) -> bool:
+    of_all = [getattr(_torch, f"_global_optimizer_{when}_hooks", {}) for when in ("pre", "post")]
+    own = [getattr(optimizer, f"_optimizer_step_{when}_hooks", {}) for when in ("pre", "post")]
+    return any(map(bool, (*of_all, *own))) or torch.autograd.profiler._is_profiler_enabled

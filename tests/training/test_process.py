@@ -1,0 +1,136 @@
+"""What a run changes in its process, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from normexp.config import compose
+from normexp.runs.run import run
+from normexp.studies.base import StudyContext
+from normexp.training import process
+from normexp.training.build import build
+from normexp.training.process import optimizer_step, process_settings
+
+TINY = ("model=linear", "batch_size=32", "steps=3", "device=cpu", "threads=2")
+STUDY = ("study=running_statistics", "model=mlp", "norm=batch", "steps=2", "batch_size=32", "threads=2")
+
+
+def flushes_denormals() -> bool:
+    return float(torch.tensor(1e-39) * 1.0) == 0.0
+
+
+def state() -> dict[str, object]:
+    """What somebody else's code in this process can see of torch's settings."""
+    methods = [getattr(Optimizer, name).__wrapped__ for name in process._WITHOUT_COMPILER]
+    hooks = vars(process._torch)
+    return {
+        "threads": torch.get_num_threads(),
+        "between operators": torch.get_num_interop_threads(),
+        "denormals": flushes_denormals(),
+        "random": torch.get_rng_state().tolist(),
+        "type": torch.get_default_dtype(),
+        "device": torch.get_default_device(),
+        "gradient": torch.is_grad_enabled(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "exempted": [hasattr(method, "__dynamo_disable") for method in methods],
+        "hooks": [dict(hooks[f"_global_optimizer_{when}_hooks"]) for when in ("pre", "post")],
+        "step": torch.optim.SGD.step,
+        "allocator": process._allocator_is_set,
+    }
+
+
+@pytest.fixture
+def untouched():
+    """A process in which the settings are torch's own, and torch's compiler has not been imported for anybody."""
+    torch.optim.SGD([torch.zeros(1)], lr=0.1)  # torch wraps `step` at the first instance
+    methods = [getattr(Optimizer, name).__wrapped__ for name in process._WITHOUT_COMPILER]
+    exempted = [method for method in methods if hasattr(method, "__dynamo_disable")]
+    with pytest.MonkeyPatch.context() as patch:
+        for method in exempted:
+            patch.delattr(method, "__dynamo_disable")
+        before = state()
+        yield before
+    torch.set_num_threads(before["threads"])
+
+
+@pytest.mark.parametrize("overrides", [TINY, (*TINY, "optim=adam", "clip_norm=1"), STUDY], ids=["run", "adam", "study"])
+def test_process_is_as_it_was_after_a_run(tmp_path, untouched, overrides):
+    run(compose([*overrides, f"results_dir={tmp_path}"]))
+    assert state() == untouched
+
+
+def test_process_is_as_it_was_after_a_run_that_fails(tmp_path, untouched, monkeypatch):
+    def fail(*_: object) -> None:
+        assert state()["threads"] == 2
+        raise RuntimeError
+
+    monkeypatch.setattr("normexp.runs.trainer.evaluate", fail)
+    with pytest.raises(RuntimeError):
+        run(compose([*TINY, f"results_dir={tmp_path}"]))
+    assert state() == untouched
+
+
+def test_process_settings_hold_inside_and_only_there(untouched):
+    with process_settings(), process_settings():
+        inside = state()
+    assert (inside["denormals"], inside["exempted"]) == (True, [True] * 4)
+    assert inside["allocator"] is process.sys.platform.startswith("linux")
+    assert state() == untouched
+
+
+def test_process_settings_can_be_switched_off(untouched, monkeypatch):
+    monkeypatch.setenv(process.SWITCH, "0")
+    with process_settings():
+        torch.rand(1)
+        assert {**state(), "random": untouched["random"]} == untouched
+    assert state() == untouched
+
+
+def test_process_of_somebody_who_flushes_denormals_goes_on_to(untouched):
+    torch.set_flush_denormal(True)
+    try:
+        with process_settings():
+            pass
+        assert flushes_denormals()
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_build_sets_nothing(untouched):
+    with torch.random.fork_rng():
+        config = compose(["model=cnn", "norm=batch", "threads=2", "device=cpu"])
+        data = StudyContext(config).data
+        with process.compiler_left_out():  # as otherwise torch's compiler takes seconds
+            build(config, data)
+    assert state() == untouched
+
+
+HOOKS: dict[str, Callable[[Optimizer, Callable[..., None]], object]] = {
+    "of all optimizers, before": lambda optimizer, hook: register_optimizer_step_pre_hook(hook),
+    "of all optimizers, after": lambda optimizer, hook: register_optimizer_step_post_hook(hook),
+    "its own": lambda optimizer, hook: optimizer.register_step_post_hook(hook),
+}
+
+
+@pytest.mark.parametrize("register", HOOKS.values(), ids=HOOKS)
+def test_optimizer_step_calls_the_hooks_that_somebody_has_registered(register):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    assert optimizer_step(optimizer) != optimizer.step
+    calls: list[object] = []
+    handle = register(optimizer, lambda *given: calls.append(given[0]))
+    with contextlib.closing(contextlib.ExitStack()) as stack:
+        stack.callback(handle.remove)
+        optimizer_step(optimizer)()
+    assert calls == [optimizer]
+
+
+def test_allocator_setting_never_fails(monkeypatch):
+    monkeypatch.setattr(process.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError()))
+    with process.large_blocks_kept():
+        assert process._allocator_is_set is False

@@ -34,7 +34,7 @@ from normexp.evidence.stats.interval import Interval
 from normexp.evidence.verdicts import published_verdict
 from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory, find_runs, write_atomically
 from normexp.report.formats import FORMATS
-from normexp.report.select import select
+from normexp.report.frame import folder_frame
 from normexp.report.tables import table
 
 NAN, INF = math.nan, math.inf
@@ -57,7 +57,7 @@ def record(folder: Path, seed: int, accuracies: list[float], status: str = "done
 
 
 def csv_row(runs: list[RunDirectory]) -> dict[str, str]:
-    (row,) = csv.DictReader(FORMATS["csv"](table(runs)).splitlines())
+    (row,) = csv.DictReader(FORMATS["csv"](table(folder_frame(runs))).splitlines())
     return row
 
 
@@ -78,8 +78,7 @@ def test_seed_0_is_a_seed_in_pairs() -> None:
 
 def test_seed_0_is_a_seed_of_the_records(tmp_path: Path) -> None:
     runs = [record(tmp_path, seed, [0.1, 0.9]) for seed in (0, 1)]
-    (arm,) = select(runs).arms
-    assert [run.seed for run in arm.runs] == [0, 1]
+    assert list(folder_frame(runs).runs["seed"]) == [0, 1]
     assert compose(["seed=0"]).identity != compose(["seed=1"]).identity
 
 
@@ -150,11 +149,11 @@ def test_dropping_diverged_seeds_cannot_win_a_comparison() -> None:
     assert said(cells(BN=finals(lucky), plain=finals(steady)), "higher", than="plain") != "holds"
 
 
-def test_table_says_how_many_converged(tmp_path: Path) -> None:
+def test_table_says_how_many_stayed_finite(tmp_path: Path) -> None:
     runs = [record(tmp_path, seed, [0.1, 0.9]) for seed in (0, 1)]
     runs.append(record(tmp_path, 2, [0.1, 0.2], status="diverged"))
     row = csv_row(runs)
-    assert row["converged"] == "2"
+    assert row["finite"] == "2"
     assert row["seeds"] == "3"
 
 
@@ -268,7 +267,7 @@ def test_row_that_was_cut_off_is_no_number(tmp_path: Path) -> None:
     path = run.path / METRICS
     path.write_text(path.read_text()[:-2])  # 0.9 would read as 0.
     with pytest.raises(UserError, match="cut off"):
-        table([run])
+        table(folder_frame([run]))
 
 
 # Results kept in memory until the end

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from normexp.records import write_atomically
 from normexp.report.formats import markdown
+from normexp.report.table import Table
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,9 @@ class Result:
     notes: tuple[str, ...] = ()
     data: Any = None
     wrong: tuple[str, ...] = ()
-    places: tuple[str, ...] = field(default=())
 
     def markdown(self) -> str:
-        return markdown(self)
+        return markdown(Table(self.caption, self.headers, self.cells, notes={"": self.notes}))
 
     def write(self, folder: Path, environment: dict[str, Any]) -> list[Path]:
         """Write NAME.md and NAME.json; return their paths."""

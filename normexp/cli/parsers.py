@@ -160,9 +160,14 @@ def _add_look(command: Parser) -> None:
 
 def _add_table(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
-        "table", help="tabulate run directories", description="Tabulate run directories.", allow_abbrev=False
+        "table",
+        help="tabulate run directories",
+        description="Tabulate run directories: one row per arm, named by the keys that vary. KEY=VALUE,... keeps the "
+        "runs with one of these values: normexp table results/runs norm=batch,layer",
+        allow_abbrev=False,
     )
-    command.add_argument("paths", nargs="*", metavar="PATH", help="run directories, or folders that hold some")
+    command.add_argument("paths", nargs="*", metavar="PATH|KEY=VALUE,...", help="run directories, folders; filters")
+    command.add_argument("--by", metavar="KEY,...", help="one row per value of these keys, instead of one per arm")
     command.add_argument("--format", default="md", metavar="FORMAT", help="md, csv, tex or html (default md)")
     command.add_argument("--out", metavar="DIR", help="write table.md, .csv, .tex and .html there as well")
 

@@ -155,7 +155,8 @@ def _plot(arguments: argparse.Namespace) -> int:
 def _table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
-    print(table_command(_paths("table", arguments), arguments.out, arguments.format), end="")
+    by = arguments.by.split(",") if arguments.by else ()
+    print(table_command(_paths("table", arguments), arguments.out, arguments.format, by), end="")
     return 0
 
 

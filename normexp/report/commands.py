@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 from normexp.config import option
 from normexp.errors import UserError, unknown
 from normexp.records import METRICS, RunDirectory, find_runs, read_rows, write_atomically
-from normexp.report.frame import folder_frame
+from normexp.report.frame import Frame, folder_frame, frame_of, where
+from normexp.report.labels import Options
 from normexp.report.notes import notes
-from normexp.report.select import peers, select
+from normexp.report.options import run_options
 
 if TYPE_CHECKING:
     from normexp.report.figures.formats import Look
@@ -53,29 +55,51 @@ def _draw(
     from normexp.report.figures.drawn import drawn
     from normexp.report.figures.runs import curves_of
 
-    chart = curves_of(folder_frame(runs), metric, notes(select(runs)))
+    frame = folder_frame(runs)
+    frame.check_readable()
+    chart = curves_of(frame, metric, notes(frame))
     figure = drawn(stem.name, chart, look, formats)
     images = [_write(stem.with_name(name), content) for name, content in figure.files.items()]
     return [*images, _write(stem.with_name(f"{stem.name}.md"), figure.markdown())]
 
 
-def table_command(paths: Sequence[str], out: str | None = None, format: str = "md") -> str:
-    """Return the table of all runs at or below `paths`, to be printed.
+def table_command(words: Sequence[str], out: str | None = None, format: str = "md", by: Sequence[str] = ()) -> str:
+    """Return the table of all runs at or below some paths, to be printed.
 
     Args:
+        words: paths, and filters such as `norm=batch,layer`: only runs with one of these values.
         out: a folder that also receives table.md, .csv, .tex and .html.
         format: of the returned text: md, csv, tex or html.
+        by: keys whose values make the rows, instead of the arms.
     """
     from normexp.report.formats import FORMATS
     from normexp.report.tables import table
 
     if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
-    content = table(find_runs(paths))
+    content = table(chosen_runs(words), by)
     if out is not None:
         for suffix, render in FORMATS.items():
             _write(Path(out) / f"table.{suffix}", render(content))
     return FORMATS[format](content)
+
+
+def chosen_runs(words: Sequence[str]) -> Frame:
+    """Read the runs at or below the paths among the words; the other words, KEY=VALUE,..., filter them.
+
+    A word with `=` is a path where there is one of that name.
+    """
+    paths = [word for word in words if "=" not in word or Path(word).exists()]
+    filters = dict(word.split("=", 1) for word in words if word not in paths)
+    if not paths:
+        raise UserError(f"{words[0]}: only a filter; give run directories or a folder of them first (results/runs)")
+    frame = frame_of(paths)
+    return where(frame, {key: _values(value) for key, value in filters.items()}) if filters else frame
+
+
+def _values(text: str) -> list[str]:
+    """Split `batch,layer` at the commas that are in no brackets."""
+    return re.split(r",(?![^\[(]*[\])])", text)
 
 
 def compare(directory: RunDirectory) -> str:
@@ -88,12 +112,24 @@ def compare(directory: RunDirectory) -> str:
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
-    runs, damaged = peers(directory, find_runs([directory.path.parent]))
-    left_out = "".join(f"- Left out: {reason}\n" for reason in damaged)
+    frame = folder_frame(find_runs([directory.path.parent]))
+    runs = peers(directory, frame)
+    left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
     drawn = _draw(runs, directory.path / "curves", None, look(), USUAL)
-    return f"{markdown(table(runs))}{left_out}\nfigure: {drawn[0]}"
+    return f"{markdown(table(folder_frame(runs)))}{left_out}\nfigure: {drawn[0]}"
+
+
+def peers(directory: RunDirectory, frame: Frame) -> list[RunDirectory]:
+    """Return the finished runs that differ from one in norm and seed alone, itself among them."""
+    wanted = _without_norm(run_options(directory))
+    finished = [record for record in frame.records if record.finished and record.options]
+    return [record.directory for record in finished if record.options and _without_norm(record.options) == wanted]
+
+
+def _without_norm(options: Options) -> dict[str, str]:
+    return {key: value for key, value in options.items() if key.partition(".")[0] != "norm"}
 
 
 def found(directory: RunDirectory) -> str:

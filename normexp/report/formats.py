@@ -2,105 +2,86 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from normexp.records import cell
-from normexp.report.tables import Row, Table
+from normexp.report.table import Table
 
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
         "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "↑": r"$\uparrow$",
-        "↓": r"$\downarrow$", "[": "{[}",  # a row that starts with [ would be read as an argument of \\
+        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "↑": r"$\uparrow$", "∞": r"$\infty$",
+        "↓": r"$\downarrow$", "[": "{[}", "]": "{]}",  # a row that starts with [ would be an argument of \\
     }
 )  # fmt: skip
-
+_MARKUP = re.compile(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_FORMULA = re.compile(r"[=+\-@\t\r]")
 _STYLE = (
-    "body{font:14px/1.5 sans-serif;margin:2em;color:#222}table{border-collapse:collapse;border:solid #222;"
-    "border-width:1.5px 0}caption{text-align:left;max-width:60em;padding-bottom:.6em}"
+    "body{font:14px/1.5 sans-serif;margin:2em;color:#222}div{overflow-x:auto}table{border-collapse:collapse;"
+    "border:solid #222;border-width:1.5px 0}caption{text-align:left;padding-bottom:.6em;font-weight:bold}"
     "th{border-bottom:1px solid #222}th,td{padding:.2em .9em;text-align:right}"
-    "td{font-variant-numeric:tabular-nums}.text{text-align:left}p{color:#555;margin:.4em 0;max-width:60em}"
+    "td{font-variant-numeric:tabular-nums}.text{text-align:left}h2{font-size:1em;margin:1em 0 0}"
+    "p{color:#555;margin:.4em 0;max-width:60em}"
 )
 
 
-class Printable(Protocol):
-    """What a table must tell of itself to be printed; the first columns, `places` and one more, are text."""
-
-    @property
-    def places(self) -> tuple[str, ...]: ...
-    @property
-    def headers(self) -> list[str]: ...
-    @property
-    def cells(self) -> list[list[str]]: ...
-    @property
-    def caption(self) -> str: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-
-def markdown(table: Printable) -> str:
-    """Return a GitHub table, its columns padded so that it reads in a terminal too."""
-    lines = [[_markdown(text) for text in line] for line in (table.headers, *table.cells)]
-    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(table.headers))]
-    left = len(table.places) + 1
+def markdown(table: Table) -> str:
+    """Return the title, a pipe table that is aligned in its source, and the notes below their headings."""
+    lines = [[_markdown(text) for text in line] for line in (table.heads, *table.rows)]
+    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(table.heads))]
+    left = table.texts
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     padded = [[_pad(text, widths[i], i < left) for i, text in enumerate(line)] for line in lines]
     rows = [f"| {' | '.join(line)} |" for line in (padded[0], rule, *padded[1:])]
-    footnotes = [f"- {_markdown(note)}" for note in table.notes]
-    return "\n".join([_markdown(table.caption), "", *rows, *([""] if footnotes else []), *footnotes]) + "\n"
+    return "\n".join([_markdown(table.title), "", *rows, *_markdown_notes(table)]) + "\n"
 
 
 def csv_text(table: Table) -> str:
     """Return plain columns in full precision: accuracies are fractions, an empty cell is no value."""
-    columns = [f"{name.replace('/', '_')}_{part}" for name in table.metrics for part in ("mean", "sd")]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["dataset", "model", "norm", "arm", "seeds", "converged", *columns])
-    writer.writerows([*_plain(row), *_numbers(row)] for row in table.rows)
-    return out.getvalue()
+    import pandas as pd
+
+    rows = [{key: _harmless(value) for key, value in row.items()} for row in table.values]
+    return pd.DataFrame(rows, dtype=object).rename(columns=_harmless).to_csv(index=False, lineterminator="\n")
 
 
-def latex(table: Printable) -> str:
-    r"""Return a table environment; the document needs \usepackage{booktabs}."""
-    left = len(table.places) + 1
-    rows = [" & ".join(map(_latex, line)) + r" \\" for line in table.cells]
+def latex(table: Table) -> str:
+    r"""Return a table environment no wider than the text; the document needs booktabs and graphicx."""
+    columns = "l" * table.texts + "r" * (len(table.heads) - table.texts)
     lines = [
-        r"% needs \usepackage{booktabs}",
+        r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex(table.caption)}}}",
-        rf"\begin{{tabular}}{{{'l' * left}{'r' * (len(table.headers) - left)}}}",
+        rf"\caption{{{_latex(table.title)}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        " & ".join(map(_latex, table.headers)) + r" \\",
+        _latex_row(table.heads),
         r"\midrule",
-        *rows,
+        *map(_latex_row, table.rows),
         r"\bottomrule",
-        r"\end{tabular}",
-        *(rf"\par\smallskip\footnotesize {_latex(note)}" for note in table.notes),
+        r"\end{tabular}}",
         r"\end{table}",
+        *_latex_notes(table),
     ]
     return "\n".join(lines) + "\n"
 
 
-def html_page(table: Printable) -> str:
+def html_page(table: Table) -> str:
     """Return one self-contained page: no script, nothing fetched."""
-    left = len(table.places) + 1
     lines = [
         "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8"><title>normexp table</title>',
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{html.escape(table.title)}</title>",
         f"<style>{_STYLE}</style></head><body>",
-        f"<table><caption>{html.escape(table.caption)}</caption>",
-        f"<thead>{_html_row('th', table.headers, left)}</thead>",
+        f"<div><table><caption>{html.escape(table.title)}</caption>",
+        f"<thead>{_html_row('th', table.heads, table.texts)}</thead>",
         "<tbody>",
-        *(_html_row("td", line, left) for line in table.cells),
-        "</tbody></table>",
-        *(f"<p>{html.escape(note)}</p>" for note in table.notes),
+        *(_html_row("td", line, table.texts) for line in table.rows),
+        "</tbody></table></div>",
+        *_html_notes(table),
         "</body></html>",
     ]
     return "\n".join(lines) + "\n"
@@ -109,29 +90,65 @@ def html_page(table: Printable) -> str:
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
 
 
+def _markdown_notes(table: Table) -> Iterator[str]:
+    for heading, notes in table.notes.items():
+        if notes:
+            yield from ("", f"## {_markdown(heading)}", "") if heading else ("",)
+            yield from (f"- {_sentence(note)}" for note in notes)
+
+
+def _latex_notes(table: Table) -> Iterator[str]:
+    """Yield the notes as comments: what of them a paper says is its author's choice, and a float has no room."""
+    for heading, notes in table.notes.items():
+        for note in notes:
+            text = " ".join(f"{heading}: {note}".removeprefix(": ").split())
+            yield f"% {text}"
+
+
+def _html_notes(table: Table) -> Iterator[str]:
+    for heading, notes in table.notes.items():
+        if notes:
+            yield from [f"<h2>{html.escape(heading)}</h2>"] if heading else []
+            yield from (f"<p>{html.escape(note)}</p>" for note in notes)
+
+
 def _pad(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
 
 def _markdown(text: str) -> str:
-    """Escape what Markdown would read as markup; an underscore inside a word is none."""
-    return re.sub(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text)
+    """Escape what Markdown would read as markup; an underscore inside a word is none, a line break is a space."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def _sentence(text: str) -> str:
+    """Escape a sentence, except for the commands in it: `code`."""
+    return "".join(
+        part if part.startswith("`") and part.endswith("`") and part[1:] else _MARKUP.sub(r"\\\1", part)
+        for part in re.split(r"(`[^`]+`)", " ".join(text.split()))
+    )
 
 
 def _latex(text: str) -> str:
-    return text.translate(_LATEX)
+    return " ".join(text.split()).translate(_LATEX)
 
 
-def _html_row(tag: str, line: list[str], left: int) -> str:
+def _latex_row(line: Sequence[str]) -> str:
+    return " & ".join(map(_latex, line)) + r" \\"
+
+
+def _html_row(tag: str, line: Sequence[str], left: int) -> str:
     kinds = [' class="text"' if i < left else "" for i in range(len(line))]
     cells = (f"<{tag}{kind}>{html.escape(text)}</{tag}>" for kind, text in zip(kinds, line, strict=True))
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _plain(row: Row) -> list[str]:
-    arm = row.arm
-    return [arm.dataset, arm.model, arm.norm, arm.label, str(len(arm.runs)), str(len(arm.converged))]
-
-
-def _numbers(row: Row) -> list[str]:
-    return [cell(number) for value in row.values for number in (value.mean, value.standard_deviation)]
+def _harmless(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula: text that begins like one gets an apostrophe."""
+    if not isinstance(value, str) or not _FORMULA.match(value):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -31,94 +31,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from normexp.errors import UserError
-from normexp.evidence.curves import Cell, Curve
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.records import RunDirectory, find_runs
-from normexp.report.labels import PLACES, Labels, Options, order
+from normexp.report.labels import PLACES, Labels, order
+from normexp.report.options import run_options
 from normexp.report.record import Record
-from normexp.report.select import run_options
+from normexp.report.tidy import Frame, text
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-TAKEN = ("seed", "steps")  # keys of a config that have their column anyway
 RUNS = "runs"  # the folder of an experiment's runs; those of its selection are beside it
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """The runs of a report, and the tables made of them.
-
-    Args:
-        records: one per run, in the order of arms, axes and seeds.
-        axes: names of the columns that, with the arm, make a cell.
-        left_out: what is in no table, a line each.
-    """
-
-    records: tuple[Record, ...]
-    axes: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        step, steps = (_integers([record.status.get(key) for record in self.records]) for key in ("step", "steps"))
-        cause = [str(record.status.get("cause", "")) for record in self.records]
-        path = [str(record.directory.path) for record in self.records]
-        return self._identity.assign(step=step, steps=steps, cause=cause, path=path, **self._options())
-
-    @cached_property
-    def curves(self) -> pd.DataFrame:
-        tables = [_curve_columns(record) for record in self.records]
-        return self._long(tables, {"step": np.int64, "epoch": np.float64, "metric": object, "value": np.float64})
-
-    @cached_property
-    def probes(self) -> pd.DataFrame:
-        kinds = {"step": np.int64, "probe": object, "layer": object, "statistic": object, "value": np.float64}
-        tables = [{key: [row[key] for row in record.probes] for key in kinds} for record in self.records]
-        return self._long(tables, kinds)
-
-    @cached_property
-    def cells(self) -> dict[Cell, dict[int, Curve]]:
-        """The finished runs as the claims read them: cell -> seed -> curve."""
-        found: dict[Cell, dict[int, Curve]] = {}
-        for record in self.records:
-            if record.finished and record.seed is not None:
-                found.setdefault(record.cell, {})[record.seed] = record.curve
-        return found
-
-    @cached_property
-    def _identity(self) -> pd.DataFrame:
-        import pandas as pd
-
-        own = ("run", "experiment", "scale", "arm")
-        columns: dict[str, Any] = {name: [getattr(record, name) for record in self.records] for name in own}
-        columns |= {axis: [dict(record.point).get(axis) for record in self.records] for axis in self.axes}
-        columns["seed"] = _integers([record.seed for record in self.records])
-        return pd.DataFrame({**columns, "status": [record.state for record in self.records]})
-
-    def _options(self) -> dict[str, list[Any]]:
-        """Return the chosen scheme, data set and model, and every key that varies: numbers where all values are."""
-        known = [record.options or _options_of(record.directory) for record in self.records]
-        varying = Labels.among(known).keys
-        wanted = [key for key in dict.fromkeys(("norm", *PLACES, *varying)) if key not in (*self.axes, *TAKEN)]
-        return {key: _as_numbers([options.get(key) if options else None for options in known]) for key in wanted}
-
-    def _long(self, tables: Sequence[Mapping[str, Any]], kinds: Mapping[str, Any]) -> pd.DataFrame:
-        """Put the tables of all runs below each other, beside the columns that say whose row it is."""
-        first = next(iter(kinds))
-        rows = np.repeat(np.arange(len(tables)), [len(table[first]) for table in tables])
-        frame = self._identity.take(rows).reset_index(drop=True).astype({"seed": np.int64})
-        parts = {key: [np.asarray(table[key], dtype=kind) for table in tables] for key, kind in kinds.items()}
-        return frame.assign(**{key: np.concatenate([*part, np.empty(0, kinds[key])]) for key, part in parts.items()})
 
 
 def experiment_frame(experiment: Experiment, results: Path) -> Frame:
@@ -153,15 +82,23 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
     return _joined([*frames, *([folder_frame(plain)] if plain else [])])
 
 
-def _curve_columns(record: Record) -> dict[str, Any]:
-    count, steps = len(record.metrics), record.steps
-    epochs = record.columns.get("epoch", [np.nan] * len(steps))
-    return {
-        "step": np.tile(steps, count),
-        "epoch": np.tile(epochs, count),
-        "metric": np.repeat(np.array(list(record.metrics), dtype=object), len(steps)),
-        "value": np.concatenate([*record.metrics.values(), np.empty(0)]),
-    }
+def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
+    """Return the frame of the runs that have one of the wanted values for every key.
+
+    Raises: UserError for a key that no run has, and where no run is left.
+    """
+    records = list(frame.records)
+    for key, values in wanted.items():
+        frame.check_key(key)
+        there = dict.fromkeys(text(record.value(key)) for record in records)
+        records = [record for record in records if any(_equal(record.value(key), value) for value in values)]
+        if not records:
+            raise UserError(f"{key}={','.join(values)} matches no run; there is {', '.join(sorted(there))}")
+    plain = [record.directory for record in records if not record.experiment]
+    rest = tuple(record for record in records if record.experiment)
+    frames = [Frame(rest, frame.axes)] if rest else []
+    chosen = _joined([*frames, *([folder_frame(plain)] if plain else [])])  # other keys vary than before
+    return replace(chosen, left_out=frame.left_out)
 
 
 def _axes(experiment: Experiment) -> tuple[str, ...]:
@@ -230,29 +167,7 @@ def _plain_record(run: RunDirectory, name: str) -> Record:
         found = run_options(run)
     except UserError as error:
         return Record(run, name, error=str(error))
-    return Record(run, name, seed=found.seed, options=found)
-
-
-def _options_of(run: RunDirectory) -> Options | None:
-    try:
-        return run_options(run)
-    except UserError:
-        return None
-
-
-def _integers(values: Sequence[Any]) -> Any:
-    """Return whole numbers of which some may be missing."""
-    import pandas as pd
-
-    return pd.array(values, dtype="Int64")
-
-
-def _as_numbers(texts: list[str | None]) -> list[Any]:
-    """Return the values as numbers where all that are there can be read as such."""
-    try:
-        return [None if text is None else float(text) for text in texts]
-    except ValueError:
-        return list(texts)
+    return Record(run, name, seed=found.seed, told=found)
 
 
 def _order(record: Record) -> tuple[Any, ...]:
@@ -281,7 +196,18 @@ def _one_per_seed(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     return list(kept.values()), left_out
 
 
+def _equal(value: Any, wanted: str) -> bool:
+    """Tell whether a value is the wanted one, as text or as a number (1e-1 is 0.1)."""
+    try:
+        return text(value) == wanted or float(text(value)) == float(wanted)
+    except ValueError:
+        return False
+
+
 def _unreadable(records: Iterable[Record]) -> tuple[str, ...]:
     """Return one line that names the runs that cannot be read, if there are any."""
     named = [f"{record.run} ({record.unreadable})" for record in records if record.unreadable]
     return (f"Left out, {len(named)} that cannot be read: {'; '.join(named)}.",) if named else ()
+
+
+__all__ = ["Frame", "experiment_frame", "folder_frame", "frame_of", "where"]

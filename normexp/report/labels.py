@@ -50,9 +50,6 @@ class Labels:
         arms = {tuple(sorted(each.items())): each for each in options if each is not None}
         return cls.over(list(arms.values()), {key for arm in arms.values() for key in arm.changed})
 
-    def full(self, arm: Mapping[str, str]) -> str:
-        return self._join(arm, self.keys)
-
     def short(self, arm: Mapping[str, str]) -> str:
         """Leave out data set and model, for outputs that show them elsewhere."""
         return self._join(arm, [key for key in self.keys if key not in PLACES])

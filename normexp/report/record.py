@@ -16,8 +16,10 @@ from normexp.experiments.check import PROBE
 from normexp.records import CONFIG, FINISHED, PROBES, TIMING, RunDirectory
 from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows
+from normexp.report.options import run_options
 
 DAMAGED = "damaged"
+OWN = {"run": "run", "experiment": "experiment", "scale": "scale", "arm": "arm", "seed": "seed", "status": "state"}
 NOT_METRICS = ("step", "epoch")
 Column = npt.NDArray[np.float64]
 
@@ -32,7 +34,7 @@ class Record:
         arm: as the experiment calls it, or the scheme and the keys that vary; empty where no config can be read.
         point: (axis, value) of the experiment's grid; data set and model for a run of no experiment.
         seed: None where no config can be read.
-        options: what its config says, by dotted key; None where it was not read.
+        told: what its config says, where that was read already.
         error: why its config cannot be read; a run that failed early may have none.
     """
 
@@ -43,8 +45,25 @@ class Record:
     arm: str = ""
     point: tuple[tuple[str, Any], ...] = ()
     seed: int | None = None
-    options: Options | None = None
+    told: Options | None = None
     error: str = ""
+
+    @cached_property
+    def options(self) -> Options | None:
+        """What its config says, by dotted key; None where it cannot be read."""
+        if self.told is not None or self.error:
+            return self.told
+        try:
+            return run_options(self.directory)
+        except UserError:
+            return None
+
+    def value(self, key: str) -> Any:
+        """Return the value of an axis, a column of the runs, or a key of the config; None where it has none."""
+        if key in OWN:
+            return getattr(self, OWN[key])
+        axes: dict[str, Any] = dict(self.point)
+        return axes[key] if key in axes else self.options.get(key) if self.options else None
 
     @property
     def cell(self) -> Cell:

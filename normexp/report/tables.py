@@ -1,130 +1,141 @@
-"""The table of arms: one row per arm, mean and standard deviation of the final evaluation over the seeds."""
+"""The table of any runs: one row per arm, mean and standard deviation of the last evaluation over its seeds."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import mean, standard_deviation
-from normexp.records import RunDirectory
-from normexp.report.labels import PLACES
+from normexp.report.frame import Frame, where
 from normexp.report.measurements import is_share, title
 from normexp.report.notes import notes
-from normexp.report.select import Arm, Run, select
+from normexp.report.rounding import mean_and_deviation, number
+from normexp.report.table import Table, Value
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METRICS = ("test/accuracy", "test/rmse", "validation/accuracy", "validation/rmse", "train/loss")
-CAPTION = (
-    "Mean ± standard deviation (divisor n - 1; none for one seed) over the converged runs, "
+MEANING = (
+    "Mean ± standard deviation (divisor n - 1; none for one seed) over the runs that stayed finite, "
     "at the final step: the last row of metrics.csv, not the best one."
 )
 EMPTY = "-"
 
 
 @dataclass(frozen=True)
-class Value:
-    """One metric of one arm at the final step, in the unit of metrics.csv (accuracy is a fraction).
-
-    Args:
-        values: one per converged run, by seed.
-        runs: number of finished runs, so len(values) < runs says that some diverged.
-        measured: whether the arm's runs have this metric at all.
-    """
-
-    metric: str
-    values: tuple[float, ...]
-    runs: int
-    measured: bool
-
-    @property
-    def mean(self) -> float | None:
-        return mean(self.values) if self.values else None
-
-    @property
-    def standard_deviation(self) -> float | None:
-        return standard_deviation(self.values) if len(self.values) > 1 else None
-
-    @property
-    def text(self) -> str:
-        """Return the cell: `97.31 ± 0.20`, `97.31` for one seed, `97.31 ± 0.20 (2/3)` where runs diverged."""
-        if self.mean is None or not self.measured:
-            return "diverged" if self.measured and self.runs else EMPTY
-        scale = 100 if is_share(self.metric) else 1
-        decimals = 2 if is_share(self.metric) else _decimals(self.mean)
-        sd = self.standard_deviation
-        spread = "" if sd is None else f" ± {sd * scale:.{decimals}f}"
-        share = "" if len(self.values) == self.runs else f" ({len(self.values)}/{self.runs})"
-        return f"{self.mean * scale:.{decimals}f}{spread}{share}"
-
-
-@dataclass(frozen=True)
 class Row:
-    arm: Arm
-    values: tuple[Value, ...]
-
-    @property
-    def converged(self) -> str:
-        return f"{len(self.arm.converged)}/{len(self.arm.runs)}"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table before it is Markdown, CSV, LaTeX or HTML.
+    """One arm, or all runs that agree in some keys.
 
     Args:
-        places: which of dataset and model vary, and so have a column.
-        metrics: the metric of every value column.
+        values: metric -> the last value of every run that stayed finite; without the metrics that no run of it has.
+        seeds: number of finished runs.
+        finite: how many of them did not diverge.
     """
 
-    rows: tuple[Row, ...]
-    places: tuple[str, ...]
-    metrics: tuple[str, ...]
-    caption: str
-    notes: tuple[str, ...]
+    key: Mapping[str, str]
+    values: Mapping[str, Sequence[float]]
+    seeds: int
+    finite: int
 
-    @property
-    def headers(self) -> list[str]:
-        arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in self.metrics]
-        return [*self.places, "arm", "seeds", "converged", *arrows]
+    def text(self, metric: str) -> str:
+        """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged."""
+        if metric not in self.values:
+            return EMPTY
+        factor = 100 if is_share(metric) else 1
+        return summary([factor * value for value in self.values[metric]], self.seeds, is_share(metric))
 
-    @property
-    def cells(self) -> list[list[str]]:
-        return [self._cells(row) for row in self.rows]
-
-    def _cells(self, row: Row) -> list[str]:
-        places = [getattr(row.arm, place) for place in self.places]
-        return [*places, row.arm.short, str(len(row.arm.runs)), row.converged, *(v.text for v in row.values)]
-
-
-def table(runs: Sequence[RunDirectory]) -> Table:
-    """Build the table of a set of runs. Raises UserError where a record is damaged."""
-    selection = select(runs)
-    finals = {run.name: _final(run) for arm in selection.arms for run in arm.runs}
-    metrics = tuple(name for name in METRICS if any(name in final for final in finals.values()))
-    rows = [Row(arm, tuple(_value(name, arm, finals) for name in metrics)) for arm in selection.arms]
-    places = tuple(p for p in PLACES if len({getattr(arm, p) for arm in selection.arms}) > 1)
-    return Table(tuple(rows), places, metrics, _caption(selection.arms, places), tuple(notes(selection)))
+    def plain(self, metrics: Sequence[str]) -> dict[str, Value]:
+        numbers: dict[str, Value] = {}
+        for metric in metrics:
+            values, name = self.values.get(metric, []), metric.replace("/", "_")
+            numbers[f"{name}_mean"] = mean(values) if values else None
+            numbers[f"{name}_sd"] = standard_deviation(values) if len(values) > 1 else None
+        return {**self.key, "seeds": self.seeds, "finite": self.finite, **numbers}
 
 
-def _final(run: Run) -> dict[str, float]:
-    """Return the last row of metrics.csv; of a diverged run only its columns matter, never its values."""
-    return {name: values[-1] if values else math.nan for name, values in run.metrics.items()}
+def summary(values: Sequence[float], runs: int, percent: bool = False) -> str:
+    """Return mean and standard deviation of the values as a table shows them.
+
+    Args:
+        values: of the runs that stayed finite.
+        runs: how many there were.
+    """
+    if not values:
+        return "diverged" if runs else EMPTY
+    centre = mean(values)
+    text = mean_and_deviation(centre, standard_deviation(values), percent) if values[1:] else number(centre, percent)
+    return text if len(values) == runs else f"{text} ({len(values)} of {runs} finite)"
 
 
-def _value(metric: str, arm: Arm, finals: dict[str, dict[str, float]]) -> Value:
-    measured = any(metric in finals[run.name] for run in arm.runs)
-    values = tuple(finals[run.name][metric] for run in arm.converged) if measured else ()
-    return Value(metric, values, len(arm.runs), measured)
+def table(frame: Frame, by: Sequence[str] = ()) -> Table:
+    """Build the table of a frame.
+
+    Args:
+        by: keys whose values make the rows, instead of the arms.
+
+    Raises: UserError for a key that no run has, and where no run can be read.
+    """
+    frame.check_readable()
+    frame, studies = _without_studies(frame)
+    keys = list(by) or list(dict.fromkeys(["experiment", "scale", *frame.axes, "arm"]))
+    told = frame.keys(keys)
+    rows = _rows(frame, told)
+    metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
+    shown = keys if by else [key for key in keys if key == "arm" or told[key].nunique() > 1]
+    arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
+    return Table(
+        title=_title(told, [key for key in keys if key not in shown]),
+        heads=[*shown, "runs" if by else "seeds", "finite", *arrows],
+        rows=[
+            [*(row.key[key] for key in shown), str(row.seeds), f"{row.finite}/{row.seeds}", *map(row.text, metrics)]
+            for row in rows
+        ],
+        values=[row.plain(metrics) for row in rows],
+        texts=len(shown),
+        notes={"": [MEANING, *notes(frame), *studies]},
+    )
 
 
-def _caption(arms: Sequence[Arm], places: Sequence[str]) -> str:
-    """Name data set and model where one word each says it for the whole table."""
-    fixed = [f"{place} {getattr(arms[0], place)}" for place in PLACES if place not in places]
-    return f"{', '.join(fixed).capitalize()}. {CAPTION}" if fixed else CAPTION
+def _without_studies(frame: Frame) -> tuple[Frame, list[str]]:
+    """Leave out runs that trained nothing beside runs that trained; return a note about them, too."""
+    options = {record.run: record.value("study") for record in frame.records}
+    studies = [run for run, option in options.items() if option not in (None, "none")]
+    if not studies or "none" not in options.values():
+        return frame, []
+    note = f"Left out, {len(studies)} that measured something and trained nothing: {'; '.join(studies)}."
+    return where(frame, {"study": ["none"]}), [note]
 
 
-def _decimals(value: float) -> int:
-    """Return the decimals that show four significant digits of a value, at most 8."""
-    if value == 0 or not math.isfinite(value):
-        return 4
-    return min(8, max(0, 3 - math.floor(math.log10(abs(value)))))
+def _rows(frame: Frame, told: pd.DataFrame) -> list[Row]:
+    """Return a row per combination of the keys, in the order of the frame.
+
+    Args:
+        told: the keys of every readable run, by the name of the run.
+    """
+    runs = told.join(frame.runs.set_index("run")["status"])
+    last = frame.curves.groupby(["run", "metric"], sort=False).tail(1).set_index("run")
+    last = last[["metric", "value", "status"]].join(told, how="inner")
+    found = []
+    for name, group in runs.groupby(list(told), sort=False):
+        finished = group[group["status"].isin(["done", "diverged"])]
+        ours = last[last.index.isin(finished.index)]
+        values = {
+            str(metric): [float(v) for v in part.loc[part["status"] == "done", "value"]]
+            for metric, part in ours.groupby("metric", sort=False)
+        }
+        key = dict(zip(map(str, told), map(str, name), strict=True))
+        found.append(Row(key, values, len(finished), int((finished["status"] == "done").sum())))
+    return found
+
+
+def _all(rows: Sequence[Row]) -> list[str]:
+    """Return every metric, for runs that have none of the usual ones, as those of a study."""
+    return list(dict.fromkeys(metric for row in rows for metric in row.values))
+
+
+def _title(told: pd.DataFrame, fixed: Sequence[str]) -> str:
+    """Name data set, model and experiment where one word each says it for the whole table."""
+    named = [f"{key} {told[key].iloc[0]}" for key in fixed if told[key].iloc[0]]
+    return f"{', '.join(named).capitalize() or 'Runs'}."

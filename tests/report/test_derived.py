@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn import BASE, Made, made, write_csv
+from drawn import BASE, Made, made
 from fabricated import Fabric
 
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
 from normexp.records import TIMING
-from normexp.report.experiment.comparison import comparison
 from normexp.report.experiment.measured import measured
-from normexp.report.experiment.overview import overview
 from normexp.report.experiment.render import claim_entries, render
 from normexp.report.experiment.summary import summary_text
+from normexp.report.experiment.table import experiment_table
 
 ACCURACY = {"Plain": (0.75, 0.75, 0.75), "With BN": (0.865, 0.875, 0.885)}  # per seed
 SECONDS = {"Plain": 2.0, "With BN": 3.0}  # of 100 steps, and one more for every seed
@@ -36,24 +35,27 @@ def runs(fabric: Fabric, **changes: Any) -> Made:
 
     experiment = made(fabric, **changes)
     experiment.run(rows)
-    for arm, point, run in experiment.places():
-        total = SECONDS[arm] + point["seed"]
-        write_csv(run, TIMING, [{"step": 50, "seconds": total / 4}, {"step": 100, "seconds": total}])
+    experiment.tables(TIMING, seconds)
     return experiment
+
+
+def seconds(arm: str, seed: int) -> list[dict[str, float]]:
+    """Return a quarter of the run's time at half of its steps, and all of it at the end."""
+    total = SECONDS[arm] + seed
+    return [{"step": 50, "seconds": total / 4}, {"step": 100, "seconds": total}]
 
 
 def table(experiment: Made) -> dict[str, list[str]]:
     """Return {first cell: the others} of the experiment's table."""
     found = measured(experiment.experiment, experiment.fabric.root)
-    build = comparison if experiment.experiment.table.get("metric") else overview
-    return {line[0]: line[1:] for line in build(experiment.experiment, found, ()).cells}
+    return {line[0]: line[1:] for line in experiment_table(experiment.experiment, found, {}).rows}
 
 
 def test_error_is_one_minus_the_accuracy(fabricate: Fabric) -> None:
     experiment = runs(fabricate, table={"metric": "test/error"})
     curve = measured(experiment.experiment, fabricate.root).curves[Cell("With BN")][1]
     assert curve.columns["test/error"].tolist() == [0.5, 0.5, 0.125]
-    assert table(experiment)["With BN"][2] == "12.50 ± 1.00"
+    assert table(experiment)["With BN"][0] == "12.5 ± 1.0"
 
 
 def test_seconds_per_step_are_of_the_steps_so_far(fabricate: Fabric) -> None:
@@ -67,7 +69,7 @@ def test_ratio_is_paired_by_seed(fabricate: Fabric) -> None:
     column = {"metric": "seconds_per_step", "at": "last", "over": "Plain"}
     shown = table(runs(fabricate, table={"columns": [column]}))
     ratios = [3 / 2, 4 / 3, 5 / 4]
-    assert shown["With BN"][0] == f"{np.mean(ratios):.4g} ± {np.std(ratios, ddof=1):.2g}"
+    assert shown["With BN"][0] == f"{np.mean(ratios):.2f} ± {np.std(ratios, ddof=1):.2f}"
     assert shown["Plain"][0] == "1 ± 0"
 
 
@@ -76,7 +78,7 @@ def test_row_that_is_only_printed_has_no_number_of_ours(fabricate: Fabric) -> No
     experiment = runs(fabricate, table={"metric": "test/error"}, published_only=only)
     shown = table(experiment)
     assert list(shown) == ["Plain", "With BN", "Maxout"]
-    assert shown["Maxout"] == ["-", "11.68%", "-", "-", "-", "published only"]
+    assert shown["Maxout"] == ["11.68%", "-", "published only", "-"]
 
 
 WRONG = {
@@ -120,7 +122,7 @@ def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     holds, contradicted = text.index("## What holds here"), text.index("## What does not")
     assert holds < text.index("- BN is better.") < contradicted < text.index("- BN is worse.")
     assert "cannot tell" not in text
-    assert "- With BN 87.5 ± 1; Plain 75 ± 0\n" in text
+    assert "- With BN 87.5 ± 1.0; Plain 75.00 ± 0.00\n" in text
     assert "- It is made up\n" in text
 
 
@@ -143,9 +145,9 @@ def test_table_of_training_runs_counts_those_that_stayed_finite(fabricate: Fabri
     found = measured(experiment.experiment, fabricate.root)
     lost = replace(found.curves[Cell("Plain")][2], diverged_at=100, status="diverged")
     curves = {**found.curves, Cell("Plain"): {**found.curves[Cell("Plain")], 2: lost}}
-    shown = overview(experiment.experiment, replace(found, curves=curves), ())
-    assert shown.headers[-1] == "converged"
-    assert {line[0]: line[-1] for line in shown.cells} == {"Plain": "2/3", "With BN": "3/3"}
+    shown = experiment_table(experiment.experiment, replace(found, curves=curves), {})
+    assert shown.heads[-1] == "finite"
+    assert {line[0]: line[-1] for line in shown.rows} == {"Plain": "2/3", "With BN": "3/3"}
 
 
 def test_findings_of_a_scale_stand_under_its_table_and_on_the_page(fabricate: Fabric) -> None:
@@ -155,5 +157,5 @@ def test_findings_of_a_scale_stand_under_its_table_and_on_the_page(fabricate: Fa
     assert parse("x", "paper", {**BASE, "scales": scales}).findings == []
     render(told, fabricate.root)
     folder = fabricate.root / "x" / "cpu"
-    assert "- Finding: It is the rate\n" in (folder / "table.md").read_text()
+    assert "## Findings\n\n- It is the rate\n" in (folder / "table.md").read_text()
     assert "## What was looked into\n\n- It is the rate\n" in (folder / "summary.md").read_text()

@@ -82,7 +82,7 @@ def test_table_and_plot_work_beside_bad_runs_and_say_what_they_left_out(fabricat
     text = table_command([str(fabricate.root)])
     assert "75.0" in text
     assert "Left out, 5 that cannot be read: " in text
-    assert len(plot_command([str(fabricate.root)])) == 2
+    assert all(path.stat().st_size for path in plot_command([str(fabricate.root)]))
 
 
 def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:

@@ -10,10 +10,12 @@ import pytest
 from drawn import Made, made
 from fabricated import Fabric
 
-from normexp.evidence.stats import paired
+from normexp.evidence.stats import Interval, paired
+from normexp.report.experiment import steps_columns
 from normexp.report.experiment.measured import measured
-from normexp.report.experiment.overview import Overview, overview
-from normexp.report.formats import markdown
+from normexp.report.experiment.table import experiment_table
+from normexp.report.formats import csv_text, markdown
+from normexp.report.table import Table
 
 ARMS = {name: {"norm": "none"} for name in ("Slow", "Fast", "Half", "Late", "Broken")}
 STEPS = range(0, 101, 10)
@@ -53,25 +55,26 @@ def experiment(fabricate: Fabric) -> Made:
     return found
 
 
-def table(experiment: Made) -> Overview:
-    return overview(experiment.experiment, measured(experiment.experiment, experiment.fabric.root), ("A note.",))
+def table(experiment: Made) -> Table:
+    found = measured(experiment.experiment, experiment.fabric.root)
+    return experiment_table(experiment.experiment, found, {"Runs": ["A note."]})
 
 
 def column(experiment: Made, title: str) -> dict[str, str]:
     found = table(experiment)
-    return {line[0]: line[found.headers.index(title)] for line in found.cells}
+    return {line[0]: line[list(found.heads).index(title)] for line in found.rows}
 
 
 def plain(experiment: Made) -> dict[str, dict[str, str]]:
-    return {line["arm"]: line for line in csv.DictReader(table(experiment).csv().splitlines())}
+    return {line["arm"]: line for line in csv.DictReader(csv_text(table(experiment)).splitlines())}
 
 
 def test_overview_has_the_published_numbers_before_their_columns(experiment):
     steps, speed = "steps to best of Slow", "speed-up over Slow [95 %]"
-    assert table(experiment).headers == [
-        "arm", "published", steps, "published", speed, "test accuracy (%), best", "test loss", "n",
+    assert table(experiment).heads == [
+        "arm", "published steps", steps, "published speed-up", speed, "test accuracy (%), best", "test loss", "n",
     ]  # fmt: skip
-    printed = {line[0]: (line[1], line[3]) for line in table(experiment).cells}
+    printed = {line[0]: (line[1], line[3]) for line in table(experiment).rows}
     assert printed == {
         "Slow": ("-", "-"), "Fast": ("2.1e6", "14.8"), "Half": ("-", "-"), "Late": ("never", "-"), "Broken": ("-", "-"),
     }  # fmt: skip
@@ -81,7 +84,7 @@ def test_overview_steps_are_medians_with_never_above_all(experiment):
     assert column(experiment, "steps to best of Slow") == {
         "Slow": "90 (80 to 100)",
         "Fast": "20 (10 to 20)",
-        "Half": "60 (50 to never), 2/3",
+        "Half": "60 (50 to never), 2 of 3 arrive",
         "Late": "never in 100",
         "Broken": "diverged",
     }
@@ -91,7 +94,7 @@ def test_overview_steps_where_most_runs_never_arrive(fabricate, monkeypatch):
     monkeypatch.setitem(REACHED, "Half", (50, None, None))
     found = made(fabricate, arms=ARMS, table={"columns": [RACE]})
     found.run(run)
-    assert column(found, "steps to best of Slow")["Half"] == "never (50 to never), 1/3"
+    assert column(found, "steps to best of Slow")["Half"] == "never (50 to never), 1 of 3 arrive"
 
 
 def test_overview_speed_up_is_the_paired_ratio_with_its_interval(experiment):
@@ -107,15 +110,20 @@ def test_overview_speed_up_is_the_paired_ratio_with_its_interval(experiment):
     ratio, low, high = (float(row[name + kind]) for kind in ("", " low", " high"))
     assert ratio == pytest.approx(ends[0])
     assert low < ends[1] < ends[2] < high  # it allows for what happened between two evaluations
-    assert shown["Fast"] == f"{ratio:.3g} [{low:.3g}, {high:.3g}]"
+    assert shown["Fast"] == f"{ratio:#.3g} [{low:#.3g}, {high:.0f}]"
     assert row[f"{name} n"] == "3"
 
 
 def test_overview_speed_up_of_an_arm_that_never_arrives_is_not_known(experiment):
-    """By rank: it is slower than any ratio seen, by an unknown factor, or by any where the run diverged."""
+    """Three runs that never arrive say nothing by rank; what is known of a ratio is said in words."""
     shown = column(experiment, "speed-up over Slow [95 %]")
-    assert shown["Late"].startswith("? [0, ")
-    assert shown["Broken"].startswith("0 [0, ")
+    assert (shown["Late"], shown["Broken"]) == ("undecided", "undecided")
+    words = [
+        steps_columns._in_words(Interval(low, high), f"{low}", f"{high}")
+        for low, high in ((0, 0.9), (0, 5), (2, math.inf), (0.5, math.inf), (0.5, 5))
+    ]
+    assert words == ["slower: below 0.9", "undecided: below 5", "faster: above 2", "undecided: above 0.5",
+                     "undecided: 0.5 to 5"]  # fmt: skip
 
 
 def test_overview_plain_steps(experiment):
@@ -123,22 +131,22 @@ def test_overview_plain_steps(experiment):
     kinds = ("median", "lowest", "highest", "reached", "n")
     assert [row[f"steps to best of Slow {kind}"] for kind in kinds] == ["60.0", "50.0", "inf", "2", "3"]
     assert row["test/accuracy best mean"] != ""
-    assert plain(experiment)["Fast"]["steps to best of Slow published"] == "2.1e6"
+    assert plain(experiment)["Fast"]["published steps"] == "2.1e6"
 
 
 def test_overview_target_may_be_a_number(fabricate):
     fixed = made(fabricate, arms=ARMS, table={"columns": [{"metric": "test/accuracy", "target": 0.82}]})
     fixed.run(run)
-    assert column(fixed, "steps to 82 %")["Slow"] == "90 (80 to never), 2/3"
+    assert column(fixed, "steps to 82 %")["Slow"] == "90 (80 to never), 2 of 3 arrive"
 
 
 def test_overview_metrics_as_they_were_without_anything_new(experiment, fabricate):
     simple = made(fabricate, arms=ARMS, table={"columns": ["test/accuracy"]})
-    found = overview(simple.experiment, measured(experiment.experiment, experiment.fabric.root), ())
-    assert found.headers == ["arm", "test accuracy (%)", "n"]
-    assert found.cells[0] == ["Slow", "82 ± 2", "3"]
-    assert found.cells[-1] == ["Broken", "-", "3"]
-    assert found.csv().splitlines()[0] == ",".join(
+    found = experiment_table(simple.experiment, measured(experiment.experiment, experiment.fabric.root), {})
+    assert found.heads == ["arm", "test accuracy (%)", "n"]
+    assert found.rows[0] == ["Slow", "82.0 ± 2.0", "3"]
+    assert found.rows[-1] == ["Broken", "diverged", "3"]
+    assert csv_text(found).splitlines()[0] == ",".join(
         ["arm", *(f"test/accuracy {kind}" for kind in ("mean", "sd", "finite", "n"))]
     )
 

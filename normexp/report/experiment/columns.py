@@ -1,137 +1,241 @@
-"""The columns of a table that shows several things side by side: a metric somewhere, and what the paper prints."""
+"""The columns of an experiment's table: a metric somewhere on the curves, what the paper prints, and what follows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from normexp.evidence.claims.reading import NothingToJudge, value_at
-from normexp.evidence.curves import Cell, better_direction
-from normexp.evidence.stats import mean, standard_deviation
-from normexp.records import cell as csv_cell
+from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
+from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
+from normexp.evidence.verdicts import published_verdict
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import is_share, title
+from normexp.report.rounding import with_interval
+from normexp.report.table import Value
+from normexp.report.tables import EMPTY, summary
 
-EMPTY = "-"
 Values = Mapping[int, float]  # seed -> value
 
 
-class Column(Protocol):
-    """What the table asks of a column.
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: an arm at one point of the grid.
 
     Args:
-        title: its header.
-        plain_titles: headers in table.csv.
-        meaning: a sentence for the caption, or nothing.
+        at: where on its curves a column looks that does not say so itself.
+        published: the entry of the YAML for it; empty where the paper prints none.
+        verdict: of a row that has no runs: refused, or printed only.
     """
 
+    cell: Cell
+    at: str = ""
+    published: Mapping[str, Any] = field(default_factory=dict)
+    verdict: str = ""
+
+
+class Column:
+    """One column of the table."""
+
     @property
-    def title(self) -> str: ...
+    def meaning(self) -> str:
+        """A sentence that says what it means, where its head does not."""
+        return ""
+
     @property
-    def plain_titles(self) -> list[str]: ...
+    def head(self) -> str:
+        raise NotImplementedError
+
     @property
-    def meaning(self) -> str: ...
-    def count(self, cell: Cell) -> int: ...
-    def shown(self, cell: Cell) -> str: ...
-    def plain(self, cell: Cell) -> list[str]: ...
+    def short(self) -> str:
+        """Its name without unit and place: what stands behind `published`."""
+        return self.head
+
+    def count(self, row: Row) -> int:
+        """Return how many values it has for the row."""
+        return 0
+
+    def text(self, row: Row) -> str:
+        raise NotImplementedError
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        """Return its columns in table.csv."""
+        return {self.head: self.text(row)}
 
 
 @dataclass(frozen=True)
-class Looked:
-    """A metric at one place of the curves, in the unit of metrics.csv: mean ± standard deviation.
+class Metric(Column):
+    """A metric at one place of the curves: mean ± standard deviation over the seeds with a finite value.
 
     Args:
-        named: the place stands in the header.
+        at: last | best | mean | step N; empty: where the row says.
+        named: the place stands in the head.
     """
 
     found: Measured
     metric: str
-    at: str
-    named: bool
+    at: str = ""
+    named: bool = False
 
     @property
-    def title(self) -> str:
+    def head(self) -> str:
         return title(self.metric) + (f", {self.at}" if self.named else "")
 
     @property
-    def plain_titles(self) -> list[str]:
-        name = self.metric + (f" {self.at}" if self.named else "")
-        return [f"{name} {kind}" for kind in ("mean", "sd", "finite", "n")]
-
-    @property
-    def meaning(self) -> str:
-        return ""
+    def short(self) -> str:
+        return title(self.metric).removesuffix(" (%)")
 
     @property
     def factor(self) -> float:
         return 100 if is_share(self.metric) else 1
 
-    def values(self, cell: Cell) -> Values:
-        better = better_direction(self.metric)
+    def values(self, row: Row) -> Values:
+        """Return seed -> value; nothing at all where the runs end before the place, as at a smaller scale."""
+        better, at = better_direction(self.metric), self.at or row.at
+        runs = self.found.curves.get(row.cell, {})
         try:
-            return {s: value_at(curve, self.metric, self.at, better) for s, curve in self.found.curves[cell].items()}
+            return {seed: value_at(curve, self.metric, at, better) for seed, curve in runs.items()}
         except NothingToJudge:
             return {}
 
-    def count(self, cell: Cell) -> int:
-        return len(self.values(cell))
+    def count(self, row: Row) -> int:
+        return len(self.values(row))
 
-    def shown(self, cell: Cell) -> str:
-        """Return mean ± sd to four significant digits, and how many seeds have no finite value."""
-        values = self.values(cell)
-        finite = _finite(values)
-        if not finite:
-            return "∞" if any(value == math.inf for value in values.values()) else EMPTY
-        factor = self.factor
-        spread = f" ± {factor * standard_deviation(finite):.2g}" if len(finite) > 1 else ""
-        missing = f" ({len(finite)}/{len(values)})" if len(finite) < len(values) else ""
-        return f"{_digits(factor * mean(finite))}{spread}{missing}"
+    def finite(self, row: Row) -> list[float]:
+        return [value for value in self.values(row).values() if math.isfinite(value)]
 
-    def centre(self, cell: Cell) -> float | None:
+    def text(self, row: Row) -> str:
+        values, finite = self.values(row), self.finite(row)
+        if not finite and values and not any(run.diverged for run in self.found.curves[row.cell].values()):
+            return "∞" if math.inf in values.values() else EMPTY
+        return summary([self.factor * value for value in finite], len(values), self.factor > 1)
+
+    def centre(self, row: Row) -> float | None:
         """Return the mean over the finite values, if there are any."""
-        finite = _finite(self.values(cell))
+        finite = self.finite(row)
         return mean(finite) if finite else None
 
-    def plain(self, cell: Cell) -> list[str]:
-        values = self.values(cell)
-        finite = _finite(values)
+    def plain(self, row: Row) -> dict[str, Value]:
+        finite = self.finite(row)
+        name = self.metric + (f" {self.at}" if self.named else "")
         spread = standard_deviation(finite) if len(finite) > 1 else None
-        return [csv_cell(self.centre(cell)), csv_cell(spread), str(len(finite)), str(len(values))]
+        numbers = {"mean": self.centre(row), "sd": spread, "finite": len(finite), "n": self.count(row)}
+        return {f"{name} {kind}": value for kind, value in numbers.items()}
 
 
 @dataclass(frozen=True)
-class Printed:
-    """What the paper prints for the column after it.
+class At(Column):
+    """Where on the curves the row looks."""
+
+    head = "at"
+
+    def text(self, row: Row) -> str:
+        return row.at or EMPTY
+
+
+@dataclass(frozen=True)
+class Published(Column):
+    """What the paper prints for another column.
 
     Args:
-        values: arm -> printed text.
+        values: arm -> printed text; without them, what the row's own entry says.
     """
 
     of: str
-    values: Mapping[str, str]
-
-    title = "published"
-    meaning = ""
+    values: Mapping[str, str] | None = None
 
     @property
-    def plain_titles(self) -> list[str]:
-        return [f"{self.of} published"]
+    def head(self) -> str:
+        return f"published {self.of}"
 
-    def count(self, cell: Cell) -> int:
-        return 0
+    def _printed(self, row: Row) -> str:
+        return row.published.get("value", "") if self.values is None else self.values.get(row.cell.arm, "")
 
-    def shown(self, cell: Cell) -> str:
-        return self.values.get(cell.arm, EMPTY)
+    def text(self, row: Row) -> str:
+        return self._printed(row) or EMPTY
 
-    def plain(self, cell: Cell) -> list[str]:
-        return [self.values.get(cell.arm, "")]
-
-
-def _finite(values: Values) -> list[float]:
-    return [value for value in values.values() if math.isfinite(value)]
+    def plain(self, row: Row) -> dict[str, Value]:
+        return {self.head: self._printed(row)}
 
 
-def _digits(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1e4 or abs(value) >= 1e7 else f"{value:.0f}"
+@dataclass(frozen=True)
+class Difference(Column):
+    """The metric minus that of the baseline at the same point of the grid, paired by seed, with its 95 % interval."""
+
+    metric: Metric
+    baseline: str
+
+    @property
+    def head(self) -> str:
+        return f"difference to {self.baseline} [95 %]"
+
+    def estimate(self, row: Row) -> PointEstimate | None:
+        """Return None for the baseline itself, and below two pairs."""
+        other = Cell(self.baseline, row.cell.point)
+        if other == row.cell or other not in self.metric.found.curves:
+            return None
+        return paired(self.metric.values(row), self.metric.values(Row(other, row.at)))
+
+    def text(self, row: Row) -> str:
+        found = self.estimate(row)
+        if found is None:
+            return EMPTY
+        interval, factor = found.confidence_interval(), self.metric.factor
+        return with_interval(factor * found.value, factor * interval.low, factor * interval.high)
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        found = self.estimate(row)
+        interval = found.confidence_interval() if found else None
+        ends = (found.value, interval.low, interval.high) if found and interval else (None, None, None)
+        return dict(zip(("difference", "difference low", "difference high"), ends, strict=True))
+
+
+@dataclass(frozen=True)
+class Verdict(Column):
+    """Whether the printed number is reproduced."""
+
+    metric: Metric
+    margin: float
+    scale: str
+    head = "verdict"
+
+    def text(self, row: Row) -> str:
+        return self._verdict(row) or EMPTY
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        return {self.head: self._verdict(row), "place": row.published.get("place", "")}
+
+    def _verdict(self, row: Row) -> str:
+        if row.verdict or not row.published:
+            return row.verdict
+        return str(published_verdict(self.metric.values(row), row.published["value"], self.margin, self.scale))
+
+
+@dataclass(frozen=True)
+class Finite(Column):
+    """How many runs did not diverge, of how many; of a study, which cannot diverge, how many values it has.
+
+    Args:
+        others: the columns beside it.
+    """
+
+    found: Measured
+    others: tuple[Column, ...]
+
+    @property
+    def head(self) -> str:
+        runs = (run for seeds in self.found.curves.values() for run in seeds.values())
+        return "finite" if any(SECONDS_PER_STEP in run.columns for run in runs) else "n"
+
+    def text(self, row: Row) -> str:
+        runs = self.found.curves.get(row.cell, {}).values()
+        if not runs:
+            return EMPTY
+        if self.head == "finite":
+            return f"{sum(not run.diverged for run in runs)}/{len(runs)}"
+        return str(max(column.count(row) for column in self.others))
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        return {}  # every metric has its own counts

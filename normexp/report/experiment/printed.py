@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from normexp.evidence.audit import DOCUMENTS, NUMBERS, Audited, audited
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
 from normexp.records import read_rows
-from normexp.report.formats import markdown
+from normexp.report.formats import csv_text, markdown
+from normexp.report.table import Table
 
-
-@dataclass(frozen=True)
-class PrintedNumbers:
-    """The audit before it is Markdown; see `normexp.report.formats`."""
-
-    entries: tuple[Audited, ...]
-    caption: str
-    notes: tuple[str, ...]
-    places: tuple[str, ...] = ("place", "quantity", "printed", "computed", "reading", "verdict")
-
-    @property
-    def headers(self) -> list[str]:
-        return ["document", *self.places, "remark"]
-
-    @property
-    def cells(self) -> list[list[str]]:
-        return [
-            [one.document, one.place, one.quantity, one.printed, one.shown, one.reading, one.verdict, one.remark]
-            for one in self.entries
-        ]
+HEADS = ("document", "place", "quantity", "printed", "computed", "reading", "verdict", "remark")
 
 
 def printed_numbers(experiment: Experiment, results: Path) -> tuple[Audited, ...]:
@@ -49,20 +29,17 @@ def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:
     if not entries:
         return {}
     documents = ", ".join(dict.fromkeys(DOCUMENTS[entry.document] for entry in entries))
+    made = {"": [f"Made by `{command(experiment)}`."]}
     caption = f"{experiment.title}. Printed numbers of {documents}: {counted(entries)}."
-    table = PrintedNumbers(entries, caption, (f"Made by `{command(experiment)}`.",))
-    return {"numbers.md": markdown(table), NUMBERS: _csv(entries)}
+    rows = [
+        [one.document, one.place, one.quantity, one.printed, one.shown, one.reading, one.verdict, one.remark]
+        for one in entries
+    ]
+    table = Table(caption, HEADS, rows, [asdict(entry) for entry in entries], len(HEADS), made)
+    return {"numbers.md": markdown(table), NUMBERS: csv_text(table)}
 
 
 def counted(entries: tuple[Audited, ...]) -> str:
     """Return `3 correct, 1 wrong`."""
     counts = Counter(entry.verdict for entry in entries)
     return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-
-
-def _csv(entries: tuple[Audited, ...]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(asdict(entries[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(entry) for entry in entries)
-    return out.getvalue()

@@ -5,33 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from normexp.evidence.curves import Cell
-from normexp.report.experiment.columns import Looked, Values
-from normexp.report.measurements import title
+from normexp.report.experiment.columns import Metric, Row, Values
 
 
 @dataclass(frozen=True)
-class Ratio(Looked):
+class Ratio(Metric):
     """A metric over that of another arm at the same point of the grid, paired by seed: mean ± standard deviation."""
 
-    over: str
+    over: str = ""
 
     @property
-    def title(self) -> str:
-        return f"{title(self.metric).removesuffix(' (%)')} over that of {self.over}"
-
-    @property
-    def plain_titles(self) -> list[str]:
-        return [f"{self.metric} over {self.over} {kind}" for kind in ("mean", "sd", "finite", "n")]
+    def head(self) -> str:
+        return f"{self.short} over that of {self.over}"
 
     @property
     def factor(self) -> float:
         return 1
 
-    def values(self, cell: Cell) -> Values:
-        other = Cell(self.over, cell.point)
-        if other not in self.found.curves:
-            return {}
-        return ratios(super().values(cell), super().values(other))
+    def values(self, row: Row) -> Values:
+        other = Row(Cell(self.over, row.cell.point), row.at)
+        return ratios(super().values(row), super().values(other))
+
+    def plain(self, row: Row) -> dict[str, str | int | float | None]:
+        return {f"{self.metric} over {self.over} {key.rpartition(' ')[2]}": v for key, v in super().plain(row).items()}
 
 
 def ratios(values: Values, others: Values) -> dict[int, float]:

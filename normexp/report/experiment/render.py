@@ -16,13 +16,12 @@ from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.reproduce import command, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
 from normexp.records import write_atomically
-from normexp.report.experiment.comparison import Comparison, comparison
 from normexp.report.experiment.measured import Measured, measured
-from normexp.report.experiment.overview import overview
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.summary import summary_text
+from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.experiments import draw_all, page
-from normexp.report.formats import html_page, latex, markdown
+from normexp.report.formats import csv_text, html_page, latex, markdown
 
 MOST_CHOICES = 12  # that a footnote can hold
 
@@ -36,13 +35,13 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
     if not found.curves:
         raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
     notes = _notes(experiment, found, results)
-    table = (comparison if experiment.table.get("metric") else overview)(experiment, found, notes)
+    table = experiment_table(experiment, found, notes)
     changes = changes_since_frozen(experiment, results)
     claims = claim_entries(experiment, found, changes)
     drawn = draw_all(experiment, found, results, _short_notes(experiment, found))
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
-        "table.csv": table.csv(),
+        "table.csv": csv_text(table),
         "table.tex": latex(table),
         "table.html": html_page(table),
         CLAIMS: claims_text(experiment, claims, changes),
@@ -124,8 +123,8 @@ def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
     return (f"Scale: {experiment.scale}.", *missing, *found.left_out, *data, *precisions)
 
 
-def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str, ...]:
-    """Return the footnotes: scale, chosen hyperparameters, published places, findings, deviations, traceability."""
+def _notes(experiment: Experiment, found: Measured, results: Path) -> dict[str, list[str]]:
+    """Return what stands below the table: the runs and their hyperparameters, findings, deviations, the command."""
     chosen = [
         f"{arm}: {', '.join(f'{key}={value}' for key, value in values.items())}"
         for arm, values in _chosen(experiment, results).items()
@@ -133,19 +132,19 @@ def _notes(experiment: Experiment, found: Measured, results: Path) -> tuple[str,
     if len(chosen) > MOST_CHOICES:
         chosen = ["see selection.csv"]
     for_all = ", for all arms" if experiment.select and experiment.select.arm else ""
+    several = len({_look(entry) for entry in experiment.published}) > 1
     places = dict.fromkeys(
-        [f"{_look(entry)}: {entry['place']}" for entry in experiment.published]
+        [(f"{_look(entry)}: " if several else "") + entry["place"] for entry in experiment.published]
         + [entry["place"] for entry in experiment.published_only]
     )
-    return (
-        *_short_notes(experiment, found),
+    runs = [
+        *_short_notes(experiment, found)[1:],  # the scale stands in the title
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
-        *(f"Finding: {text}" for text in experiment.findings),
-        *(f"Deviation: {text}" for text in experiment.deviations),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
-    )
+    ]
+    return {"Runs": runs, "Findings": experiment.findings, "Deviations": experiment.deviations}
 
 
 def _look(entry: dict[str, Any]) -> str:
@@ -167,4 +166,4 @@ def _write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-__all__ = ["Comparison", "judged", "render"]
+__all__ = ["judged", "render"]

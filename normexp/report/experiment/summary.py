@@ -10,7 +10,7 @@ from normexp.evidence.curves import better_direction
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.experiments.shape import columns_of
-from normexp.report.experiment.columns import Looked
+from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.measured import Measured
 
 BEST = 5  # arms named per point of the grid
@@ -54,12 +54,13 @@ def _best(experiment: Experiment, found: Measured) -> Iterator[str]:
     metric = next((each["metric"] for each in looks if better_direction(each["metric"])), None)
     if metric is None:
         return
-    column = Looked(found, metric, next(each["at"] for each in looks if each["metric"] == metric), named=False)
-    yield f"By {column.title}, mean over the seeds; only a claim above says whether a difference is more than chance."
+    column = Metric(found, metric, next(each["at"] for each in looks if each["metric"] == metric))
+    yield f"By {column.head}, mean over the seeds; only a claim above says whether a difference is more than chance."
     yield ""
     for point in dict.fromkeys(cell.point for cell in found.curves):
-        known = [cell for cell in found.curves if cell.point == point and column.centre(cell) is not None]
-        known.sort(key=lambda cell: column.centre(cell) or 0.0, reverse=better_direction(metric) == "higher")
+        rows = [Row(cell) for cell in found.curves if cell.point == point]
+        known = [row for row in rows if column.centre(row) is not None]
+        known.sort(key=lambda row: column.centre(row) or 0.0, reverse=better_direction(metric) == "higher")
         where = ", ".join(f"{axis}={value}" for axis, value in point)
-        named = "; ".join(f"{cell.arm} {column.shown(cell)}" for cell in known[:BEST])
+        named = "; ".join(f"{row.cell.arm} {column.text(row)}" for row in known[:BEST])
         yield f"- {f'{where}: ' if where else ''}{named}"

@@ -7,24 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from normexp.evidence.curves import Cell, better_direction
-from normexp.evidence.stats import SpeedUp, Steps, median, speed_up
-from normexp.records import cell as csv_cell
-from normexp.report.experiment.columns import EMPTY
+from normexp.evidence.stats import Interval, SpeedUp, Steps, median, speed_up
+from normexp.report.experiment.columns import Column, Row
 from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.race import Target, steps_of
 from normexp.report.measurements import is_share, title
+from normexp.report.rounding import ratio
+from normexp.report.table import Value
+from normexp.report.tables import EMPTY
 
 
 @dataclass(frozen=True)
-class StepsTo:
+class StepsTo(Column):
     """Steps to a target: median (lowest to highest); a run that does not get there counts as more than any number."""
 
     found: Measured
     metric: str
     target: Target
+    short = "steps"
 
     @property
-    def title(self) -> str:
+    def head(self) -> str:
         return f"steps to {self.goal}"
 
     @property
@@ -32,10 +35,6 @@ class StepsTo:
         if isinstance(self.target, str):
             return self.target
         return f"{100 * self.target:g} %" if is_share(self.metric) else f"{self.target:g}"
-
-    @property
-    def plain_titles(self) -> list[str]:
-        return [f"{self.title} {kind}" for kind in ("median", "lowest", "highest", "reached", "n")]
 
     @property
     def meaning(self) -> str:
@@ -49,11 +48,11 @@ class StepsTo:
         better = better_direction(self.metric)
         return steps_of(self.found, cell, self.metric, self.target, better) if better else {}
 
-    def count(self, cell: Cell) -> int:
-        return len(self.steps(cell))
+    def count(self, row: Row) -> int:
+        return len(self.steps(row.cell))
 
-    def shown(self, cell: Cell) -> str:
-        steps = list(self.steps(cell).values())
+    def text(self, row: Row) -> str:
+        steps = list(self.steps(row.cell).values())
         if not steps:
             return EMPTY
         reached = [each.step for each in steps if each.reached]
@@ -61,58 +60,72 @@ class StepsTo:
             return _never(steps)
         ends = [min(reached), math.inf if len(reached) < len(steps) else max(reached)]
         spread = f" ({_count(ends[0])} to {_count(ends[1])})" if len(steps) > 1 else ""
-        missing = f", {len(reached)}/{len(steps)}" if len(reached) < len(steps) else ""
+        missing = f", {len(reached)} of {len(steps)} arrive" if len(reached) < len(steps) else ""
         return f"{_count(median(each.step for each in steps))}{spread}{missing}"
 
-    def plain(self, cell: Cell) -> list[str]:
-        steps = [each.step for each in self.steps(cell).values()]
+    def plain(self, row: Row) -> dict[str, Value]:
+        steps = [each.step for each in self.steps(row.cell).values()]
         reached = [step for step in steps if math.isfinite(step)]
-        ends = (median(steps), min(steps), max(steps)) if steps else (None, None, None)
-        return [*map(csv_cell, ends), str(len(reached)), str(len(steps))]
+        median_step, low, high = (median(steps), min(steps), max(steps)) if steps else (None, None, None)
+        numbers = {"median": median_step, "lowest": low, "highest": high, "reached": len(reached), "n": len(steps)}
+        return {f"{self.head} {kind}": value for kind, value in numbers.items()}
 
 
 @dataclass(frozen=True)
-class SpeedUpOver:
+class SpeedUpOver(Column):
     """How many times fewer steps than another arm, with its 95 % interval."""
 
     race: StepsTo
     than: str
+    short = "speed-up"
 
     @property
-    def title(self) -> str:
+    def head(self) -> str:
         return f"speed-up over {self.than} [95 %]"
-
-    @property
-    def plain_titles(self) -> list[str]:
-        return [f"speed-up over {self.than} to {self.race.goal}{kind}" for kind in ("", " low", " high", " n")]
 
     @property
     def meaning(self) -> str:
         return (
             f"Speed-up: steps of {self.than} over steps of the arm, paired by seed; by rank where some run never gets "
-            "there, and ? where the ratio then depends on how long it would still have taken."
+            "there, and then without a number where the ratio depends on how long it would still have taken."
         )
 
-    def against(self, cell: Cell) -> SpeedUp | None:
-        other = Cell(self.than, cell.point)
-        return None if cell == other else speed_up(self.race.steps(other), self.race.steps(cell))
+    def against(self, row: Row) -> SpeedUp | None:
+        other = Cell(self.than, row.cell.point)
+        return None if row.cell == other else speed_up(self.race.steps(other), self.race.steps(row.cell))
 
-    def count(self, cell: Cell) -> int:
-        race = self.against(cell)
+    def count(self, row: Row) -> int:
+        race = self.against(row)
         return race.n if race else 0
 
-    def shown(self, cell: Cell) -> str:
-        race = self.against(cell)
+    def text(self, row: Row) -> str:
+        race = self.against(row)
         interval = race.confidence_interval() if race else None
         if race is None or interval is None:
             return EMPTY
-        return f"{_ratio(race.ratio)} [{_ratio(interval.low)}, {_ratio(interval.high)}]"
+        low, high = ratio(interval.low), ratio(interval.high)
+        if math.isfinite(race.ratio) and race.ratio > 0:
+            return f"{ratio(race.ratio)} [{low}, {high}]"
+        return _in_words(interval, low, high)
 
-    def plain(self, cell: Cell) -> list[str]:
-        race = self.against(cell)
+    def plain(self, row: Row) -> dict[str, Value]:
+        race = self.against(row)
         interval = race.confidence_interval() if race else None
         numbers = (race.ratio, interval.low, interval.high) if race and interval else (None, None, None)
-        return [*map(csv_cell, numbers), str(self.count(cell))]
+        name = f"speed-up over {self.than} to {self.race.goal}"
+        ends = dict(zip((name, f"{name} low", f"{name} high"), numbers, strict=True))
+        return {**ends, f"{name} n": self.count(row)}
+
+
+def _in_words(interval: Interval, low: str, high: str) -> str:
+    """Say what is known of a ratio that has no number of its own."""
+    if interval.high < 1:
+        return f"slower: below {high}"
+    if interval.low > 1:
+        return f"faster: above {low}"
+    if interval.low > 0:
+        return f"undecided: above {low}" if math.isinf(interval.high) else f"undecided: {low} to {high}"
+    return "undecided" if math.isinf(interval.high) else f"undecided: below {high}"
 
 
 def _never(steps: Sequence[Steps]) -> str:
@@ -123,7 +136,3 @@ def _never(steps: Sequence[Steps]) -> str:
 
 def _count(step: float) -> str:
     return f"{step:.0f}" if math.isfinite(step) else "never"
-
-
-def _ratio(value: float) -> str:
-    return "?" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.3g}"

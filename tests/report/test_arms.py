@@ -8,12 +8,13 @@ from fabricated import Fabric
 
 from normexp.config import compose
 from normexp.records import CONFIG, RunDirectory
+from normexp.report.frame import folder_frame
 from normexp.report.notes import notes
-from normexp.report.select import select
+from normexp.report.options import run_options
 
 
 def labels(runs: list[RunDirectory]) -> list[str]:
-    return [arm.label for arm in select(runs).arms]
+    return list(dict.fromkeys(folder_frame(runs).runs["arm"]))
 
 
 def test_runs_that_differ_in_seed_and_place_alone_are_one_arm(fabricate: Fabric) -> None:
@@ -22,20 +23,20 @@ def test_runs_that_differ_in_seed_and_place_alone_are_one_arm(fabricate: Fabric)
         fabricate(norm="batch", seed=1, results_dir="elsewhere", threads=4, eval_every=5),
         fabricate(norm="batch", seed=2, device="cuda", dataset__archive="/a/b.tar"),
     ]
-    (arm,) = select(runs).arms
-    assert arm.label == "batch"
-    assert [run.seed for run in arm.runs] == [0, 1, 2]
+    assert labels(runs) == ["batch"]
+    assert list(folder_frame(runs).runs["seed"]) == [0, 1, 2]
 
 
 def test_label_shows_the_keys_that_vary(fabricate: Fabric) -> None:
     assert labels([fabricate(norm="batch", epochs=3)]) == ["batch"]
     runs = [fabricate(norm="batch"), fabricate(norm="batch", optim__lr=0.3), fabricate(model="mlp")]
     assert labels(runs) == [
-        "batch, model=cnn, optim.lr=0.1",
-        "batch, model=cnn, optim.lr=0.3",
-        "none, model=mlp, optim.lr=0.1",
+        "batch, optim.lr=0.1",
+        "batch, optim.lr=0.3",
+        "none, optim.lr=0.1",
     ]
-    assert [arm.short for arm in select(runs[::2]).arms] == ["batch", "none"]
+    assert labels(runs[::2]) == ["batch", "none"]  # data set and model have columns of their own
+    assert list(folder_frame(runs).runs["model"]) == ["cnn", "cnn", "mlp"]
 
 
 def test_defaults_of_other_options_are_no_difference(fabricate: Fabric) -> None:
@@ -69,7 +70,7 @@ def test_a_key_that_was_not_there_yet_counts_as_its_default(fabricate: Fabric) -
         fabricate(), "norm=batch", "seed=1", without=("study", "_choices_.study", "clip_norm", "norm.affine")
     )
     assert labels([new, old]) == ["batch"]
-    assert {key for run in select([new, old]).arms[0].runs for key in run.options} >= {"study", "norm.affine"}
+    assert set(run_options(old)) >= {"study", "norm.affine"}
     clipped = recorded(fabricate(), "norm=batch", "clip_norm=1")
     assert labels([new, old, clipped]) == ["batch", "batch, clip_norm=1.0"]
 
@@ -78,8 +79,7 @@ def test_a_key_of_a_part_that_was_not_there_yet_counts_as_its_default(fabricate:
     parts = ("norm=stack", "norm.weights=weight_standard", "norm.activations=group")
     key = next(key for key in compose(parts)["norm"]["activations"] if key != "_target_")
     old = recorded(fabricate(), *parts, "seed=1", without=(f"norm.activations.{key}",))
-    (arm,) = select([recorded(fabricate(), *parts), old]).arms
-    assert len(arm.runs) == 2
+    assert len(labels([recorded(fabricate(), *parts), old])) == 1
 
 
 def test_an_option_that_is_no_more_has_no_defaults(fabricate: Fabric) -> None:
@@ -108,18 +108,15 @@ def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
 
 @pytest.mark.parametrize("status", ["running", "failed", "interrupted"])
 def test_unfinished_runs_are_counted_and_named(fabricate: Fabric, status: str) -> None:
-    selection = select([fabricate(norm="batch"), fabricate(norm="batch", seed=1, status=status)])
-    assert [run.seed for run in selection.arms[0].runs] == [0]
-    (note,) = notes(selection)
+    runs = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, status=status)]
+    (note,) = notes(folder_frame(runs))
     assert "1 of 2 runs" in note
     assert f"batch seed 1 ({status}" in note
 
 
 def test_diverged_runs_are_kept_and_named_with_their_step(fabricate: Fabric) -> None:
-    selection = select([fabricate(norm="none"), fabricate(norm="none", seed=1, status="diverged")])
-    assert len(selection.arms[0].runs) == 2
-    assert [run.seed for run in selection.arms[0].converged] == [0]
-    assert notes(selection) == ["Diverged (non-finite loss): none seed 1 at step 37."]
+    runs = [fabricate(norm="none"), fabricate(norm="none", seed=1, status="diverged")]
+    assert notes(folder_frame(runs)) == ["Diverged (non-finite loss): none seed 1 at step 37."]
 
 
 def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
@@ -128,9 +125,8 @@ def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
         fabricate(name="a/y", norm="batch", seed=0),
         fabricate(name="a/x", norm="batch", seed=0, status="running"),
     ]
-    selection = select(runs)
-    assert [run.name for run in selection.arms[0].runs] == ["a/y"]
-    assert notes(selection) == [
+    assert list(folder_frame(runs).runs["run"]) == ["a/y"]
+    assert notes(folder_frame(runs)) == [
         "batch seed 0 is there twice: a/y counts, b/x does not.",
         "batch seed 0 is there twice: a/y counts, a/x does not.",
     ]
@@ -138,13 +134,13 @@ def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
 
 def test_equal_options_on_different_data_are_said(fabricate: Fabric) -> None:
     runs = [fabricate(norm="batch"), fabricate(norm="layer", sha256="other")]
-    assert notes(select(runs)) == ["Warning: not all runs on digits saw the same data (sha256 differs)."]
+    assert notes(folder_frame(runs)) == ["Warning: not all runs on digits saw the same data (sha256 differs)."]
     seeded = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, sha256="data drawn from the seed")]
-    assert notes(select(seeded)) == []
+    assert notes(folder_frame(seeded)) == []
 
 
 def test_the_selection_does_not_depend_on_the_order_of_directories(fabricate: Fabric) -> None:
     runs = [fabricate(norm=norm, seed=seed) for norm in ("layer", "none") for seed in (1, 0)]
-    backwards = select(runs[::-1])
-    assert [a.label for a in backwards.arms] == labels(runs) == ["none", "layer"]
-    assert [run.seed for arm in backwards.arms for run in arm.runs] == [0, 1, 0, 1]
+    backwards = folder_frame(runs[::-1]).runs
+    assert list(dict.fromkeys(backwards["arm"])) == labels(runs) == ["none", "layer"]
+    assert list(backwards["seed"]) == [0, 1, 0, 1]

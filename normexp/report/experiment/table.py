@@ -1,0 +1,120 @@
+"""An experiment's table: rows are arms in the paper's order, columns are what its YAML asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from normexp.evidence.curves import Cell
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.shape import columns_of
+from normexp.report.experiment.columns import (
+    At,
+    Column,
+    Difference,
+    Finite,
+    Metric,
+    Published,
+    Row,
+    Verdict,
+)
+from normexp.report.experiment.measured import Measured
+from normexp.report.experiment.ratio_column import Ratio
+from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
+from normexp.report.table import Table
+
+REFUSED = "refused"
+NOT_RUN = "published only"
+LOOK = ("metric", "at", "target", "than", "over")  # the keys by which a published number finds its column
+
+
+def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str, Sequence[str]]) -> Table:
+    """Build the table of an experiment: one metric beside the published numbers, or several columns.
+
+    Args:
+        notes: heading -> sentences below the table; what the columns mean is added.
+    """
+    if experiment.table.get("metric"):
+        rows = list(_compared_rows(experiment, found))
+        columns = _compared_columns(experiment, found, rows)
+    else:
+        rows = [Row(cell) for cell in _cells(experiment, found)]
+        columns = list(_columns(experiment, found))
+    shown = [*columns, Finite(found, tuple(columns))]
+    return Table(
+        title=f"{experiment.title}. {experiment.paper}, {experiment.item}. Scale: {experiment.scale}.",
+        heads=["arm", *(column.head for column in shown)],
+        rows=[[str(row.cell), *(column.text(row) for column in shown)] for row in rows],
+        values=[_plain(row, columns) for row in rows],
+        notes={"Set-up": [experiment.about, *_meaning(columns, rows)], **notes},
+    )
+
+
+def _plain(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
+    cells = [column.plain(row) for column in columns]
+    return {"arm": str(row.cell), **{name: value for cell in cells for name, value in cell.items()}}
+
+
+def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
+    if any(isinstance(column, Metric) and column.count(row) > 1 for column in columns for row in rows):
+        yield "Mean ± standard deviation over the seeds with a finite value."
+    yield from dict.fromkeys(column.meaning for column in columns if column.meaning)
+
+
+def _cells(experiment: Experiment, found: Measured) -> list[Cell]:
+    """Return the cells with a finished run, in the order of the arms."""
+    return [cell for arm in experiment.arms for cell in found.curves if cell.arm == arm]
+
+
+def _columns(experiment: Experiment, found: Measured) -> Iterator[Column]:
+    """Yield every column of `table.columns`, after the published numbers that there are for it."""
+    for spec in columns_of(experiment.table):
+        column = _column(found, spec, experiment.table.get("at", "last"))
+        printed = {entry["arm"]: entry["value"] for entry in experiment.published if _look(entry) == _look(spec)}
+        if printed:
+            yield Published(column.short, printed)
+        yield column
+
+
+def _look(entry: Mapping[str, Any]) -> list[Any]:
+    return [entry.get(key) for key in LOOK]
+
+
+def _column(found: Measured, spec: Mapping[str, Any], usual: str) -> Column:
+    if "target" not in spec:
+        looked = (found, spec["metric"], spec["at"], spec["at"] != usual)
+        return Ratio(*looked, spec["over"]) if "over" in spec else Metric(*looked)
+    race = StepsTo(found, spec["metric"], spec["target"])
+    return SpeedUpOver(race, spec["than"]) if "than" in spec else race
+
+
+def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Row]) -> list[Column]:
+    """Return the columns of `table.metric`: ours beside the printed number, the difference to the baseline."""
+    table = experiment.table
+    places = {row.at for row in rows if row.at}
+    only = next(iter(places)) if len(places) == 1 else ""
+    metric = Metric(found, table["metric"], only, named=only not in ("", "last"))
+    printed = any(row.published for row in rows)
+    verdicts = printed or any(row.verdict for row in rows)
+    return [
+        *([] if only else [At()]),
+        *([Published(metric.short)] if printed else []),
+        metric,
+        *([Difference(metric, table["baseline"])] if table.get("baseline") else []),
+        *([Verdict(metric, table.get("margin", 0.0), experiment.scale)] if verdicts else []),
+    ]
+
+
+def _compared_rows(experiment: Experiment, found: Measured) -> Iterator[Row]:
+    """Yield every arm at the table's place, and wherever the paper prints a number; then what was not run."""
+    metric, usual = experiment.table["metric"], experiment.table.get("at", "last")
+    for cell in _cells(experiment, found):
+        entries = [entry for entry in experiment.published if (entry["arm"], entry["metric"]) == (cell.arm, metric)]
+        rows = [Row(cell, entry["at"], entry) for entry in entries if "at" in entry]
+        if not any(row.at == usual for row in rows):
+            rows.append(Row(cell, usual))
+        for row in rows:  # shorter runs do not get to every place
+            if Metric(found, metric).values(row) or experiment.scale == "paper":
+                yield row
+    yield from (Row(Cell(arm), verdict=REFUSED) for arm in experiment.refused)
+    yield from (Row(Cell(entry["arm"]), "", entry, NOT_RUN) for entry in experiment.published_only)

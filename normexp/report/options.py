@@ -1,0 +1,42 @@
+"""What makes a run's arm: every option it was made with, except its seed and where it was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from normexp.config.defaults import with_defaults
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.text import shown
+from normexp.records import RunDirectory
+from normexp.report.labels import NOTE, Options
+
+# `eval_every` decides how often a run is looked at, not what it is.
+SAME_ARM = ("seed", "eval_every", "dataset.archive", *IGNORED_KEYS)
+
+
+def run_options(directory: RunDirectory) -> Options:
+    """Read a run's options. Raises UserError where its config cannot be read.
+
+    The data's note takes the place of the archive's path: the same data from another folder is the same arm,
+    a lossy copy is not. Other files count by their name.
+    """
+    config = with_defaults(directory.config)
+    changed = frozenset(map(str, config.get("_changes_") or {}))
+    keys = {key: value for key, value in config.items() if key not in ("_choices_", "_changes_")}
+    options = {key: shown(value) for key, value in _leaves(keys) if key not in SAME_ARM}
+    options |= {key: PurePath(options[key]).name for key in PATH_KEYS if key in options}
+    options |= {group: str(option) for group, option in config["_choices_"].items()}
+    if "norm._target_" in changed:  # a scheme of the user's own goes by its class name
+        options["norm"] = options["norm._target_"].rpartition(".")[2]
+    note = str(directory.environment.get("data", {}).get("note") or "")
+    return Options({**options, NOTE: note}, int(config.get("seed", 0)), changed)
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,28 @@
+"""A table before it is Markdown, CSV, LaTeX or HTML; `normexp.report.formats` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text, and the same rows as plain values.
+
+    Args:
+        title: one short sentence; the caption in LaTeX.
+        heads: of the columns; the first `texts` columns hold text, the others numbers.
+        rows: as people read them: rounded, with their deviations.
+        values: as programs read them, in full precision: column of the CSV -> one value per row.
+        notes: heading -> sentences that belong to the table; the heading may be empty.
+    """
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    values: Sequence[Mapping[str, Value]] = ()
+    texts: int = 1
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -1,8 +1,30 @@
-"""The same as `normexp table`: python scripts/make_tables.py --help"""
+"""Tables from the metrics.csv files of a folder: python scripts/make_tables.py results/runs tables
+
+Writes table.md, .csv, .tex and .html (last evaluation, mean and standard deviation over seeds), and best.csv: the
+best value of every metric of every run, made with pandas. Change it to make the table that you need.
+"""
+
+from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from normexp.cli.verbs import main
+import normexp
+
+
+def main(folder: str, out: str) -> None:
+    results = normexp.load(folder)
+    Path(out).mkdir(parents=True, exist_ok=True)
+    for format in ("md", "csv", "tex", "html"):
+        (Path(out) / f"table.{format}").write_text(results.table(format))
+    values = results.curves.groupby(["run", "arm", "seed", "metric"], sort=False)["value"]
+    best = values.agg(["min", "max"]).unstack("metric")
+    best.to_csv(Path(out) / "best.csv")
+    print(results.table(), *results.left_out, sep="\n")
+
 
 if __name__ == "__main__":
-    sys.exit(main(["table", *sys.argv[1:]]))
+    try:
+        main(*sys.argv[1:3])
+    except (TypeError, normexp.UserError) as error:
+        sys.exit(f"{error}\nusage: python scripts/make_tables.py FOLDER OUT")

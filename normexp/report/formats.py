@@ -36,7 +36,8 @@ def markdown(table: Table) -> str:
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     padded = [[_pad(text, widths[i], i < left) for i, text in enumerate(line)] for line in lines]
     rows = [f"| {' | '.join(line)} |" for line in (padded[0], rule, *padded[1:])]
-    return "\n".join([_markdown(table.title), "", *rows, *_markdown_notes(table)]) + "\n"
+    title = f"{table.title} {table.source}".strip()
+    return "\n".join([_markdown(title), "", *rows, *_markdown_notes(table)]) + "\n"
 
 
 def csv_text(table: Table) -> str:
@@ -54,7 +55,7 @@ def latex(table: Table) -> str:
         r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex(table.title)}}}",
+        rf"\caption{{{_latex(table.title)}}}\label{{tab:{table.label}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
@@ -81,6 +82,7 @@ def html_page(table: Table) -> str:
         "<tbody>",
         *(_html_row("td", line, table.texts) for line in table.rows),
         "</tbody></table></div>",
+        *([f"<p>{html.escape(table.source)}</p>"] if table.source else []),
         *_html_notes(table),
         "</body></html>",
     ]
@@ -98,7 +100,8 @@ def _markdown_notes(table: Table) -> Iterator[str]:
 
 
 def _latex_notes(table: Table) -> Iterator[str]:
-    """Yield the notes as comments: what of them a paper says is its author's choice, and a float has no room."""
+    """Yield the notes as comments: a float has no room for them, and what a paper quotes is its author's choice."""
+    yield from [f"% {table.source}"] if table.source else []
     for heading, notes in table.notes.items():
         for note in notes:
             text = " ".join(f"{heading}: {note}".removeprefix(": ").split())
@@ -134,7 +137,8 @@ def _latex(text: str) -> str:
 
 
 def _latex_row(line: Sequence[str]) -> str:
-    return " & ".join(map(_latex, line)) + r" \\"
+    """Return one row; the minus of a number is a minus, not a hyphen."""
+    return " & ".join(re.sub(r"(?<![\w.])-(?=[\d$])", "$-$", _latex(text)) for text in line) + r" \\"
 
 
 def _html_row(tag: str, line: Sequence[str], left: int) -> str:

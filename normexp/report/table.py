@@ -14,6 +14,8 @@ class Table:
 
     Args:
         title: one short sentence; the caption in LaTeX.
+        source: whose table it is and where it is printed; a sentence, or nothing.
+        label: of the LaTeX table, tab:LABEL.
         heads: of the columns; the first `texts` columns hold text, the others numbers.
         rows: as people read them: rounded, with their deviations.
         values: as programs read them, in full precision: column of the CSV -> one value per row.
@@ -26,3 +28,5 @@ class Table:
     values: Sequence[Mapping[str, Value]] = ()
     texts: int = 1
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    source: str = ""
+    label: str = "runs"

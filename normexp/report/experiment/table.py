@@ -42,7 +42,9 @@ def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str
         columns = list(_columns(experiment, found))
     shown = [*columns, Finite(found, tuple(columns))]
     return Table(
-        title=f"{experiment.title}. {experiment.paper}, {experiment.item}. Scale: {experiment.scale}.",
+        title=experiment.title if experiment.title.endswith(("?", ".")) else f"{experiment.title}.",
+        source=f"{experiment.paper}, {experiment.item}. Scale: {experiment.scale}.",
+        label=f"{experiment.name}-{experiment.scale}",
         heads=["arm", *(column.head for column in shown)],
         rows=[[str(row.cell), *(column.text(row) for column in shown)] for row in rows],
         values=[_plain(row, columns) for row in rows],

@@ -1,0 +1,12 @@
+from . import norms as norms
+from .config import compose as compose
+from .errors import UserError as UserError
+from .norms.convert import convert as convert
+from .norms.fold import fold as fold
+from .report.results import load as load
+from .runs.python import load_model as load_model
+from .runs.python import run as run
+from .sweeps.python import sweep as sweep
+
+__version__: str
+__all__ = ["UserError", "compose", "convert", "fold", "load", "load_model", "norms", "run", "sweep"]

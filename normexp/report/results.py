@@ -1,0 +1,103 @@
+"""What was recorded below some folders, as pandas tables: `normexp.load`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from normexp.errors import UserError, unknown
+from normexp.experiments.shape import CLAIMS
+from normexp.report.formats import FORMATS
+from normexp.report.frame import Frame, frame_of, where
+from normexp.report.tables import table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Tidy tables of runs; `normexp.report.frame` lists their columns.
+
+    Args:
+        frame: the runs.
+        paths: where they were found.
+    """
+
+    frame: Frame
+    paths: tuple[Path, ...]
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per run: experiment, scale, arm, axes, seed, status, step, cause, and every key that varies."""
+        return self.frame.runs
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """One row per run, evaluation and metric, with step, epoch, metric and value."""
+        return self.frame.curves
+
+    @property
+    def probes(self) -> pd.DataFrame:
+        """One row per run, step, layer and statistic of what probes measured."""
+        return self.frame.probes
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """One row per judged claim: experiment, scale, text, source, verdict, evidence, estimate, n, p, p_holm."""
+        import pandas as pd
+
+        return pd.DataFrame(row for path in self.paths for row in _claims(path))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is in no table, and why; a line each."""
+        return self.frame.left_out
+
+    def where(self, **wanted: Any) -> Results:
+        """Return the runs with a value, or one of several: where(norm=["batch", "layer"], **{"optim.lr": 0.1}).
+
+        Raises: UserError for a key that no run has, and where no run is left.
+        """
+        texts = {
+            key: [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
+            for key, value in wanted.items()
+        }
+        return Results(where(self.frame, texts), self.paths)
+
+    def table(self, format: str = "md", by: Sequence[str] = ()) -> str:
+        """Return the table that `normexp table` prints: mean ± standard deviation of the last evaluation.
+
+        Args:
+            format: md, csv, tex or html.
+            by: keys whose values make the rows, instead of the arms.
+        """
+        if format not in FORMATS:
+            raise unknown("table format", format, FORMATS)
+        return FORMATS[format](table(self.frame, by))
+
+
+def load(*paths: str | os.PathLike[str]) -> Results:
+    """Read every run directory at or below the paths; nothing heavy is imported before a table is asked for.
+
+    Raises: UserError where there is none.
+    """
+    if not paths:
+        raise UserError("load: no path given; give run directories or a folder of them (results/runs)")
+    folders = tuple(Path(path) for path in paths)
+    return Results(frame_of(folders), folders)
+
+
+def _claims(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.rglob(CLAIMS)):
+        try:
+            report = json.loads(path.read_text())
+            head = {"experiment": report["experiment"], "scale": report["scale"]}
+            yield from ({**head, **claim} for claim in report["claims"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: damaged ({type(error).__name__}); `normexp report` writes it again") from None

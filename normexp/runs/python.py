@@ -1,0 +1,100 @@
+"""One run from Python: train it, and get its network back."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from normexp.config import Config, compose
+from normexp.config.defaults import with_defaults
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT, RunDirectory
+from normexp.runs import run as runs
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+SAY = logging.getLogger("normexp").info
+
+
+def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
+    """Train one configuration, as `normexp run` does, and return its run directory.
+
+    A finished run is not trained again, an interrupted one continues. What the command line prints goes to the
+    logger `normexp`.
+
+    Args:
+        overrides: as typed at the command line: ["norm=batch", "model=mlp", "optim.lr=0.1"].
+        force: train again from the start, over the old record.
+
+    Raises: UserError for a mistake, in one line.
+    """
+    return runs.run(compose(_checked(overrides)), SAY, force=force)
+
+
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    input_shape: tuple[int, ...] | None = None,
+    num_outputs: int | None = None,
+    plugins: Sequence[str] = (),
+) -> nn.Module:
+    """Return the trained network of a run, on the CPU, in evaluation mode.
+
+    Args:
+        path: the run directory.
+        input_shape: of one example, without the batch; by default that of the run's data set, which is then loaded.
+        num_outputs: the number of classes, or of targets.
+        plugins: modules that a scheme of the user's own may come from. A record by itself never names code.
+
+    Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
+    """
+    from normexp.config.instantiate import instantiate
+    from normexp.training.build import build_model
+
+    directory = RunDirectory(Path(path))
+    weights = _weights(directory.path / CHECKPOINT)
+    config = _recorded(directory)
+    if input_shape is None or num_outputs is None:
+        from normexp.data.loading import load
+
+        data = load(config)
+        input_shape, num_outputs = data.input_shape, data.num_outputs
+    model = build_model(config, instantiate(config["norm"], plugins=list(plugins)), input_shape, num_outputs)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
+    return model.eval()
+
+
+def _checked(overrides: Sequence[str]) -> Sequence[str]:
+    """Raise UserError for one text in place of a list: its letters would be taken for overrides."""
+    if isinstance(overrides, str):
+        raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
+    return overrides
+
+
+def _recorded(directory: RunDirectory) -> Config:
+    """Return the configuration that a record holds, with today's defaults for keys that it does not have yet."""
+    record = with_defaults(directory.config)
+    values = {key: value for key, value in record.items() if not key.startswith("_")}
+    return Config(values, record["_choices_"], record.get("_changes_") or {})
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    """Return the network's part of a checkpoint."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise UserError(f"{path}: not there, so the weights are gone; `normexp run ... --force` trains the run again")
+    try:
+        with safe_open(path, framework="pt") as file:
+            names = [name for name in file.keys() if name.startswith("model/")]  # noqa: SIM118 (not a dict)
+            return {name.removeprefix("model/"): file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: damaged checkpoint ({str(error).splitlines()[0]})") from None

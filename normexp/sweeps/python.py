@@ -1,0 +1,31 @@
+"""A sweep from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from normexp.errors import UserError
+from normexp.records import RunDirectory
+from normexp.runs.python import SAY
+from normexp.sweeps.sweep import carry_out, make_plan, provide
+
+
+def sweep(overrides: Sequence[str], *, jobs: int | None = None, force: bool = False) -> list[RunDirectory]:
+    """Train every cell of a grid, as `normexp sweep` does, and return all run directories of the grid.
+
+    Finished cells are skipped, interrupted ones continue. A cell that fails costs itself only: its status says
+    `failed`. What the command line prints goes to the logger `normexp`.
+
+    Args:
+        overrides: as typed at the command line: ["norm=none,batch", "seed=range(3)"].
+        jobs: cells side by side; by default as many as suit the machine.
+        force: train finished cells again.
+
+    Raises: UserError for a grid that cannot work, before anything is started.
+    """
+    if isinstance(overrides, str):
+        raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
+    plan = make_plan(overrides, force)
+    provide(plan, dry_run=False, force=force)
+    carry_out(plan, jobs, SAY, dry_run=False, force=force)
+    return [RunDirectory(cell.place) for cell in plan.cells]

@@ -1,0 +1,115 @@
+"""`import normexp`: cheap, and every example of docs/python.md runs in order."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import normexp
+from normexp.records import CHECKPOINT
+
+TOP = Path(__file__).parent.parent
+EXAMPLES = re.findall(r"```python\n(.*?)```", (TOP / "docs" / "python.md").read_text(), re.DOTALL)
+OVERRIDES = ["dataset=covariate_shift", "model=mlp", "norm=batch", "steps=4"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_import_is_cheap() -> None:
+    heavy = ("torch", "pandas", "hydra", "numpy", "matplotlib")
+    code = f"import sys, normexp; normexp.UserError; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_everything_public_is_there_and_documented() -> None:
+    text = (TOP / "docs" / "python.md").read_text()
+    for name in normexp.__all__:
+        assert getattr(normexp, name).__doc__, name
+        assert f"normexp.{name}" in text or f"`{name}`" in text, name
+
+
+def test_convert_stays_the_function_beside_the_module_of_its_name() -> None:
+    import normexp.norms.convert
+    import normexp.norms.fold
+
+    assert callable(normexp.convert)
+    assert callable(normexp.fold)
+
+
+def test_examples_of_the_document_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for example in EXAMPLES:
+        exec(compile(example, "docs/python.md", "exec"), names)
+    shown = capsys.readouterr().out
+    assert "['done', 'done', 'done', 'done']" in shown
+    assert "BatchNorm" not in shown  # converted in one network, folded away in the other
+    assert len(EXAMPLES) == 5
+
+
+def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
+    import torch
+
+    run = normexp.run(OVERRIDES)
+    model = normexp.load_model(run.path)
+    fresh = normexp.load_model(normexp.run([*OVERRIDES, "seed=1"]).path)
+    x = torch.linspace(-1, 1, 8)[:, None]
+    assert not model.training
+    assert torch.equal(model(x), normexp.load_model(run.path, input_shape=(1,), num_outputs=1)(x))
+    assert not torch.equal(model(x), fresh(x))
+
+
+def test_load_model_without_its_checkpoint_or_with_a_damaged_one_is_one_line(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    checkpoint = run.path / CHECKPOINT
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    with pytest.raises(normexp.UserError, match=r"damaged checkpoint"):
+        normexp.load_model(run.path)
+    checkpoint.unlink()
+    with pytest.raises(normexp.UserError, match=r"not there, so the weights are gone"):
+        normexp.load_model(run.path)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: normexp.run("norm=batch model=mlp"), r"give a list of overrides: \['norm=batch', 'model=mlp'\]"),
+        (lambda: normexp.sweep("norm=none,batch"), "give a list of overrides"),
+        (lambda: normexp.run(["norm=bath"]), r"did you mean batch\?"),
+        (lambda: normexp.load(), "no path given"),
+        (lambda: normexp.load("nowhere"), "no such file"),
+    ],
+)
+def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None:
+    with pytest.raises(normexp.UserError, match=message) as error:
+        call()  # type: ignore[operator]
+    assert "\n" not in str(error.value)
+
+
+def test_claims_are_a_frame() -> None:
+    claims = normexp.load(TOP / "results" / "ioffe2015_table").claims
+    assert set(claims["experiment"]) == {"ioffe2015_table"}
+    assert set(claims["verdict"]) <= {"holds", "contradicted", "undecided"}
+
+
+@pytest.mark.parametrize("script", ["make_tables.py", "plot_curves.py"])
+def test_scripts_turn_csv_files_into_tables_and_figures(folder: Path, script: str) -> None:
+    for norm in ("none", "batch"):
+        normexp.run([*OVERRIDES, f"norm={norm}", "results_dir=results"])
+    out = {"make_tables.py": ["tables"], "plot_curves.py": ["curves.png", "test/rmse"]}[script]
+    command = [sys.executable, str(TOP / "scripts" / script), "results/runs", *out]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    files = {"make_tables.py": ["table.md", "table.csv", "table.tex", "table.html", "best.csv"]}
+    assert all((folder / out[0] / name).stat().st_size for name in files.get(script, [""]))
+    wrong = subprocess.run(command[:2], capture_output=True, text=True)
+    assert wrong.returncode == 1
+    assert "usage: python scripts/" in wrong.stderr
+    assert "Traceback" not in wrong.stderr

@@ -40,6 +40,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         _add_status,
         _add_plot,
         _add_table,
+        _add_best,
         _add_list,
         _add_check,
         _add_bench,
@@ -170,6 +171,20 @@ def _add_table(verbs: Verbs[Parser]) -> None:
     command.add_argument("--by", metavar="KEY,...", help="one row per value of these keys, instead of one per arm")
     command.add_argument("--format", default="md", metavar="FORMAT", help="md, csv, tex or html (default md)")
     command.add_argument("--out", metavar="DIR", help="write table.md, .csv, .tex and .html there as well")
+
+
+def _add_best(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "best",
+        help="find the best value of every swept hyperparameter",
+        description="Print the best value of every swept hyperparameter per arm, by the validation split, with its "
+        "spread, the next best, and a warning where it lies at the edge of its grid.",
+        allow_abbrev=False,
+    )
+    command.add_argument("paths", nargs="*", metavar="PATH|KEY=VALUE,...", help="run directories, folders; filters")
+    command.add_argument("--over", metavar="KEY,...", help="the hyperparameters (default: all that vary)")
+    command.add_argument("--metric", metavar="NAME", help="choose by this column of metrics.csv instead")
+    command.add_argument("--format", default="md", metavar="FORMAT", help="md, csv, tex or html (default md)")
 
 
 def _add_list(verbs: Verbs[Parser]) -> None:

@@ -160,6 +160,14 @@ def _table(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _best(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import best_command
+
+    over = arguments.over.split(",") if arguments.over else ()
+    print(best_command(_paths("best", arguments), over, arguments.metric, arguments.format), end="")
+    return 0
+
+
 def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
     if not arguments.paths:
         raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
@@ -259,6 +267,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": _status,
     "plot": _plot,
     "table": _table,
+    "best": _best,
     "list": _list,
     "check": _check,
     "bench": _bench,

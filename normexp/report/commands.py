@@ -84,6 +84,23 @@ def table_command(words: Sequence[str], out: str | None = None, format: str = "m
     return FORMATS[format](content)
 
 
+def best_command(words: Sequence[str], over: Sequence[str] = (), metric: str | None = None, format: str = "md") -> str:
+    """Return the best value of every swept hyperparameter per arm, to be printed.
+
+    Args:
+        words: paths, and filters as of `table_command`.
+        over: the hyperparameters; by default every key that varies and has numbers.
+        metric: by default that of the validation split.
+        format: of the returned text: md, csv, tex or html.
+    """
+    from normexp.report.best import best
+    from normexp.report.formats import FORMATS
+
+    if format not in FORMATS:
+        raise unknown("table format", format, FORMATS)
+    return FORMATS[format](best(chosen_runs(words), over, metric))
+
+
 def chosen_runs(words: Sequence[str]) -> Frame:
     """Read the runs at or below the paths among the words; the other words, KEY=VALUE,..., filter them.
 

@@ -81,7 +81,7 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
     frame, studies = _without_studies(frame)
     keys = list(by) or list(dict.fromkeys(["experiment", "scale", *frame.axes, "arm"]))
     told = frame.keys(keys)
-    rows = _rows(frame, told)
+    rows = rows_of(frame, told)
     metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
     shown = keys if by else [key for key in keys if key == "arm" or told[key].nunique() > 1]
     arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
@@ -108,7 +108,7 @@ def _without_studies(frame: Frame) -> tuple[Frame, list[str]]:
     return where(frame, {"study": ["none"]}), [note]
 
 
-def _rows(frame: Frame, told: pd.DataFrame) -> list[Row]:
+def rows_of(frame: Frame, told: pd.DataFrame) -> list[Row]:
     """Return a row per combination of the keys, in the order of the frame.
 
     Args:

@@ -66,6 +66,11 @@ class Frame:
         texts = {name: [text(record.value(name)) for record in readable] for name in names}
         return pd.DataFrame(texts, index=[record.run for record in readable], dtype=object)
 
+    @cached_property
+    def varying(self) -> tuple[str, ...]:
+        """The keys of the configurations that tell the arms apart, besides the scheme."""
+        return Labels.among([record.options for record in self.records]).keys
+
     def check_readable(self) -> None:
         """Raise UserError, naming a file, where no run can be read."""
         first = self.records[0]
@@ -100,8 +105,7 @@ class Frame:
     def _options(self) -> dict[str, list[Any]]:
         """Return the chosen scheme, data set and model, and every key that varies: numbers where all values are."""
         known = [record.options for record in self.records]
-        varying = Labels.among(known).keys
-        wanted = [key for key in dict.fromkeys(("norm", *PLACES, *varying)) if key not in (*self.axes, *TAKEN)]
+        wanted = [key for key in dict.fromkeys(("norm", *PLACES, *self.varying)) if key not in (*self.axes, *TAKEN)]
         return {key: _as_numbers([options.get(key) if options else None for options in known]) for key in wanted}
 
     def _long(self, tables: Sequence[Mapping[str, Any]], kinds: Mapping[str, Any]) -> pd.DataFrame:

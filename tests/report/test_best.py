@@ -1,0 +1,75 @@
+"""`normexp best`: the best value per arm, by validation, with what to doubt about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fabricated import CLASSIFICATION, Fabric, rows
+
+from normexp.errors import UserError
+from normexp.report.commands import best_command
+
+COLUMNS = (*CLASSIFICATION, "validation/accuracy")
+SCORES = {0.01: (0.80, 0.82), 0.1: (0.90, 0.92), 1.0: (0.70, 0.72)}
+
+
+@pytest.fixture
+def swept(fabricate: Fabric) -> Callable[..., Path]:
+    def sweep(norm: str, scores: dict[float, tuple[float, ...]], **status: str) -> Path:
+        for rate, values in scores.items():
+            for seed, value in enumerate(values):
+                table = [{**row, "validation/accuracy": value} for row in rows(1 - value, (0, 5))]
+                end = status.get("status", "done") if rate == max(scores) else "done"
+                fabricate(table=table, columns=COLUMNS, norm=norm, optim__lr=rate, seed=seed, status=end)
+        return fabricate.root
+
+    return sweep
+
+
+def cells(text: str) -> dict[str, list[str]]:
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return {line[0]: line[1:] for line in lines[2:]}
+
+
+def test_best_is_that_of_the_validation_split(swept: Callable[..., Path]) -> None:
+    swept("batch", SCORES)
+    folder = swept("none", {0.01: (0.9, 0.9), 0.1: (0.8, 0.8), 1.0: (0.1, 0.1)})
+    assert cells(best_command([str(folder)])) == {
+        "none": ["0.01", "90.00 ± 0.00", "0.1: 80.00 ± 0.00", "optim.lr=0.01 is the smallest tried"],
+        "batch": ["0.1", "91.0 ± 1.4", "0.01: 81.0 ± 1.4", "-"],
+    }
+    by_test = best_command([str(folder), "norm=batch"], metric="test/accuracy")
+    assert cells(by_test)["batch"][:2] == ["1.0", "29.0 ± 1.4"]
+
+
+def test_best_is_never_a_value_with_which_a_run_diverged(swept: Callable[..., Path]) -> None:
+    folder = swept("batch", {0.01: (0.5, 0.5), 0.1: (0.9, 0.9)}, status="diverged")
+    assert cells(best_command([str(folder)]))["batch"][0] == "0.01"
+
+
+def test_best_says_what_is_within_noise(swept: Callable[..., Path]) -> None:
+    folder = swept("batch", {0.01: (0.1, 0.1), 0.1: (0.9, 0.8), 0.3: (0.86, 0.82), 1.0: (0.1, 0.1)})
+    assert cells(best_command([str(folder)]))["batch"][-1] == "within noise of the next"
+    single = swept("none", {0.01: (0.1,), 0.1: (0.9,), 1.0: (0.1,)})
+    assert cells(best_command([str(single), "norm=none"]))["none"][-1] == "one seed tells no noise"
+
+
+def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path]) -> None:
+    run = str(fabricate(norm="group").path)
+    with pytest.raises(UserError, match="no validation split was measured"):
+        best_command([run])
+    with pytest.raises(UserError, match="no hyperparameter varies"):
+        best_command([run], metric="test/accuracy")
+    folder = str(swept("batch", SCORES))
+    with pytest.raises(UserError, match=r"key 'optim\.rate' does not exist"):
+        best_command([folder, "norm=batch"], over=["optim.rate"])
+    with pytest.raises(
+        UserError, match=r"metric 'validation/acuracy' does not exist.*did you mean validation/accuracy"
+    ):
+        best_command([folder], metric="validation/acuracy")
+    with pytest.raises(UserError, match="norm=layer matches no run; there is batch, group"):
+        best_command([folder, "norm=layer"])
+    with pytest.raises(UserError, match="only a filter; give run directories"):
+        best_command(["norm=layer"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +16,6 @@ from normexp.runs import run as runs
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-SAY = logging.getLogger("normexp").info
-
 
 def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
     """Train one configuration, as `normexp run` does, and return its run directory.
@@ -32,7 +29,7 @@ def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
 
     Raises: UserError for a mistake, in one line.
     """
-    return runs.run(compose(_checked(overrides)), SAY, force=force)
+    return runs.run(compose(_checked(overrides)), force=force)
 
 
 def load_model(
@@ -59,9 +56,9 @@ def load_model(
     weights = _weights(directory.path / CHECKPOINT)
     config = _recorded(directory)
     if input_shape is None or num_outputs is None:
-        from normexp.data.loading import load
+        from normexp.data.loading import Loader
 
-        data = load(config)
+        data = Loader().load(config)
         input_shape, num_outputs = data.input_shape, data.num_outputs
     model = build_model(config, instantiate(config["norm"], plugins=list(plugins)), input_shape, num_outputs)
     try:

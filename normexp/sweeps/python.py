@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from normexp.errors import UserError
 from normexp.records import RunDirectory
-from normexp.runs.python import SAY
-from normexp.sweeps.sweep import carry_out, make_plan, provide
+from normexp.sweeps.sweep import make_plan, provide_data, run_plan
 
 
 def sweep(overrides: Sequence[str], *, jobs: int | None = None, force: bool = False) -> list[RunDirectory]:
@@ -26,6 +25,6 @@ def sweep(overrides: Sequence[str], *, jobs: int | None = None, force: bool = Fa
     if isinstance(overrides, str):
         raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
     plan = make_plan(overrides, force)
-    provide(plan, dry_run=False, force=force)
-    carry_out(plan, jobs, SAY, dry_run=False, force=force)
-    return [RunDirectory(cell.place) for cell in plan.cells]
+    provide_data(plan, dry_run=False, force=force)
+    run_plan(plan, jobs, dry_run=False, force=force)
+    return [RunDirectory(cell.path) for cell in plan.cells]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
 from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
 from normexp.evidence.curves import Curve, Made
+from normexp.report.figures.formats import images, look
+from normexp.report.figures.own.targets import over_targets
+from normexp.report.figures.picture import draw
 
 GRID = np.arange(0, 2001, 50)
 OTHER = Made(commit="b" * 40, processor="Xeon (family 6, model 106)")
@@ -133,8 +137,21 @@ def test_targets_that_cannot_be_are_one_line(target: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_entry_has_the_targets_for_a_figure() -> None:
+def judged_entry() -> dict[str, Any]:
     claim = steps(0.6)
-    made = entry(claim, judge([claim], cells(BN=EARLY, plain=LATE))[0], "paper", "cpu")
-    assert made["kind"] == "scaled"
-    assert {"target", "speed_up", "low", "high", "p", "never"} <= set(made["targets"][0])
+    return entry(claim, judge([claim], cells(BN=EARLY, plain=LATE))[0], "paper", "cpu")
+
+
+def test_figure_has_a_panel_per_claim_and_a_point_per_target_whose_ratio_is_known() -> None:
+    made = judged_entry()
+    chart = over_targets([made, {"text": "another claim"}], "A title", ("Scale: cpu.",))
+    assert chart is not None
+    assert list(chart.by_panel()) == ["BN over plain"]
+    known = [at for at in made["targets"] if isinstance(at["speed_up"], float)]
+    assert chart.data["target"].tolist() == pytest.approx([100 * at["target"] for at in known])
+    assert chart.data["speed_up"].tolist() == pytest.approx([at["speed_up"] for at in known])
+    assert images(partial(draw, chart), look(), ("svg",)) == images(partial(draw, chart), look(), ("svg",))
+
+
+def test_no_claim_about_steps_no_figure() -> None:
+    assert over_targets([{"text": "another claim"}], "A title", ()) is None

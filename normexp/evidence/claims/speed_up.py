@@ -36,7 +36,8 @@ def _to_one(claim: StepsToTarget, point: Point, runs: list[Runs]) -> TestResult:
     result = compared(what, race.estimate, claim.region.logarithm(), race.n, exponential)
     remarks = [_origin(claim), *_length(claim, baseline), *_ceiling(claim, wanted, theirs)]
     details = over_targets(theirs, ours, claim.metric, claim.better == "higher")
-    return replace(result, remarks=tuple(filter(None, remarks)), details=details)
+    race_of = {"race": {"of": str(claim.of), "than": str(claim.than), "metric": claim.metric}}
+    return replace(result, remarks=tuple(remarks), details={**race_of, **details})
 
 
 def _described(claim: StepsToTarget, race: SpeedUp, at: str) -> str:

@@ -20,7 +20,11 @@ from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
+from normexp.report.figures.drawn import drawn as figure
 from normexp.report.figures.experiments import draw_all, page
+from normexp.report.figures.formats import USUAL, look
+from normexp.report.figures.own.targets import NAME as TARGETS
+from normexp.report.figures.own.targets import over_targets
 from normexp.report.formats import csv_text, html_page, latex, markdown
 
 MOST_CHOICES = 12  # that a footnote can hold
@@ -34,11 +38,14 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
     found = measured(experiment, results)
     if not found.curves:
         raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
-    notes = _notes(experiment, found, results)
-    table = experiment_table(experiment, found, notes)
     changes = changes_since_frozen(experiment, results)
+    notes = _notes(experiment, found, results, changes)
+    table = experiment_table(experiment, found, notes)
     claims = claim_entries(experiment, found, changes)
-    drawn = draw_all(experiment, found, results, _short_notes(experiment, found))
+    short = _short_notes(experiment, found)
+    drawn = draw_all(experiment, found, results, short)
+    if (chart := over_targets(claims, experiment.title, short, experiment.scale == "smoke")) is not None:
+        drawn.append(figure(TARGETS, chart, look(), USUAL))
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
         "table.csv": csv_text(table),
@@ -123,7 +130,7 @@ def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
     return (f"Scale: {experiment.scale}.", *missing, *found.left_out, *data, *precisions)
 
 
-def _notes(experiment: Experiment, found: Measured, results: Path) -> dict[str, list[str]]:
+def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequence[Change]) -> dict[str, list[str]]:
     """Return what stands below the table: the runs and their hyperparameters, findings, deviations, the command."""
     chosen = [
         f"{arm}: {', '.join(f'{key}={value}' for key, value in values.items())}"
@@ -144,7 +151,13 @@ def _notes(experiment: Experiment, found: Measured, results: Path) -> dict[str, 
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
     ]
-    return {"Runs": runs, "Findings": experiment.findings, "Deviations": experiment.deviations}
+    changed = [f"{str(change)[0].upper()}{str(change)[1:]}." for change in changes if change.what != "claim"]
+    return {
+        "Runs": runs,
+        "Changed after the runs": changed,
+        "Findings": experiment.findings,
+        "Deviations": experiment.deviations,
+    }
 
 
 def _look(entry: dict[str, Any]) -> str:

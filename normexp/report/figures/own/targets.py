@@ -1,0 +1,73 @@
+"""How many times fewer steps, over a range of targets: a panel per claim, with the interval at every target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from normexp.report.figures.chart import Chart, Panel, Reference
+from normexp.report.figures.styles import COLOURS, Style
+from normexp.report.measurements import is_share, title
+
+NAME = "targets"
+REACH = 3.0  # times as far as the ratios; intervals that go on are cut there
+SENTENCE = (
+    "Steps of the second arm over those of the first, to every target: above 1 the first is faster. Bands: 95 % "
+    "intervals over the seeds and over the steps between two evaluations, of every target by itself; a line ends where "
+    "the ratio is not known because runs never got there."
+)
+
+
+def over_targets(
+    claims: Sequence[Mapping[str, Any]], heading: str, notes: Sequence[str], preview: bool = False
+) -> Chart | None:
+    """Return the chart of all claims about steps to a target; None where there are none.
+
+    Args:
+        claims: the entries of claims.json.
+    """
+    rows = pd.DataFrame([_row(claim, at) for claim in claims for at in claim.get("targets", [])])
+    if rows.empty or rows["speed_up"].notna().sum() < 2:
+        return None
+    ends = rows["speed_up"].min() / REACH, rows["speed_up"].max() * REACH
+    metric = next(claim["race"]["metric"] for claim in claims if claim.get("targets"))
+
+    def bands(axes: Axes, panel: str) -> None:
+        own = rows[rows["race"] == panel]
+        low, high = own["low"].clip(*ends), own["high"].clip(*ends)
+        axes.fill_between(own["target"], low, high, color=COLOURS[0], alpha=0.18, lw=0)
+
+    return Chart(
+        rows.dropna(subset=["speed_up"]),
+        mark="line",
+        x="target",
+        y="speed_up",
+        panel="race",
+        log=frozenset("y"),
+        title=heading,
+        labels={"x": f"target: {title(metric)}", "y": "speed-up"},
+        styles={"": Style(COLOURS[0], marker="o")},
+        panels={name: Panel(name, y=ends) for name in rows["race"].unique()},
+        references=(Reference(1.0, ""),),
+        preview=preview,
+        also=bands,
+        sentences=(SENTENCE,),
+        notes=tuple(notes),
+    )
+
+
+def _row(claim: Mapping[str, Any], at: Mapping[str, Any]) -> dict[str, Any]:
+    race, ratio = claim["race"], float(at["speed_up"])
+    return {
+        "race": f"{race['of']} over {race['than']}",
+        "target": at["target"] * (100 if is_share(race["metric"]) else 1),
+        "speed_up": ratio if 0 < ratio < np.inf else np.nan,
+        "low": float(at["low"]),
+        "high": float(at["high"]),
+        "run": 0,
+        "ended": False,
+    }

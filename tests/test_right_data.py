@@ -138,7 +138,10 @@ def test_two_paths_of_one_name_in_a_sweep_are_two_cells(cli, results, tmp_path, 
     words = (*TINY, "dataset=csv", f"dataset.file={one},{other}", "dataset.target=price", f"results_dir={results}")
     status, _, stderr = cli("sweep", *words, "jobs=1")
     assert (status, "2 cells" in stderr) == (0, True)
-    assert len({run.environment["data"]["sha256"] for run in find_runs([results])}) == 2
+    hashes = {run.environment["data"]["sha256"] for run in find_runs([results])}
+    assert len(hashes) == 2
+    _, table_of_both, _ = cli("table", results, "--format", "csv")
+    assert all(f"dataset.file=my.csv ({sha256[:8]})" in table_of_both for sha256 in hashes)
 
 
 def test_command_of_a_record_can_be_pasted(run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The cache: what was downloaded or decoded once, as arrays that open in milliseconds.
+"""The cache: what was downloaded or decoded once, as arrays that open at once.
 
 One entry is one safetensors file `NAME-KEY8.safetensors`: the arrays, memory-mapped when opened, and in its metadata
 where they came from and their sha256. An entry appears by one rename, so a killed build leaves no half entry and

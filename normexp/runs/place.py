@@ -7,11 +7,11 @@ from pathlib import Path
 
 from normexp.config import Config
 from normexp.config.identity import identity
-from normexp.data.loading import Loader, content_of
+from normexp.data.loading import content_of, load
 from normexp.errors import UserError
 from normexp.records import RunDirectory
 
-_loader = Loader()  # the runs that are compared mostly share their data
+_fingerprints: dict[str, str] = {}
 
 
 def with_content(config: Config) -> Config:
@@ -73,4 +73,12 @@ def _same_data(directory: RunDirectory, config: Config) -> bool:
         return False
     if "content" in data:
         return bool(data["content"] == config.content)
-    return "sha256" not in data or bool(data["sha256"] == _loader.load(config).fingerprint)
+    return "sha256" not in data or bool(data["sha256"] == _fingerprint(config))
+
+
+def _fingerprint(config: Config) -> str:
+    """Return the fingerprint of data in files, which no seed changes: many runs of a sweep ask for the same."""
+    key = f"{config['dataset']} {config.content}"
+    if key not in _fingerprints:
+        _fingerprints[key] = load(config).fingerprint
+    return _fingerprints[key]

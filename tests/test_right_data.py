@@ -16,7 +16,7 @@ from PIL import Image
 
 from normexp.config import compose
 from normexp.records import find_runs
-from normexp.runs.place import usual_place, with_content
+from normexp.runs.place import default_run_dir, with_content
 
 TINY = ("steps=2", "batch_size=4", "device=cpu", "threads=1", "model=linear")
 
@@ -149,7 +149,7 @@ def test_command_of_a_record_can_be_pasted(run, tmp_path: Path) -> None:
     _, first = run(*csv("'my data/größe.csv'"))
     header = (first / "config.yaml").read_text(encoding="utf-8").splitlines()[0]
     assert shlex.split(header)[:3] == ["#", "normexp", "run"]
-    assert usual_place(compose(shlex.split(header)[3:])) == first
+    assert default_run_dir(compose(shlex.split(header)[3:])) == first
     assert "done already" in run(*csv(f"'{tmp_path}/my data/größe.csv'"))[0]
 
 

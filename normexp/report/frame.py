@@ -39,6 +39,7 @@ from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.records import RunDirectory, find_runs
+from normexp.report.contents import told_apart
 from normexp.report.labels import PLACES, Labels, order
 from normexp.report.options import run_options
 from normexp.report.record import Record
@@ -59,7 +60,7 @@ def experiment_frame(experiment: Experiment, results: Path) -> Frame:
 def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
     """Read run directories of no experiment; what varies between them tells the arms apart."""
     root = os.path.commonpath([run.path for run in directories])
-    records = [_plain_record(run, _name(run, root)) for run in directories]
+    records = told_apart([_plain_record(run, _name(run, root)) for run in directories])
     labels = Labels.among([record.options for record in records])
     named = [_named(record, labels) for record in records]
     kept, twice = _one_per_seed(named)

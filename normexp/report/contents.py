@@ -1,0 +1,43 @@
+"""Runs on files of one name with other contents: the name gets the beginning of the data's sha256."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from normexp.config.identity import PATH_KEYS
+from normexp.errors import UserError
+from normexp.report.labels import NOTE, Options
+from normexp.report.record import Record
+
+
+def told_apart(records: Sequence[Record]) -> list[Record]:
+    """Return the records; where those of equal options saw different files, the options say which."""
+    alike: dict[frozenset[tuple[str, str]], list[Record]] = {}
+    for record in records:
+        if record.options is not None:
+            alike.setdefault(frozenset(record.options.items()), []).append(record)
+    differing = {id(record) for some in alike.values() if _differ(some) for record in some}
+    return [_with_sha256(record) if id(record) in differing else record for record in records]
+
+
+def _differ(records: Sequence[Record]) -> bool:
+    """Tell whether runs on a file that somebody named, which is the same for every seed, saw different data."""
+    named = any(record.options and record.options.changed.intersection(PATH_KEYS) for record in records)
+    return named and len({_sha256(record) for record in records} - {""}) > 1
+
+
+def _sha256(record: Record) -> str:
+    """Return the beginning of the sha256 of a run's data; nothing where there is no record of it."""
+    try:
+        return str((record.directory.environment.get("data") or {}).get("sha256") or "")[:8]
+    except UserError:
+        return ""
+
+
+def _with_sha256(record: Record) -> Record:
+    options = record.options
+    assert options is not None
+    key = next((key for key in PATH_KEYS if key in options and key in options.changed), NOTE)
+    told = " ".join(filter(None, (options[key], f"({_sha256(record)})")))
+    return replace(record, told=Options({**options, key: told}, options.seed, options.changed))

@@ -1,3 +1,4 @@
+from .adam_stability import AdamStability as AdamStability
 from .base import Study as Study
 from .batch_collision import BatchCollision as BatchCollision
 from .batch_layer_example import BatchLayerExample as BatchLayerExample

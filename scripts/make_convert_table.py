@@ -11,6 +11,7 @@ import string
 from pathlib import Path
 
 from networks import NETWORKS, on_meta
+from torch import nn
 
 from normexp.config import compose, options
 from normexp.norms.base import Norm
@@ -34,21 +35,19 @@ before unless the scheme replaces them, finite gradients in every parameter, par
 
 def main() -> None:
     norms = {name: build_norm(compose([f"norm={name}"])) for name in options("norm") if name != "stack"}
-    rows = {network: {name: reason(network, norm) for name, norm in norms.items()} for network in NETWORKS}
+    rows = {}
+    for network in NETWORKS:
+        model = on_meta(network)
+        rows[network] = {name: reason(model, norm) for name, norm in norms.items()}
+        print(f"{network}: {sum(not why for why in rows[network].values())} of {len(norms)}", flush=True)
     DOCUMENT.write_text(text(rows))
     print(f"wrote {DOCUMENT.name}")
 
 
-MODELS: dict[str, object] = {}
-
-
-def reason(network: str, norm: Norm) -> str:
+def reason(model: nn.Module, norm: Norm) -> str:
     """Return why the scheme cannot be put into the network, without the module's name, or nothing."""
-    if network not in MODELS:
-        MODELS.clear()
-        MODELS[network] = on_meta(network)
     try:
-        convert(copy.deepcopy(MODELS[network]), norm)
+        convert(copy.deepcopy(model), norm)
     except ValueError as error:
         return general(str(error))
     return ""

@@ -197,21 +197,19 @@ def apply(mutation: Mutation, folder: Path) -> bool:
 
 
 def test_files(scheme: str) -> Iterable[Path]:
-    """Return the files with generated tests, and those that import the scheme's module or one of its parts."""
-    generated = {
-        f"test_{name}.py" for name in ("reference", "contract", "theorems", "block", "configs", "options", "recurrent")
-    }
+    """Return the files with generated tests, and those that import the scheme or one of its parts."""
+    generated = {f"test_{name}.py" for name in ("reference", "contract", "theorems", "block", "options", "recurrent")}
     config = (ROOT / "configs" / "norm" / f"{scheme}.yaml").read_text()
-    modules = {node.rpartition(".")[0] for node in re.findall(r"_target_: (\S+)", config)} - {"normexp.norms.base"}
+    classes = {target.rpartition(".")[2] for target in re.findall(r"_target_: (\S+)", config)} - {"Norm"}
     paths = sorted((ROOT / "tests" / "norms").glob("test_*.py"))
-    about = [f"from {module} import" for module in modules]
-    others = ("test_convert.py", "test_fold.py")  # they use some schemes as examples
-    return [path for path in paths if path.name in generated or (belongs(path, about) and path.name not in others)]
+    others = ("test_convert.py", "test_convert_networks.py", "test_fold.py")  # they use some schemes as examples
+    return [path for path in paths if path.name in generated or (imports(path, classes) and path.name not in others)]
 
 
-def belongs(path: Path, about: list[str]) -> bool:
+def imports(path: Path, classes: Iterable[str]) -> bool:
+    """Tell whether a test imports one of these schemes from normexp."""
     text = path.read_text()
-    return any(words in text for words in about)
+    return any(re.search(rf"^from normexp\.norms\S* import .*\b{name}\b", text, re.MULTILINE) for name in classes)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import torch
 from torch import nn
 
 OF_TORCHVISION = """
@@ -48,6 +47,5 @@ def shape(network: str) -> tuple[int, int, int]:
 
 
 def on_meta(network: str) -> nn.Module:
-    """Build a network without memory for its weights."""
-    with torch.device("meta"):
-        return build(network)
+    """Build a network and forget its weights: shapes are all that is left."""
+    return build(network).to("meta")

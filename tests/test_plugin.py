@@ -66,6 +66,13 @@ def test_plugin_gets_its_keys(folder, monkeypatch):
 
 
 MISTAKES = {
+    "not named, by name": (["norm=my_norms.Scale"], "my_norms.Scale: code outside normexp must be named"),
+    "beside an option": (["norm=batch", *PLUGIN], "norm=batch norm._target_=my_norms.Scale: give one of the two"),
+    "ours": (
+        ["norm._target_=normexp.norms.batch.BatchNorm", "plugins=[my_norms]"],
+        "is normexp's own: give its option",
+    ),
+    "part not named": (["norm=stack", "norm.weights=my_norms.Scale"], "norm.weights=my_norms.Scale does not exist"),
     "not named": (["norm._target_=my_norms.Scale"], "my_norms.Scale: code outside normexp must be named"),
     "another is named": (["norm._target_=my_norms.Scale", "plugins=[other]"], "must be named: add plugins=[MODULE]"),
     "no module": (["norm._target_=absent.Scale", "plugins=[absent]"], "absent.Scale: cannot be imported"),
@@ -121,8 +128,43 @@ def test_plugin_does_not_hide_installed_modules(folder, cli):
 def test_plugin_works_inside_the_contracts_of_composition(folder):
     from normexp.config import compose
 
-    compose(["norm=batch", *PLUGIN])
+    compose(PLUGIN)
     from normexp.errors import UserError
 
     with pytest.raises(UserError, match=r"norm\.eps=-1"):
         compose(["norm=batch", "norm.eps=-1"])  # the plugin's freedom ends with its configuration
+
+
+def test_plugin_by_name_is_the_plugin_by_target(folder):
+    from normexp.config import compose
+
+    assert compose(["norm=my_norms.Scale", "plugins=[my_norms]", "norm.start=0.5"]) == compose(
+        [*PLUGIN, "norm.start=0.5"]
+    )
+
+
+def test_plugin_beside_a_built_in_scheme_in_one_sweep(folder, cli):
+    sweep = ["sweep", "norm=batch,my_norms.Scale", "plugins=[my_norms]", *TINY[:-1], "results_dir=r", "--jobs", "1"]
+    status, _, stderr = cli(*sweep)
+    assert status == 0, stderr
+    written = [yaml.safe_load(path.read_text()) for path in (folder / "r").rglob("config.yaml")]
+    assert sorted(each["_choices_"]["norm"] for each in written) == ["batch", "my_norms.Scale"]
+    status, _, stderr = cli("sweep", "norm=batch,layer", *PLUGIN, *TINY[:-1], "results_dir=r2", "--jobs", "1")
+    assert status == 2
+    assert "give one of the two" in stderr
+    assert not (folder / "r2").exists()
+
+
+def test_plugin_in_a_stack(folder, cli):
+    from normexp.config import compose
+    from normexp.training.build import build_norm
+
+    own = ["norm=stack", "norm.weights=weight", "norm.activations=my_norms.Scale", "plugins=[my_norms]"]
+    stack = build_norm(compose([*own, "norm.activations.start=0.25"]))
+    assert stack.activations.start == 0.25
+    assert type(stack.weights).__name__ == "WeightNorm"
+    status, _, stderr = cli("run", *own, *TINY)
+    assert status == 0, stderr
+    status, _, stderr = cli("run", *own, "norm.activations.strat=1", *TINY)
+    assert status == 2
+    assert "'strat'" in stderr

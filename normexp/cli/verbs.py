@@ -226,9 +226,11 @@ def _check(arguments: argparse.Namespace) -> int:
     from normexp.training.build import build_norm
 
     norm = build_norm(config)
-    own = "_target_" in str(given)
-    exact = own or option("norm", config.choices["norm"]).get("_gradient_") != "approximate"
-    flags = {"exact_gradient": exact, "full": arguments.full, "inductor": arguments.inductor}
+    scheme = config.choices["norm"]
+    about = option("norm", scheme) if scheme in options("norm") else {}  # a scheme of the user's own says nothing
+    exact = about.get("_gradient_") != "approximate"
+    mixes = None if scheme == "stack" else about.get("_batch_statistics_")  # a stack's parts are anybody's
+    flags = {"exact_gradient": exact, "mixes_examples": mixes, "full": arguments.full, "inductor": arguments.inductor}
     text, holds = check_command(norm, repr(norm), **flags)
     print(text)
     return 0 if holds else 1

@@ -16,7 +16,7 @@ from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
 from normexp.config.options import config_dir, groups, is_description, options, without_descriptions
 from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.parts import chosen_parts, with_parts
+from normexp.config.parts import chosen_parts, is_own, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import override_text, shortened
 from normexp.errors import UserError, did_you_mean, nearest
@@ -61,7 +61,7 @@ class Defaults:
 
 def compose(overrides: Sequence[str]) -> Config:
     """Compose and check one configuration. Raises UserError for anything that cannot work."""
-    given = _given(parse_overrides(overrides))
+    given = _own_by_name(_given(parse_overrides(overrides)))
     keys = {key: one for key, one in given.items() if key not in groups()}
     chosen = {group: _option(group, one.value) for group, one in given.items() if group in groups()}
     defaults = _with_parts(_composed(tuple(sorted(chosen.items()))), keys)
@@ -80,6 +80,18 @@ def _given(parsed: Iterable[Override]) -> dict[str, Given]:
         key, text = override.key_or_group, _checked(override).input_line or ""
         found[key] = Given(plain_value(override), text.partition("=")[2])
     return found
+
+
+def _own_by_name(given: Mapping[str, Given]) -> Mapping[str, Given]:
+    """Read `norm=my_norms.Scale`, a scheme of the user's own, as `norm._target_=my_norms.Scale`."""
+    if "norm" not in given:
+        return given
+    name = str(given["norm"].value)
+    if OWN in given:
+        raise UserError(f"norm={shortened(name)} {OWN}={shortened(str(given[OWN].value))}: give one of the two")
+    if "." not in name:
+        return given
+    return {(OWN if key == "norm" else key): one for key, one in given.items()}
 
 
 def _checked(override: Override) -> Override:
@@ -130,8 +142,9 @@ def _part_keys(defaults: Defaults) -> list[str]:
 def _with_parts(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
     """Put the options of `norm` that are parts of the chosen one into it (`norm=stack norm.weights=weight`)."""
     usual = defaults.about["norm"].get("_parts_", {})
-    names = chosen_parts(usual, {key: one.value for key, one in keys.items()})
-    norm, about = with_parts(defaults.values["norm"], defaults.about["norm"], names)
+    given = {key: one.value for key, one in keys.items()}
+    names = chosen_parts(usual, given)
+    norm, about = with_parts(defaults.values["norm"], defaults.about["norm"], names, given)
     return replace(
         defaults,
         values={**defaults.values, "norm": norm},
@@ -144,8 +157,12 @@ def _with_own_scheme(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
     """Let `norm._target_=my_norms.MyNorm plugins=[my_norms]` replace the scheme and its parameters."""
     if OWN not in keys:
         return defaults
-    target, plugins = str(keys[OWN].value), keys["plugins"].value if "plugins" in keys else []
-    if not any(target.startswith(f"{plugin}.") for plugin in plugins or []):
+    target = str(keys[OWN].value)
+    if not is_own(target, keys["plugins"].value if "plugins" in keys else []):
+        if target.startswith("normexp."):
+            raise UserError(
+                f"{OWN}={shortened(target)} is normexp's own: give its option, norm=NAME (normexp list norms)"
+            )
         raise UserError(f"{OWN}={shortened(target)}: code outside normexp must be named: add plugins=[MODULE]")
     own = {key.removeprefix("norm."): None for key in keys if key.startswith("norm.")}
     norm = {**own, "_target_": target}
@@ -172,7 +189,8 @@ def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> An
     group, _, rest = key.partition(".")
     if rest.endswith("_target_") and key != OWN:
         raise UserError(f"{key}: only {OWN} may name code of your own")
-    if group == "norm" and not about["norm"]:  # the user's own scheme checks its own parameters
+    own_part = group == "norm" and rest.partition(".")[0] in about["norm"].get("_own_parts_", ())
+    if (group == "norm" and not about["norm"]) or own_part:  # the user's own scheme checks its own parameters
         return given.value
     allowed = about[group].get("_allowed_", {}) if rest else about[""]["_allowed_"]
     rule = parse(allowed.get(rest or key), default)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from normexp.config.options import option, options, without_descriptions
@@ -11,26 +12,47 @@ from normexp.errors import UserError, did_you_mean, nearest
 
 
 def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return {part: option}: of every part in `usual` what `given` says under `norm.PART`, else the usual one."""
-    return {part: _name(part, given.get(f"norm.{part}", name)) for part, name in usual.items()}
+    """Return {part: option}: of every part in `usual` what `given` says under `norm.PART`, else the usual one.
+
+    A part may be a scheme of the user's own, in one of the modules that `given` says under `plugins`.
+    """
+    plugins = given.get("plugins") or []
+    return {part: _name(part, given.get(f"norm.{part}", name), plugins) for part, name in usual.items()}
+
+
+def is_own(name: Any, plugins: Any) -> bool:
+    """Tell whether the name is that of something in one of these modules of the user's own."""
+    return any(str(name).startswith(f"{plugin}.") for plugin in plugins or [])
 
 
 def with_parts(
-    norm: Mapping[str, Any], about: Mapping[str, Any], names: Mapping[str, str]
+    norm: Mapping[str, Any],
+    about: Mapping[str, Any],
+    names: Mapping[str, str],
+    given: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a norm with those of its parts inside, and the description of the whole.
 
-    The description has the parts' ranges, and what any of them needs.
+    The description has the parts' ranges, what any of them needs, and which are the user's own: these have the keys
+    that are given to them.
     """
     values, whole = dict(norm), dict(about)
     for part, name in names.items():
+        if "." in name:
+            start = f"norm.{part}."
+            own = {key.removeprefix(start): None for key in given if key.startswith(start)}
+            values[part] = {**own, "_target_": name}
+            whole["_own_parts_"] = (*whole.get("_own_parts_", ()), part)
+            continue
         described = option("norm", name)
         values[part] = {k: v for k, v in without_descriptions(described).items() if k != "placement"}  # the whole's
         whole = _joined(whole, part, described)
     return values, whole
 
 
-def _name(part: str, name: Any) -> str:
+def _name(part: str, name: Any, plugins: Any) -> str:
+    if is_own(name, plugins):
+        return str(name)
     allowed = [option_name for option_name in options("norm") if "_parts_" not in option("norm", option_name)]
     if str(name) in allowed:
         return str(name)

@@ -42,7 +42,11 @@ class Folder:
             entries = list(os.scandir(self.path))
         except FileNotFoundError:
             return []
-        return sorted(entry.name for entry in entries if not entry.is_dir() and not entry.name.startswith("."))
+        return sorted(
+            entry.name
+            for entry in entries
+            if not entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+        )
 
     def has(self, name: str) -> bool:
         return os.path.lexists(self.path / name)

@@ -1,0 +1,244 @@
+"""A run directory that somebody else made: whatever lies in a file's place is one line that names the file.
+
+Every case runs in a process of its own with a stopwatch and a cap on its memory: no hang, no crash of the
+interpreter, no gigabytes, no error but UserError.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.records import RunDirectory, find_runs
+from normexp.records.files import open_regular, read_regular, sweep_temporaries, write_atomically
+
+TEXTS = ("status.json", "config.yaml", "environment.json", "metrics.csv", "timing.csv", "probes.csv")
+READ = """
+import resource, signal, sys
+from pathlib import Path
+from normexp.errors import UserError
+from normexp.records import find_runs
+from normexp.records.files import damaged
+resource.setrlimit(resource.RLIMIT_AS, (400 * 2**20, 400 * 2**20))
+signal.alarm(20)  # imports included, on a machine that is busy
+name = sys.argv[2]
+(run,) = find_runs([sys.argv[1]])
+def read():
+    run.names()
+    if name == "status.json": run.status
+    elif name == "config.yaml": run.config
+    elif name == "environment.json": run.environment
+    else: run.rows(name), run.text(name)
+try:
+    read()
+    print("read")
+except UserError as error:
+    print(error)
+"""
+
+
+def bomb(levels: int = 9) -> bytes:
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
+    lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, levels)]
+    return ("_choices_: {}\nseed: 0\n" + "\n".join(lines) + "\n").encode()
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(2**30)
+
+
+PLACES: dict[str, Callable[[Path], object]] = {
+    "fifo": os.mkfifo,
+    "directory": Path.mkdir,
+    "link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "link to a file": lambda path: path.symlink_to("/etc/passwd"),
+    "dangling link": lambda path: path.symlink_to("/nowhere"),
+    "looping link": lambda path: path.symlink_to(path.name),
+    "sparse": sparse,
+    "not UTF-8": lambda path: path.write_bytes(b"step,loss\n\xff\xfe,1\n"),
+}
+CONTENTS: dict[str, dict[str, bytes]] = {
+    "status.json": {
+        "deep": b"[" * 100_000,
+        "deep object": b'{"a":' * 100_000,
+        "list": b"[]",
+        "no status": b'{"step": 1}',
+        "unknown status": b'{"status": "finished"}',
+        "step is a text": b'{"status": "done", "step": "5"}',
+        "steps a list": b'{"status": "running", "steps": [5]}',
+        "attempts a text": b'{"status": "failed", "attempts": "x"}',
+        "seconds infinite": b'{"status": "done", "seconds": Infinity}',
+        "seconds a list": b'{"status": "done", "seconds": []}',
+        "cause a list": b'{"status": "failed", "cause": [1]}',
+        "cause of 2 MB": b'{"status": "failed", "cause": "' + b"x" * 2_000_000 + b'"}',
+        "sums a list": b'{"status": "done", "sha256": []}',
+        "sums no sums": b'{"status": "done", "sha256": {"metrics.csv": 5}}',
+        "a number of 5,000 digits": b'{"status": "done", "step": ' + b"9" * 5000 + b"}",
+    },
+    "config.yaml": {
+        "bomb": bomb(),
+        "deep": b"[" * 50_000,
+        "deep blocks": b"- " * 50_000 + b"x",
+        "deep keys": b"".join(b" " * i + b"a:\n" for i in range(3000)),
+        "recursive": b"&a [*a]",
+        "code": b"a: !!python/object/apply:os.system [touch x]\n_choices_: {}",
+        "odd constructor": b'_choices_: {}\nseed: !!int ""',
+        "choices null": b"_choices_:\n",
+        "choices a list": b"_choices_: [a]\n",
+        "choices lead out": b"_choices_: {../../../tmp/x: name}\n",
+        "a choice leads out": b"_choices_: {norm: ../../secret}\n",
+        "a long choice": b"_choices_: {norm: " + b"x" * 2_000_000 + b"}\n",
+        "changes a list": b"_choices_: {}\n_changes_: [1]\n",
+        "changes a text": b"_choices_: {}\n_changes_: abc\n",
+        "seed a text": b"_choices_: {}\nseed: abc\n",
+        "seed null": b"_choices_: {}\nseed:\n",
+        "seed infinite": b"_choices_: {}\nseed: .inf\n",
+        "key is a number": b"_choices_: {}\n1: 2\n",
+        "many values": b"_choices_: {}\na:\n" + b"- 1\n" * 30_000,
+    },
+    "environment.json": {
+        "deep": b"[" * 100_000,
+        "data a text": b'{"data": "x"}',
+        "data a list": b'{"data": []}',
+        "data null": b'{"data": null}',
+        "note a list": b'{"data": {"note": []}}',
+        "commit a list": b'{"commit": []}',
+    },
+    "metrics.csv": {
+        "a field of 200,000": b"step,loss\n0," + b"1" * 200_000 + b"\n",
+        "100,000 columns": b",".join([b"a"] * 100_000) + b"\n",
+    },
+}
+CASES = [(name, kind) for kind in PLACES for name in TEXTS]
+CASES += [(name, kind) for name, kinds in CONTENTS.items() for kind in kinds]
+
+
+def read(path: Path, name: str) -> str:
+    """Return what reading one file says."""
+    process = subprocess.run(
+        [sys.executable, "-c", READ, path, name], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert process.returncode == 0, (process.returncode, process.stderr[-500:])
+    return process.stdout.rstrip("\n")
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_hostile_file_is_one_line_that_names_it(tmp_path, make, name, kind):
+    run = make(tmp_path / "run", sums=False)
+    path = run.path / name
+    path.unlink(missing_ok=True)
+    if kind in PLACES:
+        PLACES[kind](path)
+    else:
+        path.write_bytes(CONTENTS[name][kind])
+    said = read(tmp_path, name)
+    assert said.startswith(f"{path}: damaged ("), said
+    assert said.isprintable()
+    assert len(said) < 400 + len(str(path))
+
+
+def test_sound_files_are_read(tmp_path, make):
+    make(tmp_path / "run")
+    for name in TEXTS[:4]:
+        assert read(tmp_path, name) == "read"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link to a device", "directory"])
+def test_status_goes_on_beside_a_hostile_run(tmp_path, make, cli, kind):
+    for name in ("sound", "hostile"):
+        make(tmp_path / name, sums=False)
+    (tmp_path / "hostile" / "status.json").unlink()
+    PLACES[kind](tmp_path / "hostile" / "status.json")
+    status, stdout, _ = cli("status", tmp_path)
+    assert status == 0
+    assert stdout.splitlines()[0] == "2 runs: 1 done, 1 damaged"
+
+
+def test_escapes_in_records_are_made_visible(tmp_path, make, cli):
+    run = make(tmp_path / "run", status="failed")
+    (run.path / "status.json").write_text(json.dumps({"status": "failed", "cause": "\x1b]0;title\x07\r\u202eevil"}))
+    _, stdout, _ = cli("status", tmp_path)
+    assert all(line.isprintable() for line in stdout.splitlines())
+    assert r"\x1b]0;title\x07\r\u202eevil" in stdout
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link to a file", "dangling link", "looping link", "directory"])
+def test_nothing_is_written_through_what_lies_in_a_files_place(tmp_path, kind):
+    path, precious = tmp_path / "metrics.csv", tmp_path / "precious"
+    precious.write_text("precious")
+    PLACES[kind](path) if kind != "link to a file" else path.symlink_to(precious)
+    try:
+        write_atomically(path, "rows")
+    except OSError:
+        assert kind == "directory"
+    else:
+        assert (path.is_symlink(), path.read_text()) == (False, "rows")
+    assert precious.read_text() == "precious"
+    assert not Path("/nowhere").exists()
+
+
+def test_appending_never_follows_a_link(tmp_path):
+    from normexp.records import CurveFile
+
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "metrics.csv").symlink_to(tmp_path / "precious")
+    with pytest.raises(UserError, match="it is a link"):
+        CurveFile(tmp_path / "metrics.csv", ["step"]).append({"step": 1})
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_missing_file_is_no_damage(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_regular(tmp_path / "nothing", 10)
+    with pytest.raises(FileNotFoundError):
+        open_regular(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
+def test_records_are_utf8_in_every_locale(tmp_path, make, locale):
+    run = make(tmp_path / "run", sums=False)
+    (run.path / "config.yaml").write_text("seed: 0\nnote: €\n_choices_: {}\n", encoding="utf-8")
+    (run.path / "metrics.csv").write_text("step,preis_€\n0,1\n", encoding="utf-8")
+    code = "import sys; from normexp.records import find_runs; r, = find_runs(sys.argv[1:]); "
+    code += "print(ascii((r.config['note'], r.rows('metrics.csv'))))"
+    environment = {**os.environ, "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    out = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, env=environment)
+    assert out.stdout == ascii(("€", [{"step": "0", "preis_€": "1"}])) + "\n", out.stderr
+
+
+def test_next_holder_of_the_lock_clears_temporary_files(tmp_path, make):
+    run = make(tmp_path / "run")
+    for name in (".checkpoint.safetensors.ab12cd_9", ".status.json.zzzzzzzz"):
+        (run.path / name).write_text("half")
+    (run.path / ".config.yaml.linklink").symlink_to(tmp_path)
+    (run.path / ".keep").write_text("a user's own")
+    with run.lock():
+        assert sorted(path.name for path in run.path.glob(".*")) == [".config.yaml.linklink", ".keep", ".lock"]
+    (run.path / ".young.ab12cd_9").write_text("half")
+    sweep_temporaries(run.path, older=3600)
+    assert (run.path / ".young.ab12cd_9").exists()
+
+
+def test_finished_run_knows_its_files_again(tmp_path, make):
+    run = make(tmp_path / "run")
+    assert set(run.status["sha256"]) == {"checkpoint.safetensors", "config.yaml", "environment.json", "metrics.csv"}
+    run.check_sums()
+    (run.path / "checkpoint.safetensors").write_bytes(b"weighty")
+    run.check_sums(without=["checkpoint.safetensors"])
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: damaged .*checksum"):
+        run.check_sums()
+    (run.path / "metrics.csv").write_text("step,test/loss\n5,0.0\n")
+    for read_again in (RunDirectory(run.path), *find_runs([tmp_path])):
+        with pytest.raises(UserError, match=r"metrics\.csv: damaged .*checksum"):
+            read_again.rows("metrics.csv")
+    (run.path / "metrics.csv").unlink()
+    with pytest.raises(UserError, match=r"metrics\.csv: damaged \(it is missing"):
+        run.check_sums(without=["checkpoint.safetensors"])

@@ -7,7 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from normexp.records import printable
+
 logger = logging.getLogger("normexp")
+
+
+MOST = 10_000  # characters of one line
 
 
 class StandardError(logging.Handler):
@@ -15,7 +20,7 @@ class StandardError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(BrokenPipeError):
-            print(f"normexp: {record.getMessage()}", file=sys.stderr, flush=True)
+            print(f"normexp: {printable(record.getMessage(), most=MOST)}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import LISTS, flags, parsers
@@ -21,6 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(given: list[str]) -> int:
     debug = "--debug" in given
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character must not fail a run
     try:
         return _dispatch([_at_home(word) for word in given if word != "--debug"])
     except UserError as error:

@@ -12,11 +12,14 @@ from normexp.errors import UserError
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, UNDECIDED
 from normexp.evidence.stats import false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
-from normexp.records import read_json
+from normexp.records import damaged, printable, read_json
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 PREVIEW = "smoke"
 LEVEL = 0.05
+_FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
+_FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
+_FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
 Judged = Mapping[str, Any]  # one entry of claims.json
 MEANING = """\
 Counted as holds / contradicted / undecided, by kind:
@@ -54,12 +57,29 @@ def read_reports(results: Path) -> list[Report]:
 
 def _read(path: Path) -> Report:
     content = read_json(path) or {}
-    claims = tuple(content.get("claims", ()))
+    claims = tuple(content["claims"]) if isinstance(content.get("claims"), list) else ("none",)
+    if not all(isinstance(claim, dict) for claim in claims):
+        raise damaged(path, "not a list of claims")
     if not all("changed" in claim for claim in claims):
         raise UserError(
             f"{path}: was written by an older normexp; `normexp report {path.parent.parent.name}` renews it"
         )
-    return Report(content["experiment"], content["scale"], content["command"], claims, tuple(content["changed"]))
+    if not _is_report(content):
+        raise damaged(path, "not the judged claims of an experiment; `normexp report` writes it from the records")
+    name, scale, command = (printable(content[key]) for key in ("experiment", "scale", "command"))
+    return Report(name, scale, command, tuple(map(_shown, claims)), tuple(map(printable, content["changed"])))
+
+
+def _shown(claim: Judged) -> dict[str, Any]:
+    """Return a claim whose texts are one line each, without anything that a terminal would obey."""
+    return {key: printable(value) if isinstance(value, str) else value for key, value in claim.items()}
+
+
+def _is_report(content: Mapping[str, Any]) -> bool:
+    head = all(isinstance(content.get(key), str) for key in ("experiment", "scale", "command"))
+    claims = content["claims"]
+    right = all(isinstance(claim.get(key), kind) for claim in claims for key, kind in _FORM.items())
+    return head and right and isinstance(content.get("changed"), list)
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from normexp.records import printable
 from normexp.report.table import Table
 
 _LATEX = str.maketrans(
@@ -119,21 +120,26 @@ def _pad(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
 
+def _line(text: str) -> str:
+    """Return text on one line, without anything that a terminal would obey."""
+    return printable(" ".join(text.split()), most=len(text))
+
+
 def _markdown(text: str) -> str:
     """Escape what Markdown would read as markup; an underscore inside a word is none, a line break is a space."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _MARKUP.sub(r"\\\1", _line(text))
 
 
 def _sentence(text: str) -> str:
     """Escape a sentence, except for the commands in it: `code`."""
     return "".join(
         part if part.startswith("`") and part.endswith("`") and part[1:] else _MARKUP.sub(r"\\\1", part)
-        for part in re.split(r"(`[^`]+`)", " ".join(text.split()))
+        for part in re.split(r"(`[^`]+`)", _line(text))
     )
 
 
 def _latex(text: str) -> str:
-    return " ".join(text.split()).translate(_LATEX)
+    return _line(text).translate(_LATEX)
 
 
 def _latex_row(line: Sequence[str]) -> str:

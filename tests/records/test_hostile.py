@@ -242,3 +242,33 @@ def test_finished_run_knows_its_files_again(tmp_path, make):
     (run.path / "metrics.csv").unlink()
     with pytest.raises(UserError, match=r"metrics\.csv: damaged \(it is missing"):
         run.check_sums(without=["checkpoint.safetensors"])
+
+
+CLAIMS = {"experiment": "ioffe2015_figure1", "scale": "cpu", "command": "normexp", "changed": [], "claims": []}
+CLAIM = {key: "x" for key in ("text", "source", "place", "kind", "verdict", "evidence")}
+CLAIM |= {"remarks": [], "changed": [], "n": 1, "estimate": 1.0, "interval": None, "p": None, "kind": "scaled"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[", "[]", "[" * 100_000, "{}", {**CLAIMS, "claims": {}}, {**CLAIMS, "claims": [1]}, {**CLAIMS, "scale": 1},
+     {**CLAIMS, "claims": [{**CLAIM, "text": None}]}, {**CLAIMS, "claims": [{**CLAIM, "n": "x"}]},
+     {**CLAIMS, "claims": [{**CLAIM, "targets": 7}]}, {**CLAIMS, "claims": [{**CLAIM, "p": []}]}],
+)  # fmt: skip
+def test_claims_of_another_form_are_one_line(results, cli, content):
+    path = results / "ioffe2015_figure1" / "cpu" / "claims.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    status, _, stderr = cli("claims", f"results_dir={results}")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "claims.json: damaged (" in stderr
+
+
+def test_escapes_in_claims_are_made_visible(results, cli):
+    path = results / "ioffe2015_figure1" / "cpu" / "claims.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**CLAIMS, "claims": [{**CLAIM, "text": "a\x1b]0;t\x07\r\n## b"}]}))
+    status, stdout, stderr = cli("claims", f"results_dir={results}")
+    assert status == 0, stderr
+    assert r"a\x1b]0;t\x07\r\n## b" in stdout
+    assert "\x1b" not in stdout

@@ -66,7 +66,7 @@ def other_machine(tmp_path: Path, silent: float) -> None:
 def test_owner_on_another_machine_counts_while_its_heart_beats(tmp_path, lying):
     other_machine(tmp_path, silent=1)
     assert is_locked(tmp_path)
-    with pytest.raises(Busy, match="process 1 on elsewhere.*try again after 90 s"), locked(tmp_path):
+    with pytest.raises(Busy, match=r"process 1 on elsewhere.*try again after 90 s"), locked(tmp_path):
         pass
     other_machine(tmp_path, silent=locks.SILENT + 1)
     assert not is_locked(tmp_path)

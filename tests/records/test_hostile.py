@@ -245,7 +245,7 @@ def test_finished_run_knows_its_files_again(tmp_path, make):
 
 
 CLAIMS = {"experiment": "ioffe2015_figure1", "scale": "cpu", "command": "normexp", "changed": [], "claims": []}
-CLAIM = {key: "x" for key in ("text", "source", "place", "kind", "verdict", "evidence")}
+CLAIM = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), "x")
 CLAIM |= {"remarks": [], "changed": [], "n": 1, "estimate": 1.0, "interval": None, "p": None, "kind": "scaled"}
 
 

@@ -61,6 +61,17 @@ def read_regular(path: Path, most: int) -> bytes:
             raise damaged(path, error.strerror) from None
 
 
+def read_beginning(path: Path, size: int) -> bytes:
+    """Return the first bytes of a regular file. Raises FileNotFoundError, or UserError."""
+    descriptor = open_regular(path)
+    try:
+        return os.read(descriptor, size)
+    except OSError as error:
+        raise damaged(path, error.strerror) from None
+    finally:
+        os.close(descriptor)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object of a JSON file. Raises FileNotFoundError, or UserError for any other content."""
     try:

@@ -21,6 +21,7 @@ from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
 from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
 
+FIRST = 4096  # bytes of a file that a glance takes
 MOST_BYTES = 2**36  # of a file that is only hashed
 _WITHOUT_SUM = (STATUS, LOCK, TRACEBACK)
 
@@ -63,6 +64,13 @@ class RunDirectory:
 
     def text(self, name: str, most: int = MOST_ROWS) -> str:
         return self._parsed(name, self.read(name, most), decoded)
+
+    def first_line(self, name: str) -> str:
+        """Return the beginning of a file up to its first line break; nothing where there is no file."""
+        try:
+            return self.source.beginning(name, FIRST).partition(b"\n")[0].decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """Return the rows of a CSV file that end in a line break, as text; none where there is no file."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from normexp.errors import UserError
 from normexp.records.archive import Archive, open_archive
-from normexp.records.files import read_regular
+from normexp.records.files import MOST_TEXT, read_beginning, read_regular
 from normexp.records.names import ARCHIVE, STATUS
 
 LEVELS = 6  # folders above a run in which its archive may lie: results/NAME/SCALE/runs/ARM/POINT
@@ -21,6 +21,9 @@ class Source(Protocol):
 
     def read(self, name: str, most: int) -> bytes:
         """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
+
+    def beginning(self, name: str, size: int) -> bytes:
+        """Return the first bytes of a file. Raises as `read` does."""
 
     def names(self) -> list[str]:
         """Return the names of the files, sorted; locks and temporary files begin with a dot and are left out."""
@@ -36,6 +39,9 @@ class Folder:
 
     def read(self, name: str, most: int) -> bytes:
         return read_regular(self.path / name, most)
+
+    def beginning(self, name: str, size: int) -> bytes:
+        return read_beginning(self.path / name, size)
 
     def names(self) -> list[str]:
         try:
@@ -62,6 +68,9 @@ class Packed:
     def read(self, name: str, most: int) -> bytes:
         return self.archive.read(f"{self.folder}/{name}", most)
 
+    def beginning(self, name: str, size: int) -> bytes:
+        return self.read(name, MOST_TEXT)[:size]
+
     def names(self) -> list[str]:
         below = (name.removeprefix(f"{self.folder}/") for name in self.archive.below(self.folder))
         return [name for name in below if "/" not in name]
@@ -77,6 +86,9 @@ class Broken:
     error: UserError
 
     def read(self, name: str, most: int) -> bytes:
+        raise self.error
+
+    def beginning(self, name: str, size: int) -> bytes:
         raise self.error
 
     def names(self) -> list[str]:

@@ -13,6 +13,7 @@ from normexp.errors import UserError, unknown
 from normexp.records import METRICS, RunDirectory, find_runs, read_rows, write_atomically
 from normexp.report.frame import Frame, folder_frame, frame_of, where
 from normexp.report.labels import Options
+from normexp.report.neighbours import neighbours
 from normexp.report.notes import notes
 from normexp.report.options import run_options
 
@@ -129,7 +130,7 @@ def compare(directory: RunDirectory) -> str:
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
-    frame = folder_frame(find_runs([directory.path.parent]))
+    frame = folder_frame(neighbours(directory))
     runs = peers(directory, frame)
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if not runs:  # it is its own peer, so its own record is damaged

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fabricated import Fabric
 
-from normexp.records import METRICS, STATUS
+from normexp.records import CONFIG, METRICS, STATUS, RunDirectory
+from normexp.records.parsing import yaml_mapping
 from normexp.report import compare
+from normexp.report.neighbours import neighbours
 
 
 def test_peers_differ_in_norm_and_seed_alone(fabricate: Fabric) -> None:
@@ -19,6 +21,21 @@ def test_peers_differ_in_norm_and_seed_alone(fabricate: Fabric) -> None:
     assert rows[2:] == ["none", "batch"]
     assert text.endswith(f"figure: {run.path / 'curves.png'}")
     assert (run.path / "curves.svg").exists()
+
+
+def test_neighbours_of_other_settings_are_not_parsed(fabricate: Fabric, monkeypatch) -> None:
+    """Ten thousand runs in a folder must not make the next one slower."""
+    runs = {word: fabricate(norm="none") for word in ("norm=batch", "norm=none seed=1", "optim.lr=0.3", "epochs=9")}
+    for word, run in runs.items():
+        path = run.path / CONFIG
+        path.write_text(f"# normexp run {word}\n{path.read_text()}")
+    parsed = []
+    whole = yaml_mapping
+    monkeypatch.setattr("normexp.records.run.yaml_mapping", lambda data: parsed.append(data) or whole(data))
+    found = neighbours(RunDirectory(runs["norm=batch"].path))
+    assert [run.path for run in found] == [runs["norm=batch"].path, runs["norm=none seed=1"].path]
+    assert not parsed
+    assert len(neighbours(RunDirectory(runs["epochs=9"].path))) == 1
 
 
 def test_a_damaged_neighbour_is_named_and_does_no_harm(fabricate: Fabric) -> None:

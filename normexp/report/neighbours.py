@@ -1,0 +1,34 @@
+"""Which of the runs in a folder may be compared with one: told by the first line of each record, without parsing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from normexp.errors import UserError
+from normexp.records import CONFIG, RunDirectory, find_runs
+from normexp.report.options import SAME_ARM
+
+COMMAND = "# normexp run"
+
+
+def neighbours(directory: RunDirectory) -> list[RunDirectory]:
+    """Return the runs beside one whose commands differ in norm, seed and where they ran alone, itself among them.
+
+    Thousands of runs in one folder cost a new one no more than a glance at each. A record without a command, or one
+    that cannot be read, may be anything and is returned.
+    """
+    told = _told(directory)
+    beside = find_runs([Path(directory.path).parent])
+    return [run for run in beside if told is None or _told(run) in (None, told)]
+
+
+def _told(run: RunDirectory) -> frozenset[str] | None:
+    """Return the words of a record's command that make more than its norm and seed; None where it has no command."""
+    try:
+        line = run.first_line(CONFIG)
+    except UserError:
+        return None
+    if not line.startswith(COMMAND):
+        return None
+    keys = ((word, word.lstrip("'").partition("=")[0]) for word in line.split())
+    return frozenset(word for word, key in keys if key not in SAME_ARM and key.partition(".")[0] != "norm")

@@ -1,7 +1,7 @@
 """Verdicts on published numbers: does our interval lie within the declared margin of what was printed?
 
     reproduced       the 95 % interval of our mean lies inside the margin, rounding of the printed number included
-    not reproduced   it lies outside, on either side: too good is not reproduced either; or no run converged
+    not reproduced   it lies outside, on either side: too good is not reproduced either; or no run stayed finite
     undecided        neither; with the number of seeds that would probably decide
     scaled           our runs are not at the paper's scale, so they neither confirm nor refute it
 
@@ -98,8 +98,8 @@ def _more_seeds(estimate: PointEstimate | None, region: Interval, confidence: fl
 def _evidence(
     number: Printed, margin: float, sample: list[float], estimate: PointEstimate | None, confidence: float
 ) -> str:
-    converged = sum(map(math.isfinite, sample))
-    counts = f"n={len(sample)}" + ("" if converged == len(sample) else f", {converged}/{len(sample)} finite")
+    finite = sum(map(math.isfinite, sample))
+    counts = f"n={len(sample)}" + ("" if finite == len(sample) else f", {finite}/{len(sample)} finite")
     wanted = f"printed {number.text}, margin {margin:.4g}"
     if estimate is None:
         ours = f"{sample[0]:.4g}" if sample else "no run"

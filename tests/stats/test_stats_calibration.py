@@ -18,7 +18,9 @@ from normexp.evidence.stats import (
     false_discovery_rate,
     holm,
     holm_confidence,
+    plan,
     proportion_interval,
+    required_sample_size,
 )
 
 DRAWS = 400
@@ -102,3 +104,27 @@ def test_adjusted_interval_excludes_the_bound_exactly_where_holm_decides() -> No
                 assert 0.0 not in test.confidence_interval(level)
         weakest = int(np.argmax(p))
         assert (p[weakest] < 0.05) == (0.0 not in tests[weakest].confidence_interval(confidence[weakest]))
+
+
+def test_fresh_seeds_by_the_observed_effect_are_too_few_and_by_its_lower_end_mostly_enough() -> None:
+    # Pilots of five seeds that left a true effect of 0.7 standard deviations undecided: those that are followed up.
+    needed = required_sample_size(1.0, 0.7)
+    assert needed is not None
+    pilots = np.random.default_rng(9).normal(0.7, 1.0, size=(DRAWS, 5))
+    plans = []
+    for pilot in pilots:
+        estimate = TTest(tuple(pilot))
+        if estimate.value > 0 and 0.0 in estimate.confidence_interval():
+            plans.append(plan(estimate.sd, estimate.value, 5))
+    observed = np.mean([each.observed is None or each.observed >= needed for each in plans])
+    safeguard = np.mean([each.safeguard is None or each.safeguard >= needed for each in plans])
+    assert observed < 0.6  # optimistic: nearly half of the time too few
+    assert safeguard > 0.75
+    assert all(
+        each.safeguard is None or (each.observed is not None and each.safeguard >= each.observed) for each in plans
+    )
+
+
+def test_plan_says_nothing_where_the_effect_may_be_none() -> None:
+    assert plan(1.0, 0.1, 5).safeguard is None
+    assert plan(1.0, 3.0, 5).safeguard == required_sample_size(1.0, 3.0 - 0.9409646 / math.sqrt(5))

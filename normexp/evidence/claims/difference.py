@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 from normexp.evidence.claims.claim import Difference, Measured, Place, Ratio, Trend, Value, at_point
-from normexp.evidence.claims.reading import NothingToJudge, shared_points, values, values_by_point
+from normexp.evidence.claims.reading import MissingRuns, shared_points, values, values_by_point
 from normexp.evidence.claims.result import TestResult, all_of, compared
 from normexp.evidence.curves import AxisValue, Curves
 from normexp.evidence.stats import EquivalenceTest, Interval, one_sample, paired
@@ -91,7 +91,7 @@ def _places(claim: Trend, curves: Curves) -> list[Place]:
         if cell.arm == claim.of.arm and claim.axis in point and point[claim.axis] not in found:
             found.append(point[claim.axis])
     if len(found) < 2:
-        raise NothingToJudge(f"{claim.of} has runs at {len(found)} values of {claim.axis}, two are needed")
+        raise MissingRuns(f"{claim.of} has runs at {len(found)} values of {claim.axis}, two are needed")
     if all(isinstance(each, int | float) and not math.isnan(each) for each in found):
         found.sort(key=lambda each: float(each or 0))
     return [Place(claim.of.arm, (*claim.of.point, (claim.axis, each))) for each in found]

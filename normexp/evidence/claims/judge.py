@@ -9,7 +9,7 @@ from typing import Any
 from normexp.evidence.claims.claim import Claim, Count
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import LEVEL, difference, ratio, trend, value
-from normexp.evidence.claims.reading import NothingToJudge, different_origins, unfinished
+from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
@@ -49,7 +49,7 @@ def judge(claims: Sequence[Claim], curves: Curves) -> list[Verdict]:
 def _result(claim: Claim, curves: Curves) -> TestResult:
     try:
         return _TESTS[claim.compare](claim, curves)
-    except NothingToJudge as reason:
+    except MissingRuns as reason:
         return TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
 
 

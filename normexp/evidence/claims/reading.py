@@ -17,12 +17,12 @@ Values = dict[int, float]  # seed -> value
 Column = npt.NDArray[np.float64]
 
 
-class NothingToJudge(Exception):
+class MissingRuns(Exception):
     """The runs that a claim needs are not there; the message says which."""
 
 
 def runs_by_point(curves: Curves, place: Place) -> dict[Point, Runs]:
-    """Return the finished runs of a place, by the axes that it leaves open. Raises NothingToJudge if there are none.
+    """Return the finished runs of a place, by the axes that it leaves open. Raises MissingRuns if there are none.
 
     Diverged runs are finished. Whatever else did not finish is no result, and `unfinished` counts it.
     """
@@ -34,17 +34,17 @@ def runs_by_point(curves: Curves, place: Place) -> dict[Point, Runs]:
             open_axes = tuple(sorted((axis, value) for axis, value in point.items() if axis not in fixed))
             found[open_axes] = {seed: curve for seed, curve in by_seed.items() if curve.finished}
     if not any(found.values()):
-        raise NothingToJudge(f"no finished run of {place}")
+        raise MissingRuns(f"no finished run of {place}")
     return found
 
 
 def shared_points(curves: Curves, *places: Place) -> Iterator[tuple[Point, list[Runs]]]:
-    """Yield every point with the runs of all places. Raises NothingToJudge where one place lacks a point."""
+    """Yield every point with the runs of all places. Raises MissingRuns where one place lacks a point."""
     found = [runs_by_point(curves, place) for place in places]
     for point in dict.fromkeys(point for each in found for point in each):
         for place, each in zip(places, found, strict=True):
             if not each.get(point):
-                raise NothingToJudge(f"no finished run of {Place(place.arm, (*place.point, *point))}")
+                raise MissingRuns(f"no finished run of {Place(place.arm, (*place.point, *point))}")
         yield point, [each[point] for each in found]
 
 
@@ -80,7 +80,7 @@ def value_at(curve: Curve, metric: str, at: str, better: str | None) -> float:
 
     A run that diverged, or whose value is not finite, has the worst value there is (-inf or inf), NaN where the
     metric's direction is not known. `step N` before the divergence is a value like any other.
-    Raises NothingToJudge where the run has no such metric, or ended before the step.
+    Raises MissingRuns where the run has no such metric, or ended before the step.
     """
     step = int(at.removeprefix("step ")) if at.startswith("step ") else None
     if curve.diverged and (step is None or curve.diverged_at is None or step >= curve.diverged_at):
@@ -131,12 +131,12 @@ def _column(curve: Curve, metric: str) -> Column:
         return curve.columns[metric]
     if curve.diverged:
         return np.full(len(curve.step), np.nan)
-    raise NothingToJudge(f"a run has no {metric}")
+    raise MissingRuns(f"a run has no {metric}")
 
 
 def _at_step(curve: Curve, column: Column, step: int) -> float:
     if not curve.diverged and step > curve.step[-1]:
-        raise NothingToJudge(f"a run ends at step {curve.step[-1]}, before step {step}")
+        raise MissingRuns(f"a run ends at step {curve.step[-1]}, before step {step}")
     by_then = np.flatnonzero(curve.step <= step)
     return float(column[by_then[-1]]) if len(by_then) else math.nan
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.claims.reading import NothingToJudge, Runs, best, steps_of
+from normexp.evidence.claims.reading import MissingRuns, Runs, best, steps_of
 from normexp.evidence.curves import Curve
 from normexp.evidence.stats import EquivalenceTest, Interval, median, paired, speed_up
 
@@ -45,7 +45,7 @@ def target_range(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) 
     try:
         last = worse(median((best(run, metric, better) for run in arm), larger_is_better) for arm in arms)
         early = worse(median((_early(run, metric) for run in arm), larger_is_better) for arm in arms)
-    except NothingToJudge:
+    except MissingRuns:
         return []
     far, near = (1 - early, max(1 - last, CEILING)) if larger_is_better else (early, last)
     if not 0 < near < far < math.inf:

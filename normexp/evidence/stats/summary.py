@@ -28,7 +28,7 @@ def standard_deviation(values: Sequence[float]) -> float:
 def median(values: Iterable[float], larger_is_better: bool = False) -> float:
     """Return the median with every non-finite value as the worst: inf, or -inf where larger is better; NaN of nothing.
 
-    Unlike the mean over the converged runs, it does not look better for an arm that diverges more often.
+    Unlike the mean over the finite runs, it does not look better for an arm that diverges more often.
     """
     worst = -math.inf if larger_is_better else math.inf
     return middle(value if math.isfinite(value) else worst for value in values)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from normexp.evidence.claims.reading import NothingToJudge, value_at
+from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
 from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.evidence.verdicts import published_verdict
@@ -97,7 +97,7 @@ class Metric(Column):
         runs = self.found.curves.get(row.cell, {})
         try:
             return {seed: value_at(curve, self.metric, at, better) for seed, curve in runs.items()}
-        except NothingToJudge:
+        except MissingRuns:
             return {}
 
     def count(self, row: Row) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.claims.reading import NothingToJudge, value_at
+from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import Cell, Curve, better_direction
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.figures import Figure
@@ -135,7 +135,7 @@ class Subject(Generic[Spec]):
                 seed: factor(metric) * value_at(run, metric, at, better_direction(metric))
                 for seed, run in self.found.curves.get(cell, {}).items()
             }
-        except NothingToJudge:
+        except MissingRuns:
             return {}
         return ratios(own, self.values(Cell(over, cell.point), metric, at)) if over else own
 

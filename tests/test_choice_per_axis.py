@@ -24,7 +24,7 @@ DATA: dict[str, Any] = {
     "arms": {"none": {"norm": "none"}, "batch": {"norm": "batch"}},
     "grid": {"batch_size": [128, 8], "seed": [0, 1]},
     "select": {
-        "over": {"optim.lr": [0.1, 0.5]}, "seed": [100], "metric": "validation/accuracy", "per": ["batch_size"]
+        "search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy", "per": ["batch_size"]
     },
     "scales": {"cpu": None, "paper": None},
     "table": {"columns": ["test/accuracy"]},
@@ -83,8 +83,8 @@ def test_dry_run_counts_what_is_not_chosen_yet(experiment, results):
 
 
 WRONG = {
-    "no axis": ({"per": ["batchsize"]}, "select: per 'batchsize' does not exist; .*did you mean batch_size"),
-    "the seed": ({"per": ["seed"]}, "select: per 'seed' does not exist"),
+    "no axis": ({"per": ["batchsize"]}, "select.per: axis 'batchsize' does not exist; .*did you mean batch_size"),
+    "the seed": ({"per": ["seed"]}, "select.per: axis 'seed' does not exist"),
     "with arm": ({"arm": "none"}, "give either arm or per"),
 }
 

@@ -39,7 +39,7 @@ def test_scale_paper_is_only_where_a_set_up_was_published(name):
         return
     experiment = load(name, "paper")
     figures_without_numbers = ("arpit2016_batch_size_1", "ba2016_figure6", "cooijmans2017_gamma")
-    exact = all(claim.get("compare", claim.get("predicate")) == "equals" for claim in experiment.claims)
+    exact = all(claim.compare == "equals" for claim in experiment.claims)
     assert exact or experiment.published or name in figures_without_numbers
 
 
@@ -57,16 +57,16 @@ SOUND: dict[str, Any] = {
     "common": {"dataset": "digits", "model": "mlp", "steps": 5},
     "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
     "grid": {"seed": [0, 1], "batch_size": [8, 16]},
-    "select": {"over": {"optim.lr": [0.1, 0.5]}, "seed": [100], "metric": "validation/accuracy"},
-    "scales": {"smoke": None, "cpu": {"common": {"epochs": 1}, "grid": {"seed": [0]}}},
+    "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
+    "scales": {"smoke": None, "cpu": {"common": {"epochs": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},
     "table": {"metric": "test/accuracy", "baseline": "Plain"},
     "published": [
-        {"arm": "With BN", "metric": "test/accuracy", "at": "last", "value": "98.3", "place": "Table 1, row 2"}
+        {"arm": "With BN", "metric": "test/accuracy", "at": "last", "value": "98.3", "unit": "%", "place": "Table 1"}
     ],
     "figures": [{"name": "curves", "kind": "curves", "metric": "test/loss"}],
     "claims": [
-        {"text": "BN is better", "source": "section 1", "predicate": "higher", "metric": "test/accuracy",
-         "of": "With BN", "than": "Plain"}
+        {"text": "BN is better", "source": "section 1", "compare": "difference", "metric": "test/accuracy",
+         "of": "With BN", "than": "Plain", "in": "> 0"}
     ],
 }  # fmt: skip
 
@@ -111,14 +111,27 @@ def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
     return apply
 
 
+STEPS = {
+    "text": "BN is first", "source": "section 1", "compare": "steps", "metric": "test/accuracy", "target": 0.9,
+    "of": "With BN", "than": "Plain", "in": "> 1",
+}  # fmt: skip
 UNSOUND = {
-    "unknown key": (change("tabel", to={}), "key 'tabel' does not exist", "did you mean table?"),
-    "missing key": (drop("paper"), "paper is missing"),
-    "empty key": (change("title", to=""), "title is missing"),
-    "another kind": (change("claims", to={}), "claims={} is not a list"),
-    "arm is no mapping": (change("arms", "Plain", to="norm=none"), "arm 'Plain': 'norm=none' is not a mapping"),
+    "unknown key": (change("tabel", to={}), "tabel: key 'tabel' does not exist", "did you mean table?"),
+    "missing key": (drop("paper"), "paper: is missing"),
+    "empty key": (change("title", to=""), "title: is missing"),
+    "another kind": (change("claims", to={}), "claims: {} is not a list"),
+    "arm is no mapping": (change("arms", "Plain", to="norm=none"), "arms.Plain: 'norm=none' is not a mapping"),
     "arm with a wrong option": (change("arms", "Plain", "norm", to="nnoe"), "arm 'Plain': norm=nnoe", "mean none?"),
     "arm with a wrong key": (change("arms", "Plain", to={"optim.rl": 1}), "arm 'Plain'", "did you mean optim.lr?"),
+    "arm that names code": (
+        change("arms", "Plain", to={"norm._target_": "os.system"}),
+        "arms.Plain.norm._target_: names code",
+    ),
+    "arm with a plugin": (change("arms", "Plain", to={"plugins": ["os"]}), "arms.Plain.plugins: names code"),
+    "code inside a mapping": (change("common", "norm", to={"_target_": "os.system"}), "common.norm: names code"),
+    "code in the grid": (change("grid", "norm._target_", to=["os.system"]), "grid.norm._target_: names code"),
+    "code that is searched": (change("select", "search", to={"plugins": [["os"]]}), "select.search.plugins: names"),
+    "code of a scale": (change("scales", "cpu", "common", to={"plugins": ["os"]}), "scales.cpu.common.plugins: names"),
     "arms in one folder": (change("arms", "With (BN)", to={}), "'With BN' and 'With (BN)' would share a folder"),
     "refused arm that would run": (
         change("refused", to={"Plain LN": {"norm": "layer"}}),
@@ -130,26 +143,29 @@ UNSOUND = {
         "batch",
     ),
     "impossible arm": (change("grid", "batch_size", to=[1]), "arm 'With BN': batch_size=1 with norm=batch"),
-    "no seed": (drop("grid", "seed"), "grid has no seed"),
-    "seed is no list": (change("grid", "seed", to=3), "grid: seed=3 is not a list of values"),
-    "no values": (change("grid", "batch_size", to=[]), "grid: batch_size=[] is not a list of values"),
-    "unknown scale": (change("scales", "smok", to={}), "scale 'smok' does not exist", "did you mean smoke?"),
+    "no seed": (drop("grid", "seed"), "grid: has no seed"),
+    "seed is no list": (change("grid", "seed", to=3), "grid.seed: 3 is not a list of values"),
+    "no values": (change("grid", "batch_size", to=[]), "grid.batch_size: [] is not a list of values"),
+    "unknown scale": (change("scales", "smok", to={}), "'smok' does not exist", "did you mean smoke?"),
     "no such scale": (drop("scales", "smoke"), "has no scale smoke; it has cpu"),
-    "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "key 'gird'", "did you mean grid?"),
-    "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scale cpu: grid: seed=3"),
-    "select with a wrong key": (change("select", "ovr", to={}), "select: key 'ovr'", "did you mean over?"),
-    "select without over": (drop("select", "over"), "select: over is missing"),
-    "select over a wrong key": (change("select", "over", to={"optim.rl": [1]}), "did you mean optim.lr?"),
-    "select over one value": (change("select", "over", to={"optim.lr": 1}), "select: over: optim.lr=1 is not a list"),
+    "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "cpu.gird: key 'gird'", "did you mean grid?"),
+    "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scales.cpu.grid.seed: 3 is not a list"),
+    "select with a wrong key": (change("select", "serch", to={}), "select.serch: key 'serch'", "did you mean search?"),
+    "select without search": (drop("select", "search"), "select.search: is missing"),
+    "select of a wrong key": (change("select", "search", to={"optim.rl": [1]}), "did you mean optim.lr?"),
+    "select of one value": (change("select", "search", to={"optim.lr": 1}), "search.optim.lr: 1 is not a list"),
     "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
     "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),
-    "select for a wrong arm": (change("select", "arm", to="Plian"), "select: arm: arm 'Plian'", "did you mean Plain?"),
-    "column with a wrong key": (change("table", "columns", to=[{"metrc": "test/loss"}]), "column: key 'metrc'"),
+    "select for a wrong arm": (change("select", "arm", to="Plian"), "select.arm: arm 'Plian'", "did you mean Plain?"),
+    "column with a wrong key": (
+        change("table", "columns", to=[{"metrc": "test/loss"}]),
+        "table.columns[0].metrc: key 'metrc'",
+    ),
     "column of a wrong metric": (change("table", "columns", to=["test/los"]), "did you mean test/loss?"),
-    "column of a wrong place": (change("table", "columns", to=[{"metric": "test/loss", "at": "end"}]), "at='end'"),
+    "column of a wrong place": (change("table", "columns", to=[{"metric": "test/loss", "at": "end"}]), "'end' is none"),
     "column at a target": (
         change("table", "columns", to=[{"metric": "test/loss", "at": "last", "target": 0.5}]),
-        "column: give either at or target",
+        "columns[0]: give either at or target",
     ),
     "column to a wrong arm's best": (
         change("table", "columns", to=[{"metric": "test/loss", "target": "best of BN"}]),
@@ -165,26 +181,41 @@ UNSOUND = {
         change("table", "columns", to=[{"metric": "test/loss", "at": "last", "than": "Plain"}]),
         "than='Plain' needs a target",
     ),
-    "published nowhere": (drop("published", 0, "at"), "published: give either at or target"),
+    "column relative to an arm at a target": (
+        change("table", "columns", to=[{"metric": "test/loss", "target": 0.5, "relative_to": "Plain"}]),
+        "relative_to='Plain' goes with at",
+    ),
+    "target outside its range": (
+        change("table", "columns", to=[{"metric": "test/accuracy", "target": 90}]),
+        "target: 90 is outside the range of test/accuracy",
+    ),
+    "claim's target outside its range": (
+        change("claims", 0, to={**STEPS, "target": 90}),
+        "claims[0].target: 90 is outside the range of test/accuracy",
+    ),
+    "published nowhere": (drop("published", 0, "at"), "published[0]: give either at or target"),
     "table without metric": (drop("table", "metric"), "table: give a metric"),
     "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),
-    "wrong baseline": (change("table", "baseline", to="plain"), "baseline: arm 'plain'", "did you mean Plain?"),
+    "wrong baseline": (change("table", "baseline", to="plain"), "table.baseline: arm 'plain'", "did you mean Plain?"),
+    "margin below 0": (change("table", "margin", to=-1), "table.margin: -1", "greater than or equal to 0"),
     "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),
-    "published number": (change("published", 0, "value", to=98.3), "published: value=98.3 is not a text"),
-    "published without place": (drop("published", 0, "place"), "published: place is missing"),
-    "published without arm": (drop("published", 0, "arm"), "published: arm is missing"),
+    "published number": (change("published", 0, "value", to=98.3), "published[0].value: 98.3 is not a text"),
+    "published without place": (drop("published", 0, "place"), "published[0].place: is missing"),
+    "published without arm": (drop("published", 0, "arm"), "published[0].arm: is missing"),
+    "published words": (change("published", 0, "value", to="about all"), "published[0].value: published number"),
+    "published percentage of a fraction": (drop("published", 0, "unit"), "value: '98.3' is outside the range", "'%'"),
     "figure of a wrong kind": (change("figures", 0, "kind", to="cruves"), "kind 'cruves'", "did you mean curves?"),
-    "figure without a name": (drop("figures", 0, "name"), "figure: name is missing"),
-    "figure without a kind": (drop("figures", 0, "kind"), "figure: kind is missing"),
+    "figure without a name": (drop("figures", 0, "name"), "figures[0]: figure: name is missing"),
+    "figure without a kind": (drop("figures", 0, "kind"), "figures[0]: figure: kind"),
     "figure with a wrong key": (change("figures", 0, "limit", to=[]), "key 'limit'", "did you mean limits?"),
     "figure of a wrong metric": (change("figures", 0, "metric", to="tst/loss"), "did you mean test/loss?"),
-    "figure of a wrong arm": (change("figures", 0, "published", to={"BN": {}}), "figure curves: arm 'BN'"),
-    "claim of a wrong arm": (change("claims", 0, "of", to="With B"), "claim 'BN is better'", "mean With BN?"),
+    "figure of a wrong arm": (change("figures", 0, "published", to={"BN": {}}), "figures[0] 'curves': arm 'BN'"),
+    "claim of a wrong arm": (change("claims", 0, "of", to="With B"), "claims[0] 'BN is better'", "mean With BN?"),
     "claim of a wrong metric": (change("claims", 0, "metric", to="test/los"), "did you mean test/loss?"),
-    "claim of a wrong kind": (change("claims", 0, "predicate", to="highr"), "did you mean higher?"),
+    "claim of a wrong kind": (change("claims", 0, "compare", to="diffrence"), "did you mean difference?"),
     "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
-    "claim without source": (drop("claims", 0, "source"), "claim 'BN is better': source: is missing"),
-    "no mapping": (lambda data: data.clear(), "experiment x: paper is missing"),
+    "claim without source": (drop("claims", 0, "source"), "claims[0].source: is missing"),
+    "no mapping": (lambda data: data.clear(), "is missing"),
 }
 
 
@@ -198,6 +229,41 @@ def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
     assert str(refused.value).startswith("experiment x")
     assert "\n" not in str(refused.value)
     assert all(message in str(refused.value) for message in messages), refused.value
+
+
+@pytest.mark.parametrize(
+    ("seeds", "claims", "decides"), [(5, 7, False), (6, 7, True), (3, 1, False), (4, 1, True), (1, 1, False)]
+)
+def test_claims_that_so_few_seeds_cannot_decide_by_ranks_are_refused(seeds, claims, decides):
+    data = copy.deepcopy(SOUND)
+    data["scales"]["cpu"] = {"grid": {"seed": list(range(seeds))}}
+    data["claims"] = [STEPS] * claims
+    if decides:
+        assert len(parse("x", "cpu", data).claims) == claims
+        return
+    with pytest.raises(UserError, match=rf"experiment x: claims: {seeds} seeds? cannot decide {claims} claims"):
+        parse("x", "cpu", data)
+    data["scales"]["cpu"]["underpowered"] = "a pilot; more seeds are planned"
+    assert parse("x", "cpu", data).underpowered == "a pilot; more seeds are planned"
+    assert parse("x", "smoke", data).underpowered == ""
+
+
+def test_an_error_names_file_line_and_key(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("# my experiment\n" + yaml.safe_dump({**SOUND, "claims": [{**SOUND["claims"][0], "of": "With B"}]}))
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if text.startswith("- compare"))
+    with pytest.raises(UserError) as refused:
+        load(str(path), "smoke")
+    assert str(refused.value).startswith(f"experiment mine ({path}:{line}): claims[0] 'BN is better': arm 'With B'")
+
+
+def test_older_spellings_are_read():
+    data = copy.deepcopy(SOUND)
+    data["select"] = {"over": {"optim.lr": [0.1, 0.5]}, "seed": [100], "metric": "validation/accuracy"}
+    data["table"]["columns"] = [{"metric": "test/loss", "at": "last", "over": "Plain"}]
+    modern = copy.deepcopy(SOUND)
+    modern["table"]["columns"] = [{"metric": "test/loss", "at": "last", "relative_to": "Plain"}]
+    assert parse("x", "smoke", data) == parse("x", "smoke", modern)
 
 
 @pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "is not a mapping"), ("", "mapping")])

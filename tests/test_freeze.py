@@ -24,6 +24,7 @@ DATA: dict[str, Any] = {
     "grid": {"batch_size": [128, 8], "seed": [0, 1]},
     "select": {"over": {"optim.lr": [0.1, 0.5]}, "seed": [100], "metric": "validation/accuracy"},
     "scales": {"cpu": None},
+    "underpowered": "a test",
     "table": {"metric": "test/accuracy", "margin": 0.01},
     "published": [{"arm": "batch", "metric": "test/accuracy", "at": "last", "value": ".98", "place": "row 1"}],
     "claims": [
@@ -111,4 +112,4 @@ def test_a_value_that_was_edited_in_the_record_is_noticed(frozen: Path) -> None:
 def test_the_margin_of_figure_1_came_after_its_runs(scale: str) -> None:
     results = Path(__file__).parent.parent / "results"
     found = [str(change) for change in changes_since_frozen(load("ioffe2015_figure1", scale), results)]
-    assert found == ["margin was changed after the runs: 0.0 before, 0.004 now"]
+    assert "margin was changed after the runs: 0.0 before, 0.004 now" in found

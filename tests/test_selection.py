@@ -38,7 +38,7 @@ def experiment() -> Experiment:
     """The experiment with two selection seeds and three rates."""
     sound = load(NAME, "smoke")
     assert sound.select is not None
-    return replace(sound, select=replace(sound.select, over={"optim.lr": [0.1, 0.5, 0.9]}, seed=[100, 101]))
+    return replace(sound, select=replace(sound.select, search={"optim.lr": [0.1, 0.5, 0.9]}, seeds=[100, 101]))
 
 
 def fabricate(
@@ -138,7 +138,7 @@ def test_of_equals_the_lower_loss_is_chosen(experiment, results):
 
 
 def test_of_equals_with_equal_losses_the_smaller_value_is_chosen(experiment, results):
-    experiment = replace(experiment, select=replace(experiment.select, over={"optim.lr": [0.9, 0.1, 0.5]}))
+    experiment = replace(experiment, select=replace(experiment.select, search={"optim.lr": [0.9, 0.1, 0.5]}))
     fabricate(experiment, results, "With BN", ["0.5"] * 6, losses=[0.8] * 6)
     write_choice(experiment, results, ["With BN"])
     assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.1}}
@@ -177,7 +177,7 @@ def test_a_choice_at_the_edge_of_its_grid_is_marked(experiment, results, best, e
     ],
 )
 def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, finals, open_):
-    experiment = replace(experiment, select=replace(experiment.select, seed=seeds))
+    experiment = replace(experiment, select=replace(experiment.select, seeds=seeds))
     fabricate(experiment, results, "With BN", finals)
     write_choice(experiment, results, ["With BN"])
     assert undecided_choices(experiment, results) == (["With BN"] if open_ else [])

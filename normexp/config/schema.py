@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from normexp.errors import UserError, unknown
@@ -22,35 +23,45 @@ Path = tuple[str | int, ...]
 class Strict(BaseModel):
     """A mapping whose keys are all known and whose values are of the declared types; it does not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
     def _only_known_keys(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            allowed = [field.alias or name for name, field in cls.model_fields.items()]
+            spellings = [_spellings(name, field) for name, field in cls.model_fields.items()]
             for key in data:
-                if key not in allowed:
-                    raise refusal(unknown("key", str(key), allowed), key)
+                if not any(key in each for each in spellings):
+                    wrong = unknown("key", str(key), [first for first, *_ in spellings])
+                    raise refusal(wrong, key, kind="unknown_key")
         return data
 
 
-def refusal(problem: UserError | str, *below: str | int) -> PydanticCustomError:
+def _spellings(name: str, field: FieldInfo) -> list[str]:
+    """Return how a field may be written in the YAML, as it is documented first."""
+    given = field.validation_alias
+    if isinstance(given, AliasChoices):
+        return [str(choice) for choice in given.choices]
+    return [field.alias or name]
+
+
+def refusal(problem: UserError | str, *below: str | int, kind: Any = "refused") -> PydanticCustomError:
     """Return what a validator raises for a value that cannot be meant.
 
     Args:
         below: the keys from the validated value down to what is wrong.
     """
-    return PydanticCustomError("refused", "{problem}", {"problem": str(problem), "below": list(below)})
+    return PydanticCustomError(kind, "{problem}", {"problem": str(problem), "below": list(below)})
 
 
 def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
     """Return the path in the data to the first thing that is wrong, and what is wrong there.
 
-    An unknown key comes first: what is missing is often the key that was misspelt.
+    An unknown key comes first, since what is missing is often the key that was misspelt; then what a validator of
+    ours says, since a union also reports that the value is none of its other members.
     """
     found = error.errors(include_url=False)
-    first = min(found, key=lambda each: "does not exist" not in str(each.get("ctx", {}).get("problem", "")))
+    first = min(found, key=lambda each: (each["type"] != "unknown_key", each["type"] != "refused"))
     below = first.get("ctx", {}).get("below", ())
     return (*path_in(data, first["loc"], keep_last=first["type"] == "missing"), *below), _words(first)
 
@@ -80,7 +91,7 @@ def shortened(value: object) -> str:
 
 def _words(error: ErrorDetails) -> str:
     kind, given = error["type"], shortened(error["input"])
-    if kind == "refused":
+    if kind in ("refused", "unknown_key"):
         return str(error["ctx"]["problem"])
     if kind == "missing":
         return "is missing"

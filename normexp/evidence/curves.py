@@ -102,6 +102,11 @@ def with_errors(metrics: Iterable[str]) -> list[str]:
     return [*recorded, *filter(None, map(error_of, recorded))]
 
 
+def is_share(metric: str) -> bool:
+    """Tell whether a metric is a fraction, shown in percent: an accuracy, or the error that is 1 minus it."""
+    return metric.endswith(("accuracy", "/error"))
+
+
 def better_direction(metric: str) -> str | None:
     """Return whether `higher` or `lower` is better, by the metric's last word; None where the name does not tell."""
     word = metric.replace("/", "_").rpartition("_")[2]

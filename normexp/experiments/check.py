@@ -3,78 +3,132 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from normexp.config import Config
 from normexp.config.options import option
 from normexp.errors import UserError, unknown
-from normexp.evidence.claims import check_claim
-from normexp.evidence.curves import SECONDS_PER_STEP, better_direction, with_errors
+from normexp.evidence.claims.check import check_names
+from normexp.evidence.claims.claim import Claim, Count, Equals
+from normexp.evidence.claims.power import smallest_adjusted_p
+from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
+from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
-from normexp.experiments.shape import check_arms, check_figure_names, columns_of
+from normexp.experiments.shape import check_arms, check_figure_names
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
+LEVEL = 0.05
 
 
-def check(experiment: Experiment) -> None:
-    """Compose every run; raise UserError unless arms, metrics and claims name what there is."""
-    where, arms = f"experiment {experiment.name}", experiment.arms
+def check(experiment: Experiment, document: Document) -> Experiment:
+    """Compose every run; return the experiment with the arms of `the others` named in its claims.
+
+    Raises: UserError, one line with the place in the file, unless arms, metrics and claims name what there is.
+    """
+    arms = list(experiment.arms)
     if "seed" not in experiment.grid:
-        raise UserError(f"{where}: grid has no seed")
+        raise document.error("has no seed", "grid")
     experiment.refusals()
-    _check_folders(where, arms)
+    _check_folders(document, arms)
     configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
     known = _metrics(configs)
-    _check_select(f"{where}: select", experiment)
-    check_arms(f"{where}: table: baseline", [experiment.table.get("baseline", next(iter(arms)))], arms)
-    check_arms(f"{where}: published", [entry["arm"] for entry in experiment.published], arms)
-    _check_published_only(experiment, f"{where}: published_only")
+    _check_select(experiment, document)
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
-    for entry in (experiment.table, *columns_of(experiment.table), *experiment.published):
-        _check_look(where, entry, arms, axes, known)
+    _check_table(experiment, document, axes, known)
     known = [*known, *_probed(experiment, configs)]
-    for figure in experiment.figures:
-        check_figure_names(f"{where}: figure {figure['name']}", figure, list(arms), axes, known)
-    for claim in experiment.claims:
-        try:
-            check_claim(claim, list(arms), known, axes)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
+    for i, figure in enumerate(experiment.figures):
+        named = figure.model_dump(exclude_unset=True)
+        check_figure_names(f"{document.at('figures', i)} {figure.name!r}", named, arms, axes, known)
+    claims = [_named(claim, document.at("claims", i), arms, known, axes) for i, claim in enumerate(experiment.claims)]
+    checked = replace(experiment, claims=claims)
+    _check_power(checked, document)
+    return checked
 
 
-def _check_folders(where: str, arms: Mapping[str, Any]) -> None:
+def _named(claim: Claim, where: str, arms: Sequence[str], known: Sequence[str], axes: Mapping[str, Any]) -> Claim:
+    try:
+        return check_names(claim, arms, known, axes)
+    except UserError as error:
+        raise UserError(f"{where} {claim.text!r}: {error}") from None
+
+
+def _check_power(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for a family of claims that so few seeds cannot decide, unless the YAML acknowledges it."""
+    if experiment.scale == "smoke" or experiment.underpowered:
+        return
+    seeds = len(experiment.grid["seed"])
+    tested = [claim for claim in experiment.claims if not isinstance(claim, Count | Equals)]
+    least = smallest_adjusted_p(experiment.claims, seeds) if tested else 0.0
+    if least > LEVEL:
+        raise document.error(
+            f"{seeds} seed{'s' if seeds > 1 else ''} cannot decide {len(tested)} claims: the least adjusted p that one "
+            f"by ranks can have is {least:.2g}, above {LEVEL:g}; add seeds, drop claims, or say `underpowered: reason`",
+            "claims",
+        )
+
+
+def _check_folders(document: Document, arms: Sequence[str]) -> None:
     """Raise UserError if two arms would write into the same folder."""
     folders = {folder_name(arm): arm for arm in arms}
     if other := next((arm for arm in arms if folders[folder_name(arm)] != arm), None):
-        raise UserError(f"{where}: arms {other!r} and {folders[folder_name(other)]!r} would share a folder")
+        raise document.error(f"{other!r} and {folders[folder_name(other)]!r} would share a folder", "arms", other)
 
 
-def _check_select(where: str, experiment: Experiment) -> None:
+def _check_select(experiment: Experiment, document: Document) -> None:
     """Raise UserError unless the selection names an arm, axes and a metric of its own runs."""
     if (select := experiment.select) is None:
         return
-    check_arms(f"{where}: arm", [select.arm] if select.arm else [], experiment.arms)
+    check_arms(document.at("select", "arm"), [select.arm] if select.arm else [], experiment.arms)
     for axis in select.per:
         if axis == "seed" or axis not in experiment.grid:
-            raise unknown(f"{where}: per", axis, [key for key in experiment.grid if key != "seed"])
+            raise unknown(
+                f"{document.at('select', 'per')}: axis", axis, [key for key in experiment.grid if key != "seed"]
+            )
     if select.arm and select.per:
-        raise UserError(f"{where}: give either arm or per")
+        raise document.error("give either arm or per", "select")
     choosing = experiment.selection_arms(list(experiment.arms))
     known = _recorded(
         [experiment.config(arm, point, select.common) for arm in choosing for point in experiment.selection_points]
     )
     if select.metric not in known:
-        raise unknown(f"{where}: metric", select.metric, known)
+        raise unknown(f"{document.at('select', 'metric')}: metric", select.metric, known)
 
 
-def _check_published_only(experiment: Experiment, where: str) -> None:
-    """Raise UserError for a row that is run after all, or one that the table would not show."""
-    metric = experiment.table.get("metric")
-    for entry in experiment.published_only:
-        if entry["arm"] in experiment.arms:
-            raise UserError(f"{where}: arm {entry['arm']!r} is run here; its number belongs under published")
-        if entry["metric"] != metric:
-            raise UserError(f"{where}: metric={entry['metric']} is not that of the table, {metric}")
+def _check_table(
+    experiment: Experiment, document: Document, axes: Mapping[str, Sequence[Any]], known: Sequence[str]
+) -> None:
+    """Raise UserError for an arm or a metric of the table, its columns or the published numbers that is not there."""
+    table, arms = experiment.table, experiment.arms
+    check_arms(document.at("table", "baseline"), [table["baseline"]] if table.get("baseline") else [], arms)
+    check_figure_names(document.at("table"), table, list(arms), axes, known)
+    for i, column in enumerate(table.get("columns", [])):
+        entry = {"metric": column} if isinstance(column, str) else column
+        _check_look(document.at("table", "columns", i), entry, arms, axes, known)
+    for i, entry in enumerate(experiment.published):
+        where = document.at("published", i)
+        check_arms(where, [entry["arm"]], arms)
+        _check_look(where, entry, arms, axes, known)
+    for i, entry in enumerate(experiment.published_only):
+        if entry["arm"] in arms:
+            raise document.error(
+                f"arm {entry['arm']!r} is run here; its number belongs under published", "published_only", i
+            )
+        if entry["metric"] != table.get("metric"):
+            raise document.error(
+                f"metric={entry['metric']} is not that of the table, {table.get('metric')}", "published_only", i
+            )
+
+
+def _check_look(
+    where: str,
+    entry: Mapping[str, Any],
+    arms: Mapping[str, Any],
+    axes: Mapping[str, Sequence[Any]],
+    known: Sequence[str],
+) -> None:
+    check_figure_names(where, entry, list(arms), axes, known)
+    check_arms(f"{where}: than", [entry["than"]] if "than" in entry else [], arms)
 
 
 def _recorded(configs: Sequence[Config]) -> list[str]:
@@ -93,7 +147,8 @@ def _probed(experiment: Experiment, configs: Sequence[Config]) -> list[str]:
     """Return the `probe/LAYER/STATISTIC` that claims and figures name; a network is built only when it trains."""
     if all(config.choices["probe"] == "none" for config in configs):
         return []
-    named = (str(entry.get("metric")) for entry in (*experiment.claims, *experiment.figures))
+    named = [str(getattr(claim, "metric", "")) for claim in experiment.claims]
+    named += [str(getattr(figure, "metric", "")) for figure in experiment.figures]
     return [metric for metric in named if metric.startswith(PROBE)]
 
 
@@ -106,17 +161,3 @@ def _columns(config: Config) -> Iterator[str]:
     for split in ("train", "validation", "test"):
         if split != "validation" or config["dataset"].get("validation", 1):
             yield from (f"{split}/loss", f"{split}/{score}")
-
-
-def _check_look(
-    where: str,
-    entry: Mapping[str, Any],
-    arms: Mapping[str, Any],
-    axes: Mapping[str, Sequence[Any]],
-    known: Sequence[str],
-) -> None:
-    """Check what the table, one of its columns or a published number looks at."""
-    check_figure_names(where, entry, list(arms), axes, known)
-    check_arms(f"{where}: than", [entry["than"]] if "than" in entry else [], arms)
-    if "target" in entry and better_direction(entry["metric"]) is None:
-        raise UserError(f"{where}: the name of metric {entry['metric']!r} does not tell what is better")

@@ -23,12 +23,13 @@ class Select:
     """How one hyperparameter combination is chosen per arm, on the validation split, with seeds of its own.
 
     Args:
+        search: key -> values that are tried in every combination, with every seed.
         arm: choose for this arm alone; all others take what is best there.
         per: axes of the grid at each of whose values it is chosen anew.
     """
 
-    over: dict[str, list[Any]]
-    seed: list[int]
+    search: dict[str, list[Any]]
+    seeds: list[int]
     metric: str
     common: dict[str, Any] = field(default_factory=dict)
     arm: str | None = None
@@ -57,11 +58,12 @@ class Experiment:
     table: dict[str, Any]
     published: list[dict[str, Any]]
     published_only: list[dict[str, Any]]
-    figures: list[dict[str, Any]]
-    claims: list[dict[str, Any]]
+    figures: list[Any]  # of normexp.experiments.figures.Figure
+    claims: list[Any]  # of normexp.evidence.claims.Claim
     deviations: list[str]
     findings: list[str] = field(default_factory=list)
     summary: str = ""
+    underpowered: str = ""
 
     def points(self) -> list[Point]:
         """Return the grid's points, the first key varying slowest."""
@@ -117,7 +119,7 @@ class Experiment:
     @cached_property
     def selection_points(self) -> list[Point]:
         """Return the points of the selection: every combination of hyperparameters with every selection seed."""
-        return product({**self.select.over, "seed": self.select.seed}) if self.select else []
+        return product({**self.select.search, "seed": self.select.seeds}) if self.select else []
 
 
 def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims.check import read_claim
 from normexp.evidence.claims.claim import THE_OTHERS, Claim, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment
@@ -95,13 +94,13 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
     select = experiment.select
     arms = list(experiment.arms)
     return {
-        "claim": dict(_claim(entry, arms) for entry in experiment.claims),
+        "claim": dict(_claim(claim, arms) for claim in experiment.claims),
         "margin": {"": experiment.table.get("margin", 0.0)},
         "published": {_published_name(entry): entry["value"] for entry in experiment.published},
         "seeds": {"": list(experiment.grid["seed"])},
-        "selection seeds": {"": list(select.seed)} if select else {},
+        "selection seeds": {"": list(select.seeds)} if select else {},
         "grid": {axis: list(values) for axis, values in experiment.grid.items() if axis != "seed"},
-        "search": {key: list(values) for key, values in select.over.items()} if select else {},
+        "search": {key: list(values) for key, values in select.search.items()} if select else {},
     }
 
 
@@ -110,8 +109,7 @@ def _published_name(entry: Mapping[str, Any]) -> str:
     return f"{entry['arm']}, {entry['metric']}, {look}"
 
 
-def _claim(entry: Claim | Mapping[str, Any], arms: list[str]) -> tuple[str, dict[str, Any]]:
-    claim = entry if isinstance(entry, Claim) else read_claim(entry)
+def _claim(claim: Claim, arms: list[str]) -> tuple[str, dict[str, Any]]:
     fields = {name: value for name, value in claim if name not in _ABOUT_WORDS and value is not None}
     if fields.get("than") == THE_OTHERS:
         fields["than"] = [Place(arm, claim.of.point) for arm in arms if arm != claim.of.arm]

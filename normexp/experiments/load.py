@@ -1,42 +1,24 @@
-"""An experiment is one YAML, plain data: a paper's table or figure as arms, a grid, claims and published numbers.
-
-paper, item, title     where it is printed, and what it is called
-about                  the set-up in a paragraph
-common                 overrides of every run
-arms                   name as printed -> overrides; rows of the table, curves of the figure
-refused                the same for arms that the program must refuse; the table says so, in the program's words
-grid                   key -> values; the Cartesian product is run for every arm. `seed` must be there
-select                 how a hyperparameter is chosen per arm: {over: grid, seed: [...], metric, common, arm,
-                       per}; with `arm` it is chosen for that arm alone, and all take what is best there; with `per`,
-                       axes of the grid, anew at each of their values
-scales                 smoke | cpu | paper -> {about, common, grid, select, deviations, findings}, laid over the above
-table                  {metric, at, baseline, margin}: one metric against the published numbers;
-                       or {columns, at}: several columns side by side, each a metric or {metric, at}, {metric, target}
-                       (steps to a number or to `best of ARM`) or {metric, target, than: ARM} (the speed-up over it)
-                       or {metric, at, over: ARM} (the ratio to it). Beside the columns of metrics.csv there are
-                       metrics: SPLIT/error, 1 - SPLIT/accuracy, and seconds_per_step of training
-published              list of {arm, metric, at | target | target and than, value, place}; values as printed strings
-published_only         list of {arm, metric, value, place}: rows of the printed table that are not run here
-figures                list of {name, kind, ...}, see normexp.report.experiment
-claims                 list of predicates, see normexp.evidence.claims
-summary                a question that the claims answer: writes summary.md, one page
-deviations             what differs from the paper, printed under the table
-findings               of a scale: what was found out about its results (why a claim fails), printed there too
-"""
+"""Experiments by name or by file: read once into typed objects (`normexp.experiments.schema`), checked, laid out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from normexp.config import config_dir
 from normexp.config.options import load_yaml
 from normexp.errors import UserError, unknown
-from normexp.experiments.check import check
-from normexp.experiments.experiment import Experiment, Select
-from normexp.experiments.shape import SCALES, check_shape
+from normexp.experiments.document import Document
+from normexp.experiments.shape import SCALES
+
+if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
+    from normexp.experiments.experiment import Experiment
+    from normexp.experiments.schema import ExperimentFile, Table
+
+SUFFIXES = (".yaml", ".yml")
 
 
 def names() -> list[str]:
@@ -46,71 +28,128 @@ def names() -> list[str]:
 
 def scales(name: str) -> list[str]:
     """Return the scales that an experiment has, the smallest first."""
-    return [scale for scale in SCALES if scale in _read(name)["scales"]]
+    there = _read(_document(name)).get("scales")
+    return [scale for scale in SCALES if isinstance(there, Mapping) and scale in there]
 
 
 def load(name: str, scale: str | None = None) -> Experiment:
-    """Read an experiment at a scale, by default cpu or the only one it has.
+    """Read an experiment at a scale, by default cpu or the largest it has.
+
+    Args:
+        name: one of `names()`, or the path of a file of your own; its results are named after the file.
 
     Raises: UserError for an unknown name or scale, or a YAML that is not sound.
     """
-    data = _read(name)
+    document = _document(name)
+    data = _read(document)
     if scale is None:
-        scale = "cpu" if "cpu" in data["scales"] else scales(name)[-1]
+        there = scales(name)
+        scale = "cpu" if "cpu" in there or not there else there[-1]
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    return parse(name, scale, data)
+    return parse(document.name, scale, data, document.path)
 
 
 def read(name: str, scale: str) -> Experiment:
     """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
-    data = _read(name)
-    check_shape(f"experiment {name}", data)
-    return _at_scale(name, scale, data, data["scales"][scale] or {})
+    document = _document(name)
+    return _at_scale(document, scale, read_file(document, _read(document)))
 
 
-def _read(name: str) -> dict[str, Any]:
+def is_file(word: str) -> bool:
+    """Tell whether a word names a file rather than an experiment of ours."""
+    return word.endswith(SUFFIXES)
+
+
+def _document(name: str) -> Document:
+    if is_file(name):
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"{name}: no such file")
+        return Document(path.stem, path)
     if name not in names():
         raise unknown("experiment", name, names())
+    return Document(name, config_dir() / "experiment" / f"{name}.yaml")
+
+
+def _read(document: Document) -> dict[str, Any]:
+    assert document.path is not None
     try:
-        data = load_yaml(config_dir() / "experiment" / f"{name}.yaml")
+        data: Any = load_yaml(document.path)
     except yaml.YAMLError as error:
-        raise UserError(f"experiment {name}: is not YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(data, dict) or not isinstance(data.get("scales"), dict):
-        check_shape(f"experiment {name}", data)
+        raise document.error(f"is not YAML ({' '.join(str(error).split())})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{document.path}: is no text in UTF-8") from None
+    if not isinstance(data, dict):
+        raise document.error(f"{data!r} is not a mapping")
     return data
 
 
-def parse(name: str, scale: str, data: Mapping[str, Any]) -> Experiment:
+def parse(name: str, scale: str, data: Mapping[str, Any], path: Path | None = None) -> Experiment:
     """Build an experiment from its YAML's content and check it without running anything."""
-    check_shape(f"experiment {name}", data)
-    if scale not in data["scales"]:
-        raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(data['scales'])}")
-    experiment = _at_scale(name, scale, data, data["scales"][scale] or {})
-    check(experiment)
-    return experiment
+    from normexp.experiments.check import check
+
+    document = Document(name, path)
+    file = read_file(document, data)
+    if scale not in file.scales:
+        raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(file.scales)}")
+    return check(_at_scale(document, scale, file), document)
 
 
-def _at_scale(name: str, scale: str, data: Mapping[str, Any], own: Mapping[str, Any]) -> Experiment:
-    select = {**data["select"], **own.get("select", {})} if data.get("select") else None
+def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
+    """Return the typed content of a file. Raises UserError, one line with the place, for what cannot be meant."""
+    from pydantic import ValidationError
+
+    from normexp.config.schema import first_problem
+    from normexp.experiments.schema import ExperimentFile
+
+    try:
+        return ExperimentFile.model_validate(data)
+    except ValidationError as error:
+        keys, problem = first_problem(error, data)
+        raise document.error(problem, *keys) from None
+
+
+def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experiment:
+    from normexp.experiments.experiment import Experiment, Select
+    from normexp.experiments.schema import AtScale, Selection
+
+    own = file.scales[scale] or AtScale()  # type: ignore[index]
+    select = None
+    if file.select is not None:
+        over = own.select.model_dump(exclude_unset=True) if own.select else {}
+        chosen = Selection.model_validate({**file.select.model_dump(exclude_unset=True), **over})
+        select = Select(chosen.search, chosen.seeds, chosen.metric, chosen.common or {}, chosen.arm, chosen.per or [])
     return Experiment(
-        name=name,
+        name=document.name,
         scale=scale,
-        paper=data["paper"],
-        item=data["item"],
-        title=data["title"],
-        about=own.get("about", data["about"]),
-        arms=data["arms"],
-        refused=data.get("refused", {}),
-        grid={**data["grid"], **own.get("grid", {})},
-        common={**data.get("common", {}), **own.get("common", {})},
-        select=Select(**select) if select else None,
-        table=data["table"],
-        published=data.get("published", []),
-        published_only=data.get("published_only", []),
-        figures=data.get("figures", []),
-        claims=data.get("claims", []),
-        deviations=[*data.get("deviations", []), *own.get("deviations", [])],
-        findings=own.get("findings", []),
-        summary=data.get("summary", ""),
+        paper=file.paper,
+        item=file.item,
+        title=file.title,
+        about=own.about or file.about,
+        arms=file.arms,
+        refused=file.refused,
+        grid={**file.grid, **own.grid},
+        common={**file.common, **own.common},
+        select=select,
+        table=_table(file.table),
+        published=[_look(entry.model_dump(exclude_unset=True)) for entry in file.published],
+        published_only=[entry.model_dump() for entry in file.published_only],
+        figures=file.figures,
+        claims=file.claims,
+        deviations=[*file.deviations, *own.deviations],
+        findings=own.findings,
+        summary=file.summary,
+        underpowered=own.underpowered or file.underpowered,
     )
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """Return the table as a mapping, its columns as mappings or names."""
+    columns = [each if isinstance(each, str) else _look(each.model_dump(exclude_unset=True)) for each in table.columns]
+    return {**table.model_dump(exclude_unset=True), **({"columns": columns} if columns else {})}
+
+
+def _look(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as tables read it: tables call `relative_to` `over`."""
+    return {"over" if key == "relative_to" else key: value for key, value in entry.items()}

@@ -50,12 +50,12 @@ def reproduce(
 
     if experiment.select is not None:
         plan = selection_plan(experiment, results, arms, force)
-        if status := train(plan, f"choosing {', '.join(experiment.select.over)}"):
+        if status := train(plan, f"choosing {', '.join(experiment.select.search)}"):
             return status
         if not dry_run:
             write_choice(experiment, results, arms)
         if names := undecided_choices(experiment, results):
-            logger.info(f"the best two lie within noise, three seeds in select.seed would tell: {'; '.join(names)}")
+            logger.info(f"the best two lie within noise, three seeds in select.seeds would tell: {'; '.join(names)}")
     plan = (expected_plan if dry_run else run_plan)(experiment, results, arms, force)
     return train(plan, experiment.title)
 
@@ -93,7 +93,7 @@ def expected_plan(experiment: Experiment, results: Path, arms: Sequence[str], fo
     chosen = read_choice(experiment, results) if choice_path(experiment, results).exists() else {}
     decided = [arm for arm in arms if all(name in chosen for name in experiment.choices([arm]))]
     plan = run_plan(experiment, results, decided, force) if decided else Plan([])
-    first = {key: values[0] for key, values in experiment.select.over.items()}
+    first = {key: values[0] for key, values in experiment.select.search.items()}
     open_arms = [arm for arm in arms if arm not in decided]
     return Plan(plan.cells + [cell for arm in open_arms for cell in arm_cells(experiment, results, arm, chosen, first)])
 

@@ -59,7 +59,7 @@ def _read_record(path: Path, experiment: Experiment) -> dict[str, Any]:
         raise UserError(f"{path}: damaged; {again}") from None
     combinations = [*chosen.items(), *((name, trial["values"]) for name, each in tried.items() for trial in each)]
     for name, values in combinations:
-        if (problem := _not_searched(values, experiment.select.over)) is not None:
+        if (problem := _not_searched(values, experiment.select.search)) is not None:
             raise UserError(f"{path}: {name}: {problem}; {again}")
     return {"metric": metric, "seeds": seeds, "chosen": chosen, "tried": tried}
 
@@ -96,7 +96,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
         best = recorded[0] if recorded else best_trial(tried, losses, select)
         before["chosen"][name] = best["values"]
         before["tried"][name] = tried
-    content = {**before, "metric": select.metric, "seeds": select.seed}
+    content = {**before, "metric": select.metric, "seeds": select.seeds}
     notes = {name: found for name in content["chosen"] if (found := remarks(content, name, select))}
     write_atomically(path, json.dumps({**content, "notes": notes}, indent=1, allow_nan=False) + "\n")
 
@@ -110,7 +110,7 @@ def best_trial(tried: Sequence[Trial], losses: Sequence[float], select: Select) 
     best = _best(tried, select)
     lowest = min(losses[tried.index(trial)] for trial in best)
     left = [trial for trial in best if losses[tried.index(trial)] == lowest]
-    return min(left, key=lambda trial: [_order(value, select.over[key]) for key, value in trial["values"].items()])
+    return min(left, key=lambda trial: [_order(value, select.search[key]) for key, value in trial["values"].items()])
 
 
 def _best(tried: Sequence[Trial], select: Select) -> list[Trial]:
@@ -132,7 +132,9 @@ def _is_number(value: Any) -> bool:
 def remarks(record: Mapping[str, Any], name: str, select: Select) -> list[str]:
     """Return what a table has to say of a choice: a tie, an edge of its grid, an open choice between the best two."""
     chosen, tried = record["chosen"][name], record["tried"].get(name, [])
-    found = [f"{key}={chosen[key]} is at the edge of its grid" for key in select.over if _at_edge(chosen, key, select)]
+    found = [
+        f"{key}={chosen[key]} is at the edge of its grid" for key in select.search if _at_edge(chosen, key, select)
+    ]
     equal = [trial["values"] for trial in _best(tried, select)] if tried else []
     if len(equal) > 1:
         others = [values for values in equal if values != chosen]
@@ -142,7 +144,7 @@ def remarks(record: Mapping[str, Any], name: str, select: Select) -> list[str]:
 
 def _at_edge(chosen: Mapping[str, Any], key: str, select: Select) -> bool:
     """Tell whether a number is the smallest or the largest that was tried; of two, each is."""
-    values = select.over[key]
+    values = select.search[key]
     return len(values) > 1 and all(map(_is_number, values)) and chosen[key] in (min(values), max(values))
 
 
@@ -165,7 +167,7 @@ def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
     seeds, that the 95 % interval of the paired difference holds 0.
     """
     select = experiment.select
-    if select is None or len(select.seed) > 2 or not choice_path(experiment, results).exists():
+    if select is None or len(select.seeds) > 2 or not choice_path(experiment, results).exists():
         return []
     record = read_selection(experiment, results)
     return [name for name, tried in record["tried"].items() if _within_noise(tried, experiment, select)]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from normexp.errors import UserError
+from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, RunDirectory
 
 NOT_METRICS = ("step", "epoch")
@@ -46,11 +47,6 @@ def whole_rows(run: RunDirectory) -> Columns:
 def metric_names(columns: Columns) -> list[str]:
     """Return the columns that can be drawn, in the file's order."""
     return [name for name in columns if name not in NOT_METRICS]
-
-
-def is_share(metric: str) -> bool:
-    """Tell whether a metric is a fraction, shown in percent: an accuracy, or the error that is 1 minus it."""
-    return metric.endswith(("accuracy", "/error"))
 
 
 def title(metric: str) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
+from normexp.evidence.claims import Claim, Verdict, entry, judge
+from normexp.evidence.claims.check import check_names
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.reproduce import command, read_choice, read_selection
@@ -66,7 +67,7 @@ def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict
     """Check and judge the experiment's claims together."""
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     known = [*found.metrics, *found.probe_metrics]
-    claims = [check_claim(claim, list(experiment.arms), known, axes) for claim in experiment.claims]
+    claims = [check_names(claim, list(experiment.arms), known, axes) for claim in experiment.claims]
     return list(zip(claims, judge(claims, found.curves), strict=True))
 
 
@@ -113,7 +114,7 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
     record = read_selection(experiment, results)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    keys = list(experiment.select.over)
+    keys = list(experiment.select.search)
     writer.writerow(["arm", *keys, *(f"{record['metric']} seed={seed}" for seed in record["seeds"]), "chosen"])
     for arm, trials in record["tried"].items():
         for trial in trials:

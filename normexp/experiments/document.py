@@ -1,0 +1,66 @@
+"""The file of an experiment, for errors that name the place in it: file, line and key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from normexp.config import config_dir
+from normexp.errors import UserError
+
+
+@dataclass(frozen=True)
+class Document:
+    """Where an experiment was read.
+
+    Args:
+        name: of the experiment.
+        path: of its file; None for one that was made in memory.
+    """
+
+    name: str
+    path: Path | None = None
+
+    def at(self, *keys: str | int) -> str:
+        """Return `experiment NAME (FILE:LINE): claims[3].of`, the beginning of every error."""
+        steps = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
+        return ": ".join(filter(None, (f"experiment {self.name}{self._line(keys)}", steps)))
+
+    def _line(self, keys: tuple[str | int, ...]) -> str:
+        if self.path is None or not keys:
+            return f" ({_shown(self.path)})" if self.path else ""
+        return f" ({_shown(self.path)}:{line_of(self.path.read_text(encoding='utf-8'), keys)})"
+
+    def error(self, problem: str, *keys: str | int) -> UserError:
+        return UserError(f"{self.at(*keys)}: {problem}")
+
+
+def line_of(text: str, keys: tuple[str | int, ...]) -> int:
+    """Return the line, from 1, on which the last of the keys that is there stands."""
+    node, line = yaml.compose(text, Loader=yaml.SafeLoader), 1
+    for key in keys:
+        found = _below(node, key)
+        if found is None:
+            return line
+        line, node = found
+    return line
+
+
+def _below(node: Any, key: str | int) -> tuple[int, Any] | None:
+    """Return the line of a key or an item, and the node of its value."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+        return node.value[key].start_mark.line + 1, node.value[key]
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            if name.value == str(key):
+                return name.start_mark.line + 1, value
+    return None
+
+
+def _shown(path: Path) -> str:
+    """Return one of our files from the folder of configurations, another one as it was given."""
+    inside = config_dir().parent
+    return path.relative_to(inside).as_posix() if path.is_relative_to(inside) else str(path)

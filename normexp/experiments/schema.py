@@ -1,0 +1,249 @@
+"""The YAML of an experiment as typed objects: a paper's table or figure as arms, a grid, claims and published numbers.
+
+`normexp list experiments --schema` prints this as JSON schema for editors; docs/experiments.md is this on one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+
+from normexp.config.schema import Strict, refusal
+from normexp.errors import UserError
+from normexp.evidence.claims.claim import BEST_OF, AnyClaim, At, Text
+from normexp.evidence.curves import better_direction, is_share
+from normexp.evidence.stats import Printed
+from normexp.experiments.figures import FigureSpec, parse_figure
+
+Scale = Literal["smoke", "cpu", "desk", "paper"]
+
+
+def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what names code: an experiment is data, and may come from anybody."""
+    for key, value in overrides.items():
+        inside = [key, *(map(str, value) if isinstance(value, Mapping) else ())]
+        if key == "plugins" or any(name == "_target_" or name.endswith("._target_") for name in inside):
+            raise refusal("names code that would be run; an experiment's YAML is data, give it to `normexp run`", key)
+    return overrides
+
+
+def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise refusal(f"{values!r} is not a list of values", key)
+    return _plain(grid)
+
+
+def _figure(entry: Any) -> Any:
+    if isinstance(entry, dict) and "relative_to" in entry:
+        entry = {**{key: value for key, value in entry.items() if key != "relative_to"}, "over": entry["relative_to"]}
+    try:
+        return parse_figure("figure", entry)
+    except UserError as error:
+        raise refusal(error) from None
+
+
+def _target(given: Any) -> Any:
+    if isinstance(given, str) and not given.startswith(BEST_OF):
+        raise refusal(f"{given!r} is neither a number nor `{BEST_OF}ARM`")
+    return given
+
+
+Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
+Grid = Annotated[dict[str, Any], AfterValidator(_values)]
+Target = Annotated[float | str, BeforeValidator(_target)]
+RelativeTo = Annotated[str | None, Field(validation_alias=AliasChoices("relative_to", "over"))]
+
+
+class SelectionAtScale(Strict):
+    """What a scale lays over the selection."""
+
+    search: Grid | None = Field(None, validation_alias=AliasChoices("search", "over"))
+    """Overrides to choose from: key -> values; every combination is tried (`over` in older files)."""
+    seeds: list[int] | None = Field(None, validation_alias=AliasChoices("seeds", "seed"), min_length=1)
+    """Of the trials, none of them the grid's; three where the best two lie within noise."""
+    metric: str | None = None
+    """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
+    common: Overrides | None = None
+    """Overrides of the trials only."""
+    arm: str | None = None
+    """Choose for this arm alone; all others take what is best there."""
+    per: list[str] | None = None
+    """Axes of the grid at each of whose values it is chosen anew."""
+
+
+class Selection(SelectionAtScale):
+    """How hyperparameters are chosen for every arm, on the validation split."""
+
+    search: Grid = Field(validation_alias=AliasChoices("search", "over"), min_length=1)
+    """Overrides to choose from: key -> values; every combination is tried (`over` in older files)."""
+    seeds: list[int] = Field(validation_alias=AliasChoices("seeds", "seed"), min_length=1)
+    """Of the trials, none of them the grid's; three where the best two lie within noise."""
+    metric: Text
+    """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
+
+
+class AtScale(Strict):
+    """What a scale lays over the rest. `paper` is for a published set-up only."""
+
+    about: str | None = None
+    """The set-up in a paragraph, where it is another one."""
+    common: Overrides = Field(default_factory=dict)
+    """Overrides of every run."""
+    grid: Grid = Field(default_factory=dict)
+    """Other values of axes of the grid."""
+    select: SelectionAtScale | None = None
+    """Other search, seeds or overrides of the selection."""
+    deviations: list[str] = Field(default_factory=list)
+    """What differs from the paper at this scale."""
+    findings: list[str] = Field(default_factory=list)
+    """What was found out about the results (why a claim fails)."""
+    underpowered: str = ""
+    """Why the claims stand although so few seeds cannot decide them by ranks."""
+
+
+class Look(Strict):
+    """Where a number is read off the curves: at a place, or the steps to a target."""
+
+    metric: Text
+    """A column of metrics.csv; also SPLIT/error (1 - accuracy) and seconds_per_step."""
+    at: At | None = None
+    """last, best, mean or step N."""
+    target: Target | None = None
+    """Steps to a number, or to `best of ARM`."""
+    than: str | None = None
+    """With target: the speed-up over this arm."""
+    relative_to: RelativeTo = None
+    """With at: the ratio to this arm (`over` in older files)."""
+
+    @model_validator(mode="after")
+    def _looks_once(self) -> Look:
+        if (self.at is None) == (self.target is None):
+            raise refusal("give either at or target")
+        if self.than is not None and self.target is None:
+            raise refusal(f"than={self.than!r} needs a target")
+        if self.relative_to is not None and self.target is not None:
+            raise refusal(f"relative_to={self.relative_to!r} goes with at, not with target")
+        check_target(self.metric, self.target)
+        return self
+
+
+def check_target(metric: str, target: object) -> None:
+    """Raise PydanticCustomError for a target that the metric cannot have."""
+    if isinstance(target, int | float) and is_share(metric) and not 0 <= target <= 1:
+        raise refusal(f"{target:g} is outside the range of {metric}, which is a fraction from 0 to 1", "target")
+    if target is not None and better_direction(metric) is None:
+        raise refusal(f"the name of metric {metric!r} does not tell what is better", "metric")
+
+
+class Published(Look):
+    """A number that the paper prints. It is judged at scale paper only."""
+
+    arm: Text
+    value: Text
+    """As printed, quoted; `never` for a target that is not reached."""
+    place: Text
+    """Page, table and row."""
+    unit: Literal["%"] | None = None
+    """Where the paper prints percentages without the sign."""
+    ours: bool = False
+    """Whether it is a quotient that we formed of printed numbers."""
+    said: bool = False
+    """Whether the paper says it in words: it is shown and never judged."""
+
+    @model_validator(mode="after")
+    def _is_a_number(self) -> Published:
+        if not self.said:
+            check_printed(self.value + (self.unit or ""), self.metric if self.at else "")
+        return self
+
+
+def check_printed(text: str, metric: str) -> None:
+    """Raise PydanticCustomError for a text that is no number, or none that the metric can be."""
+    try:
+        value = Printed.of(text).value
+    except UserError as error:
+        raise refusal(error, "value") from None
+    if is_share(metric) and not 0 <= value <= 1:
+        raise refusal(f"{text!r} is outside the range of {metric}, which is a fraction; percent? unit: '%'", "value")
+
+
+class PublishedOnly(Strict):
+    """A row of the printed table that is not run here."""
+
+    arm: Text
+    metric: Text
+    value: Text
+    place: Text
+
+
+class Table(Strict):
+    """One metric beside the published numbers, or several columns."""
+
+    metric: str | None = None
+    """Compare arms in this one, with published numbers and paired differences."""
+    columns: list[str | Look] = Field(default_factory=list)
+    """Several metrics side by side: a name, or where to read it off."""
+    at: At | None = None
+    """Where a metric is read off that does not say."""
+    baseline: str | None = None
+    """The arm that differences are taken to."""
+    margin: float | None = Field(None, ge=0)
+    """How near to a published number counts as reproduced; declared before the first run."""
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> Table:
+        if not self.metric and not self.columns:
+            raise refusal("give a metric, to compare arms in it, or columns, a list of metrics")
+        return self
+
+
+class ExperimentFile(Strict):
+    """An experiment: one file in configs/experiment, or a file of your own."""
+
+    paper: Text
+    """Authors, year, number; for an experiment of ours what it is."""
+    item: Text
+    """Where it is printed."""
+    title: Text
+    """What it is called."""
+    summary: str = ""
+    """A question that the claims answer; writes summary.md, one page."""
+    about: Text
+    """The set-up in a paragraph."""
+    common: Overrides = Field(default_factory=dict)
+    """Overrides of every run, as `normexp run` takes them."""
+    arms: dict[str, Overrides] = Field(min_length=1)
+    """Name as printed -> overrides; rows of the table, curves of the figure."""
+    refused: dict[str, Overrides] = Field(default_factory=dict)
+    """Arms that the program must refuse; the table says so, in its words."""
+    grid: Grid = Field(min_length=1)
+    """Key -> values; every combination is run for every arm. `seed` must be there."""
+    select: Selection | None = None
+    """How hyperparameters are chosen."""
+    scales: dict[Scale, AtScale | None] = Field(min_length=1)
+    """What is laid over the rest at each scale."""
+    table: Table
+    published: list[Published] = Field(default_factory=list)
+    published_only: list[PublishedOnly] = Field(default_factory=list)
+    figures: list[Annotated[FigureSpec, BeforeValidator(_figure)]] = Field(default_factory=list)
+    """What is drawn; see `normexp.experiments.figures`."""
+    claims: list[AnyClaim] = Field(default_factory=list)
+    """Sentences of the paper, each an estimand and a region."""
+    deviations: list[str] = Field(default_factory=list)
+    """What differs from the paper; printed under the table."""
+    underpowered: str = ""
+    """Why the claims stand although so few seeds cannot decide them by ranks."""
+
+    @model_validator(mode="after")
+    def _margin_has_a_number(self) -> ExperimentFile:
+        judged = [entry for entry in self.published if entry.at and not entry.said]
+        if self.table.margin is not None and not judged:
+            raise refusal("there is no published number to be near to", "table", "margin")
+        for i, claim in enumerate(self.claims):
+            target = getattr(claim, "target", None)
+            if isinstance(target, float) and is_share(claim.metric) and not 0 <= target <= 1:
+                raise refusal(f"{target:g} is outside the range of {claim.metric}, 0 to 1", "claims", i, "target")
+        return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from normexp.report.frame import Frame
@@ -15,12 +14,6 @@ def notes(frame: Frame) -> list[str]:
     records = [record for record in frame.records if not record.unreadable and record.state != "new"]
     topics = (_data, _mixed_data, _divergences, _unfinished)
     return [*(note for topic in topics for note in topic(records)), *frame.left_out]
-
-
-def unfinished_summary(frame: Frame) -> str:
-    """Count the unfinished runs by status: `failed: 1, running: 2`."""
-    counts = Counter(record.state for record in frame.records if not record.finished)
-    return ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()))
 
 
 def _data(records: Sequence[Record]) -> list[str]:

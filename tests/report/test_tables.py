@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import re
 import statistics
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
@@ -12,8 +14,9 @@ from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
 from normexp.errors import UserError
 from normexp.records import RunDirectory
 from normexp.report import table_command
-from normexp.report.formats import FORMATS
+from normexp.report.formats import FORMATS, csv_text
 from normexp.report.frame import folder_frame
+from normexp.report.table import Table
 from normexp.report.tables import table
 
 
@@ -171,3 +174,40 @@ def test_mistakes_are_one_line(fabricate: Fabric) -> None:
         table_command([str(empty / "nothing")])
     with pytest.raises(UserError, match="cannot be written"):
         table_command([str(run.path)], str(run.path / "config.yaml"))
+
+
+def test_filters_keep_runs_and_by_makes_the_rows(fabricate: Fabric) -> None:
+    for norm in ("none", "batch", "layer"):
+        for rate in (0.1, 0.3):
+            fabricate(rate, norm=norm, optim__lr=rate)
+    root = str(fabricate.root)
+    lines = csv.DictReader(table_command([root, "norm=batch,layer", "optim.lr=3e-1"], format="csv").splitlines())
+    assert [line["arm"] for line in lines] == ["batch", "layer"]  # the rate does not vary any more
+    by = list(csv.DictReader(table_command([root], format="csv", by=["optim.lr"]).splitlines()))
+    assert [(line["optim.lr"], line["seeds"]) for line in by] == [("0.1", "3"), ("0.3", "3")]
+    with pytest.raises(UserError, match=r"norm=group matches no run; there is batch, layer, none"):
+        table_command([root, "norm=group"])
+    with pytest.raises(UserError, match=r"key 'optim\.ir' does not exist.*did you mean optim\.lr"):
+        table_command([root], by=["optim.ir"])
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx"])
+def test_csv_has_no_formula_for_a_spreadsheet(text: str) -> None:
+    (row,) = csv.DictReader(csv_text(Table("t", [text], [], [{text: text, "n": "-3", "m": -3.5}])).splitlines())
+    assert row == {f"'{text}": f"'{text}", "n": "-3", "m": "-3.5"}
+
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("path", sorted(TOP.glob("results/*/*/table.tex")), ids=lambda path: path.parts[-3])
+def test_committed_latex_is_well_formed(path: Path) -> None:
+    """No TeX runs here: rows have their columns, braces close, and nothing is left that needs a package more."""
+    text = "\n".join(line for line in path.read_text().splitlines() if not line.startswith("%"))
+    assert text.isascii()
+    plain = re.sub(r"\\[{}]", "", text)
+    assert plain.count("{") == plain.count("}")
+    columns = len(re.search(r"begin\{tabular\}\{(l+r*)\}", text)[1])  # type: ignore[index]
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.count(" & ") for line in rows} == {columns - 1}
+    assert not re.search(r"(?<!\\)[#%_&](?! )", re.sub(r"\\label\{.*?\}|!\}\{%", "", text))

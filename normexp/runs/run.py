@@ -18,6 +18,7 @@ from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory,
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress
 
+ADVICE = "where it should not diverge, a smaller optim.lr, clip_norm=1 or another norm may help"
 logger = logging.getLogger("normexp")
 
 
@@ -74,7 +75,9 @@ def _train(
         logger.info(f"continuing a run that was {status['status']} at step {status.get('step')}")
     if train(config, data, directory, force, progress, loader.examples) == "diverged":
         ended = directory.status
-        logger.info(f"diverged at step {ended['step']}: {ended['cause']} (a result: it is recorded)")
+        origin = f"; not finite first: {ended['first_nonfinite']}" if ended.get("first_nonfinite") else ""
+        logger.info(f"diverged at step {ended['step']}: {ended['cause']}{origin} (a result: it is recorded)")
+        logger.info(ADVICE)
 
 
 def check_writable(path: Path) -> None:

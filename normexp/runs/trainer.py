@@ -17,6 +17,7 @@ from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
+from normexp.runs.divergence import first_nonfinite
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, make_directory
 from normexp.runs.signals import stop_signals
@@ -211,8 +212,10 @@ class Trainer:
         self.position.step += index + 1 - self.accumulator.steps
         loss, before = float(self.accumulator.losses[index]), self.accumulator.losses[:index]
         last = float(before[-1]) if index else self.position.last_loss
-        cause = f"the training loss became {loss}"
-        self.recorder.status("diverged", self.position.step, cause=cause, last_finite_loss=last)
+        step, cause = self.position.step, f"the training loss became {loss}"
+        checkpoint = self.checkpointer.path
+        origin = first_nonfinite(self.config, self.data, self.components, checkpoint, step, self.stopped)
+        self.recorder.status("diverged", step, cause=cause, last_finite_loss=last, first_nonfinite=origin)
         return True
 
     def _stop(self) -> None:

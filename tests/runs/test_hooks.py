@@ -76,6 +76,17 @@ def test_a_killed_run_ends_in_the_same_bytes(tmp_path, norm):
     assert train(tmp_path / "killed", [f"norm={norm}"]) == expected
 
 
+@pytest.mark.parametrize("init", ["data_dependent", "lsuv"])
+@pytest.mark.parametrize("norm", ["weight", "weight_mean_only"])
+def test_a_killed_run_sums_its_gradients_in_the_same_order(tmp_path, norm, init):
+    """Weights that were set from data keep the memory layout that they have when a run is continued."""
+    overrides = [f"norm={norm}", f"init={init}", "clip_norm=0.1", "model.widths=[16,16]"]
+    expected = train(tmp_path / "whole", overrides)
+    with pytest.raises(Killed):
+        train(tmp_path / "killed", overrides, dies=3)
+    assert train(tmp_path / "killed", overrides) == expected
+
+
 @pytest.mark.parametrize("dies", [2, 3, 5])
 def test_population_estimates_come_before_every_evaluation_and_resume(tmp_path, dies):
     overrides = ["norm=batch", "norm.estimates=population"]

@@ -104,3 +104,13 @@ def test_what_the_slides_say_of_weight_norm_and_normprop():
     assert verdicts("norm=normprop", "norm.project=false") == [True]
     assert verdicts("norm=normprop", "optim.lr=1") == [False]
     assert verdicts("norm=weight", "optim.momentum=0.9") == verdicts("norm=weight", only_hidden=False) == []
+
+
+def test_training_depends_on_the_seed_alone_also_with_dropout():
+    """What ran before in the process has moved torch's global stream, from which dropout draws."""
+    found = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        noisy = ["model=nin", "model.width=0.05", "model.dropout=0.5", "norm=weight", "batch_size=8", "steps=2"]
+        found.append(WeightDynamics().measure(StudyContext(compose([*noisy, "threads=1"]))).rows)
+    assert found[0] == found[1]

@@ -17,7 +17,7 @@ from in_process import InProcess
 from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.pool import STOPPED, Pool, Worker
-from normexp.sweeps.sweep import Cell, make_plan
+from normexp.sweeps.sweep import Cell, make_plan, worker_pool
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 
@@ -316,6 +316,24 @@ def test_worker_told_to_stop_while_it_starts_does_stop():
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize("cells", [1, 3, 100])
+def test_workers_have_threads_by_the_jobs_not_by_the_cells_that_are_left(monkeypatch, cells):
+    """The last cell of a sweep, continued alone, must end in the bytes that it would have ended in beside others."""
+    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 8)
+    with worker_pool(jobs=4, cells=cells) as workers:
+        assert [worker.threads for worker in workers] == [2] * min(cells, 4)
+
+
+@pytest.mark.parametrize(("gpus", "expected"), [(0, [2] * 4), (1, [8])])
+def test_workers_without_a_number_of_jobs(monkeypatch, gpus, expected):
+    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 8)
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("torch.accelerator.is_available", lambda: bool(gpus))
+    monkeypatch.setattr("torch.accelerator.device_count", lambda: gpus)
+    with worker_pool(jobs=None, cells=9) as workers:
+        assert [worker.threads for worker in workers] == expected
+
+
 # --- Real processes, real signals. ---
 
 LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=300", "batch_size=64", "device=cpu", "threads=1")
@@ -466,6 +484,18 @@ def test_sweeps_at_the_same_time_run_no_cell_twice(results):
             assert process.returncode == 0, stderr
     assert [run.status["attempts"] for run in find_runs([results])] == [1, 1, 1]
     assert statuses(results) == ["done"] * 3
+
+
+@pytest.mark.slow
+def test_sweep_whose_reader_has_gone_trains_all_the_same(results):
+    """As in `normexp sweep ... 2>&1 | head -1`: exit status 0 must mean that it was done."""
+    reader, writer = os.pipe()
+    command = [sys.executable, "-c", COMMAND, "sweep", *TINY, "seed=0,1", "jobs=1", f"results_dir={results}"]
+    with subprocess.Popen(command, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        os.close(reader)
+        assert process.wait(timeout=300) == 0
+    assert statuses(results) == ["done", "done"]
 
 
 NOISE = """

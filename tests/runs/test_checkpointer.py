@@ -1,0 +1,94 @@
+"""What a checkpoint counts on: curves on the disk, as it knows them, and as many threads as before."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from normexp.config import compose
+from normexp.config.instantiate import instantiate
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT, METRICS, PROBES, TIMING, RunDirectory
+from normexp.runs import trainer
+
+TINY = ["model=mlp", "model.widths=[8]", "batch_size=32", "steps=12", "eval_every=3", "device=cpu"]
+TINY += ["probe=gradient_norm"]
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the run gets to know it."""
+
+
+def train(path: Path, *overrides: str, saved: int = 0, dies: int = 0) -> RunDirectory:
+    class Mortal(trainer.Trainer):
+        def _poll(self) -> bool:
+            if self.position.step == saved:
+                self._save("running")
+            if self.position.step == dies:
+                raise Killed
+            return False
+
+    config = compose([*TINY, *overrides])
+    data = instantiate(config["dataset"]).load(config["seed"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "Trainer", Mortal)
+        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
+        trainer.train(config, data, RunDirectory(path), force=False)
+    return RunDirectory(path)
+
+
+def kill(path: Path, *overrides: str) -> None:
+    with pytest.raises(Killed):
+        train(path, *overrides, saved=7, dies=8)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not say which file is written")
+def test_curves_are_on_the_disk_before_the_checkpoint(tmp_path, monkeypatch):
+    """A power cut leaves what was flushed to the disk, in any other order than it was written."""
+    flushed: list[str] = []
+    fsync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        flushed.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    kill(tmp_path, "threads=1")
+    checkpoint = next(place for place, name in enumerate(flushed) if name.startswith(f".{CHECKPOINT}"))
+    assert set(flushed[checkpoint - 3 : checkpoint]) == {METRICS, TIMING, PROBES}
+
+
+DAMAGES = {
+    "cut": lambda text: "".join(text.splitlines(keepends=True)[:3]),
+    "zeros": lambda text: text[:-5] + "\0" * 5,
+    "another digit": lambda text: text.replace("1", "2", 1) if "1" in text.partition("\n")[2] else text[:-2],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("name", [METRICS, PROBES])
+def test_curves_that_are_not_as_the_checkpoint_knows_them_are_refused(tmp_path, name, damage):
+    kill(tmp_path, "threads=1")
+    curve = tmp_path / name
+    curve.write_text(damage(curve.read_text()))
+    with pytest.raises(UserError, match=rf"{name}: damaged .*--force starts the run again"):
+        train(tmp_path, "threads=1")
+
+
+def test_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):
+    """A sum rounds by the number of threads, and another attempt may have another number of cores to itself."""
+    used: list[int] = []
+    evaluate = trainer.evaluate
+    monkeypatch.setattr(trainer, "evaluate", lambda *given: used.append(torch.get_num_threads()) or evaluate(*given))
+    monkeypatch.setattr("normexp.training.build.choose_threads", lambda *_: 1)
+    expected = train(tmp_path / "whole")
+    kill(tmp_path / "killed")
+    monkeypatch.setattr("normexp.training.build.choose_threads", lambda *_: 2)
+    continued = train(tmp_path / "killed")
+    assert set(used) == {1}
+    assert continued.environment["threads"] == 1
+    for name in (METRICS, CHECKPOINT):
+        assert (continued.path / name).read_bytes() == (expected.path / name).read_bytes()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from normexp.evidence.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
-from normexp.report.sources import DEPENDS, Entry, counted, entries, page, slips, summary
+from normexp.report.sources import DEPENDS, Entry, counted, entries, page, quoted_results, slips, summary
 
 CASES = [
     ("0.209", 0.20869, CORRECT),
@@ -101,3 +103,9 @@ def test_ledger_has_the_section_of_printed_numbers(results):
     assert "rounded wrongly: equation 8, x: printed -0.717, computed -0.71648. should be -0.716" in text
     assert counted(entries(results)) == "1 correct, 1 rounded wrongly"
     assert list(summary([])) == []
+
+
+def test_sources_list_the_25_results_that_the_slides_quote():
+    """Nine of batch normalization's table, six of NormProp's, ten of weight normalization's."""
+    counts = Counter(name for name, _ in quoted_results("S002"))
+    assert counts == {"ioffe2015_table": 9, "arpit2016_table": 6, "salimans2016_table1": 10}

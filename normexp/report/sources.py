@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from normexp.evidence.audit import CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
+from normexp.experiments.load import names, read, scales
 from normexp.records import read_rows
 
 HEADING = "Printed numbers of the sources"
@@ -133,9 +135,10 @@ def page(found: Sequence[Entry]) -> str:
     lines = [
         "# What the source documents print, checked",
         "",
-        "normexp implements what five documents explain. Wherever they print a number, or a sentence that can be "
-        "measured, a program of ours computes it again from the document's own inputs, and this page sets the two "
-        "side by side. It is written with respect: worked examples are hard to typeset, most of what is printed is "
+        "normexp implements what five documents explain. Where a number that they print follows from their own inputs, "
+        "or a sentence can be measured, a program of ours computes it again, and this page sets the two side by side. "
+        "Results of other people's trainings that they quote are listed with the experiment that trains the same arms. "
+        "It is written with respect: worked examples are hard to typeset, most of what is printed is "
         "right, and the slips below change none of the ideas that the documents teach. Corrections of ours are "
         "welcome.",
         "",
@@ -152,7 +155,30 @@ def page(found: Sequence[Entry]) -> str:
         lines += [f"## {document}: {DOCUMENTS[document]}", "", head, ""]
         for command in dict.fromkeys(entry.command for entry in own):
             lines += _section(command, [entry for entry in own if entry.command == command])
+        lines += _trainings(document)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _trainings(document: str) -> Iterator[str]:
+    """Yield the results of trainings that a document quotes from the papers, and which experiment trains them."""
+    quoted = list(quoted_results(document))
+    if not quoted:
+        return
+    yield f"{len(quoted)} results of trainings, quoted from the papers. They do not follow from the document's own"
+    yield "inputs, and the experiments train their arms at smaller scales, so that they are listed and not judged."
+    yield from ("", "| experiment | arm | quantity | printed | place |", "| --- | --- | --- | ---: | --- |")
+    for name, one in quoted:
+        yield f"| `{name}` | {one['arm']} | {one['metric']} | {one['value']} | {one['place']} |"
+    yield ""
+
+
+def quoted_results(document: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (experiment, published number) for all numbers of trainings that a document quotes."""
+    for name in names():
+        experiment = read(name, scales(name)[-1])
+        for one in (*experiment.published, *experiment.published_only):
+            if not (one.get("ours") or one.get("said")) and document in one["place"]:
+                yield name, one
 
 
 def counted(found: Sequence[Entry]) -> str:

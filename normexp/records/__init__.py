@@ -14,7 +14,16 @@ Nothing that is read back can execute code.
 """
 
 from normexp.records.curve_file import CurveFile, cell
-from normexp.records.files import MOST_TEXT, damaged, read_json, read_regular, sweep_temporaries, write_atomically
+from normexp.records.files import (
+    MOST_ROWS,
+    MOST_TEXT,
+    Damaged,
+    damaged,
+    read_json,
+    read_regular,
+    sweep_temporaries,
+    write_atomically,
+)
 from normexp.records.find import find_runs
 from normexp.records.names import (
     ARCHIVE,
@@ -31,6 +40,7 @@ from normexp.records.names import (
     TIMING,
     TRACEBACK,
 )
+from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 from normexp.records.public_names import public_name, with_public_names
 from normexp.records.run import RunDirectory, read_rows
@@ -44,6 +54,7 @@ __all__ = [
     "FINISHED",
     "LOCK",
     "METRICS",
+    "MOST_ROWS",
     "MOST_TEXT",
     "PROBES",
     "STATUS",
@@ -51,10 +62,12 @@ __all__ = [
     "TIMING",
     "TRACEBACK",
     "CurveFile",
+    "Damaged",
     "RunDirectory",
     "cell",
     "damaged",
     "find_runs",
+    "json_object",
     "printable",
     "public_name",
     "read_json",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from normexp.records.files import MOST_ROWS, damaged, open_regular, read_regular, write_atomically
+from normexp.records.files import MOST_ROWS, Damaged, open_regular, read_regular, write_atomically
 from normexp.records.parsing import csv_rows
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -34,12 +34,16 @@ class CurveFile:
             file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
 
     def _rows(self) -> list[dict[str, str]]:
-        """Return the complete rows of an existing file with these columns (a killed run may leave half a row)."""
+        """Return the complete rows of an existing file with these columns (a killed run may leave half a row).
+
+        A file that is damaged is set aside: what a run cannot do without is checked before it is continued.
+        """
         try:
             rows = csv_rows(read_regular(self.path, MOST_ROWS))
         except FileNotFoundError:
             return []
-        except ValueError as error:
-            raise damaged(self.path, error) from None
+        except (ValueError, Damaged):
+            self.path.rename(f"{self.path}.damaged")
+            return []
         whole = [row for row in rows if list(row) == self.columns and None not in row.values()]
         return [row for row in whole if row["step"].isdecimal()]

@@ -24,9 +24,13 @@ _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK"
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
-def damaged(path: Path, what: object) -> UserError:
+class Damaged(UserError):
+    """A file is not what it should be."""
+
+
+def damaged(path: Path, what: object) -> Damaged:
     """Build the error for a file that is not what it should be."""
-    return UserError(f"{printable(path)}: damaged ({printable(what)})")
+    return Damaged(f"{printable(path)}: damaged ({printable(what)})")
 
 
 def open_regular(path: Path, flags: int = _READING) -> int:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.errors import UserError
-from normexp.records import write_atomically
+from normexp.records import damaged, json_object, read_regular, write_atomically
+from normexp.runs.checkpoint_form import check_entries
+
+MOST_TIMES = 8  # the weights: themselves, and what an optimizer keeps of each
+MOST_BESIDE = 2**28  # bytes: losses since the last evaluation, random states, names
 
 
 def write_checkpoint(
@@ -32,25 +36,62 @@ def write_checkpoint(
     write_atomically(path, save(plain, metadata={"facts": described}))
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was read and found to belong to a network and its optimizer.
+
+    Args:
+        tensors: by `PART/NAME`; the parts are model, optimizer, window and random.
+        facts: plain values.
+    """
+
+    tensors: dict[str, Tensor]
+    facts: dict[str, Any]
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        return _part(self.tensors, name)
+
+    def restore(self, model: nn.Module, optimizer: Optimizer) -> None:
+        """Put everything back in place."""
+        with torch.no_grad():
+            _restore_model(model, self.part("model"))
+            _restore_optimizer(optimizer, self.part("optimizer"))
+        _set_random_states(self.part("random"))
+
+
+def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Checkpoint:
+    """Read a checkpoint and hold it to the network that it is for; nothing is changed yet.
+
+    Raises: Damaged if the file is no regular file, larger than the network can need, damaged, or has entries that are
+        unknown, missing or of another shape.
+    """
+    size = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    try:
+        data = read_regular(path, MOST_BESIDE + MOST_TIMES * size)
+        tensors, facts = load(data), _facts(data)
+        if facts.pop("sha256", None) not in (None, _digest(tensors, facts)):  # None: of an older version
+            raise ValueError("its sha256 is another one")
+        check_entries(tensors, model, optimizer)
+    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise damaged(path, f"{type(error).__name__}: {reason}") from None
+    return Checkpoint(tensors, facts)
+
+
 def read_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Restore model, optimizer and random states in place; return the window's tensors and the facts.
 
-    Raises: UserError if the file is damaged or belongs to another network.
+    Raises: Damaged, as `load_checkpoint` does.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-            facts: dict[str, Any] = json.loads(file.metadata()["facts"])
-        if facts.pop("sha256", None) not in (None, _digest(tensors, facts)):  # None: of an older version
-            raise ValueError("its sha256 is another one")
-        with torch.no_grad():
-            _restore_model(model, _part(tensors, "model"))
-            _restore_optimizer(optimizer, _part(tensors, "optimizer"))
-        _set_random_states(_part(tensors, "random"))
-    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path}: damaged checkpoint ({type(error).__name__}: {reason})") from None
-    return _part(tensors, "window"), facts
+    checkpoint = load_checkpoint(path, model, optimizer)
+    checkpoint.restore(model, optimizer)
+    return checkpoint.part("window"), checkpoint.facts
+
+
+def _facts(data: bytes) -> dict[str, Any]:
+    """Return the facts in the header of safetensors bytes: eight bytes of length, then JSON."""
+    header = json_object(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return json_object(header["__metadata__"]["facts"].encode())
 
 
 def _digest(tensors: dict[str, Tensor], facts: dict[str, Any]) -> str:

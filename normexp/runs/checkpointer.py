@@ -10,8 +10,9 @@ from pathlib import Path
 import torch
 
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, METRICS, PROBES, read_rows
-from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.records import CHECKPOINT, METRICS, MOST_ROWS, PROBES, Damaged, damaged, read_regular, read_rows
+from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
+from normexp.runs.checkpoint_form import check_facts
 from normexp.training.components import Components
 from normexp.training.metrics import MetricAccumulator
 
@@ -71,39 +72,58 @@ class Checkpointer:
     def restore(self, accumulator: MetricAccumulator) -> Position:
         """Load the checkpoint, and the accumulator's part of it; the process computes on as many threads as then.
 
-        Raises: UserError for a damaged one, which is quarantined, for other data, and for damaged curves.
+        Raises: UserError for other data; Damaged for a damaged checkpoint or damaged curves, which are quarantined.
+            Nothing has been restored then.
         """
         try:
-            window, facts = read_checkpoint(self.path, self.components.model, self.components.optimizer)
-        except UserError as error:
-            aside = self.path.with_suffix(".damaged")
-            self.path.rename(aside)
-            raise UserError(f"{error}; it was set aside as {aside.name}: run again to start afresh") from None
+            checkpoint = self._load(accumulator)
+        except Damaged:
+            for name in (CHECKPOINT, METRICS, PROBES):
+                quarantine(self.directory / name)
+            raise
+        facts, window = checkpoint.facts, checkpoint.part("window")
+        checkpoint.restore(self.components.model, self.components.optimizer)
+        accumulator.restore(window["losses"], window["hits"], self.components.batches.batch_size)
+        if "threads" in facts:
+            torch.set_num_threads(facts["threads"])
+        return Position(facts["step"], facts["last_loss"])
+
+    def _load(self, accumulator: MetricAccumulator) -> Checkpoint:
+        """Read the checkpoint and hold it, and the curves, to what they must be."""
+        checkpoint = load_checkpoint(self.path, self.components.model, self.components.optimizer)
+        facts, window = checkpoint.facts, checkpoint.part("window")
+        try:
+            check_facts(facts, window, self.components.steps, len(accumulator.losses))
+        except ValueError as error:
+            raise damaged(self.path, error) from None
         if facts["data"] != self.fingerprint:
             raise UserError(
                 f"{self.directory}: was begun with other data (sha256 {facts['data'][:12]}..., now "
                 f"{self.fingerprint[:12]}...); --force starts it again with these"
             )
-        accumulator.restore(window["losses"], window["hits"], self.components.batches.batch_size)
-        if "threads" in facts:
-            torch.set_num_threads(facts["threads"])
-        position = Position(facts["step"], facts["last_loss"])
-        self._check_curves(position.step - accumulator.steps, facts.get("curves", {}))
-        return position
+        self._check_curves(facts["step"] - len(window["losses"]), facts.get("curves", {}))
+        return checkpoint
 
     def _check_curves(self, step: int, curves: dict[str, list[object]]) -> None:
         """Raise UserError if the curves up to the checkpoint's last evaluation are not those it was saved with."""
         for name, known in curves.items():
             if _digest(self.directory / name, known[0]) != known:
-                raise self._damaged(name, "it is not as the checkpoint, which continues it, knows it")
+                raise damaged(self.directory / name, "it is not as the checkpoint, which continues it, knows it")
         if not {"0", str(step)} <= {row["step"] for row in read_rows(self.directory / METRICS)}:
-            raise self._damaged(METRICS, f"it has no row of step 0 or of step {step}, which the checkpoint continues")
+            why = f"it has no row of step 0 or of step {step}, which the checkpoint continues"
+            raise damaged(self.directory / METRICS, why)
 
-    def _damaged(self, name: str, why: str) -> UserError:
-        return UserError(f"{self.directory / name}: damaged ({why}); --force starts the run again")
+
+def quarantine(path: Path) -> None:
+    """Rename a file to NAME.damaged, out of the way of the run that begins again."""
+    if path.exists() or path.is_symlink():
+        path.rename(f"{path}.damaged")
 
 
 def _digest(path: Path, size: object = None) -> list[object]:
     """Return [bytes, sha256] of a file, or of its first bytes; of one that is not there, of nothing."""
-    content = path.read_bytes()[: size if isinstance(size, int) else None] if path.exists() else b""
+    try:
+        content = read_regular(path, MOST_ROWS)[: size if isinstance(size, int) else None]
+    except FileNotFoundError:
+        content = b""
     return [len(content), hashlib.sha256(content).hexdigest()]

@@ -15,7 +15,7 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, RunDirectory
+from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.divergence import first_nonfinite
 from normexp.runs.progress import NullProgress, Progress
@@ -116,9 +116,14 @@ class Trainer:
         """Continue from the checkpoint, or prepare step 0."""
         keep_until = -1
         if self.resumes:
-            self.position = self.checkpointer.restore(self.accumulator)
-            keep_until = self.position.step - self.accumulator.steps
-        else:
+            try:
+                self.position = self.checkpointer.restore(self.accumulator)
+            except Damaged as error:
+                logger.info(f"{error}; set aside as *.damaged, starting again")
+                self.resumes = False
+            else:
+                keep_until = self.position.step - self.accumulator.steps
+        if not self.resumes:
             self.checkpointer.path.unlink(missing_ok=True)
             self.timer.reset()
             initialize_from_data(self.components)

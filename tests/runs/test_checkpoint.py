@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 from itertools import repeat
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import nn
 
 from normexp.config import compose, options
 from normexp.errors import UserError
+from normexp.runs import checkpoint
 from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.runs.checkpoint_form import check_facts, state_names
 from normexp.training.build import build_optimizer
 
 X, Y = torch.randn(8, 2, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
@@ -98,18 +104,119 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_checkpoint_damaged_is_one_line(written, damage):
     written.write_bytes(damage(written.read_bytes()))
-    with pytest.raises(UserError, match="damaged checkpoint") as caught:
+    with pytest.raises(UserError, match=r"damaged \(") as caught:
         read_checkpoint(written, *fresh("adam"))
     assert str(written) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_checkpoint_missing_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="damaged checkpoint"):
+    with pytest.raises(UserError, match=r"damaged \("):
         read_checkpoint(tmp_path / "none", *fresh("adam"))
 
 
 def test_checkpoint_of_another_network_is_refused(written):
     other = nn.Linear(3, 3)
-    with pytest.raises(UserError, match="damaged checkpoint"):
+    with pytest.raises(UserError, match=r"damaged \("):
         read_checkpoint(written, other, torch.optim.Adam(other.parameters()))
+
+
+# --- Hostile or damaged entries: refused before anything is changed. ---
+
+
+def rewritten(path, change) -> None:
+    """Write a checkpoint again with other entries, and the checksum that belongs to them."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        facts = json.loads(file.metadata()["facts"])
+    facts.pop("sha256")
+    change(tensors)
+    described = json.dumps({**facts, "sha256": checkpoint._digest(tensors, facts)}, sort_keys=True)
+    path.write_bytes(save(tensors, metadata={"facts": described}))
+
+
+FORMS = {
+    "unknown part": lambda t: t.update({"other/x": torch.ones(1)}),
+    "unknown weight": lambda t: t.update({"model/9.weight": torch.ones(1)}),
+    "missing weight": lambda t: t.pop("model/5.weight"),
+    "weight of another shape": lambda t: t.update({"model/5.bias": torch.ones(4)}),
+    "weight of another type": lambda t: t.update({"model/5.bias": torch.ones(3, dtype=torch.float64)}),
+    "buffer of another shape": lambda t: t.update({"model/1.running_mean": torch.ones(1)}),
+    "no optimizer": lambda t: [t.pop(name) for name in list(t) if name.startswith("optimizer/")],
+    "unknown parameter": lambda t: t.update({"optimizer/999/exp_avg": torch.ones(1)}),
+    "negative parameter": lambda t: t.update({"optimizer/-1/exp_avg": torch.ones(1)}),
+    "unknown moment": lambda t: t.update({"optimizer/0/other": torch.ones(1)}),
+    "missing moment": lambda t: t.pop("optimizer/0/exp_avg"),
+    "moment of another shape": lambda t: t.update({"optimizer/0/exp_avg": torch.ones(2, 2)}),
+    "no random state": lambda t: t.pop("random/cpu"),
+    "short random state": lambda t: t.update({"random/cpu": torch.zeros(5, dtype=torch.uint8)}),
+    "unknown random state": lambda t: t.update({"random/tpu": torch.zeros(5, dtype=torch.uint8)}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_checkpoint_with_other_entries_is_refused_before_anything_is_changed(written, form):
+    rewritten(written, FORMS[form])
+    model, optimizer = fresh("adam")
+    before, random = {n: t.clone() for n, t in model.state_dict().items()}, torch.get_rng_state()
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: damaged \(") as caught:
+        read_checkpoint(written, model, optimizer)
+    assert str(caught.value).isprintable()
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert torch.equal(random, torch.get_rng_state())
+    assert not optimizer.state
+
+
+def test_checkpoint_rewritten_as_it_was_is_taken(written):
+    rewritten(written, lambda tensors: None)
+    read_checkpoint(written, *fresh("adam"))
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "sparse", "directory", "long header", "deep header"])
+def test_checkpoint_that_is_no_plain_file_is_refused(written, kind):
+    data = written.read_bytes()
+    written.unlink()
+    if kind == "link":
+        written.symlink_to("/dev/zero")
+    elif kind == "fifo":
+        os.mkfifo(written)
+    elif kind == "directory":
+        written.mkdir()
+    elif kind == "sparse":
+        with written.open("wb") as file:
+            file.truncate(2**40)
+    elif kind == "long header":
+        written.write_bytes((2**63).to_bytes(8, "little") + data[8:])
+    else:
+        written.write_bytes((100_000).to_bytes(8, "little") + b"[" * 100_000)
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: damaged \("):
+        read_checkpoint(written, *fresh("adam"))
+
+
+GOOD = {"step": 5, "last_loss": 0.5, "data": "x", "threads": 1, "curves": {"metrics.csv": [1, "a"]}}
+WINDOW = {"losses": torch.ones(2), "hits": torch.tensor(3.0)}
+
+
+def test_facts_that_can_be_are_taken():
+    check_facts(GOOD, WINDOW, 10, 4)
+    check_facts({**GOOD, "last_loss": None}, WINDOW, 10, 4)
+
+
+@pytest.mark.parametrize(
+    ("facts", "window"),
+    [({"step": "5"}, {}), ({"step": 11}, {}), ({"step": None}, {}), ({"last_loss": "x"}, {}), ({"data": None}, {}),
+     ({"last_loss": float("nan")}, {}), ({"threads": 10**6}, {}), ({"threads": 0}, {}), ({"curves": {"a": 1}}, {}),
+     ({"curves": {"a": ["x", 1]}}, {}), ({}, {"losses": torch.ones(5)}), ({}, {"losses": torch.ones(())}),
+     ({}, {"losses": torch.ones(2, 2)}), ({}, {"losses": None}), ({}, {"hits": torch.ones(2)}), ({}, {"hits": None})],
+)  # fmt: skip
+def test_facts_that_cannot_be_are_refused(facts, window):
+    with pytest.raises(ValueError, match=r"its|it "):
+        check_facts({**GOOD, **facts}, {**WINDOW, **window}, 10, 4)
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_names_of_the_optimizers_state_are_known(variant):
+    model, optimizer = fresh(*variant)
+    advance(model, optimizer, 1)
+    kept = {name for state in optimizer.state.values() for name, value in state.items() if value is not None}
+    assert state_names(optimizer) == kept

@@ -269,15 +269,39 @@ def test_run_begun_with_other_data_is_refused(tmp_path):
     assert RunDirectory(tmp_path).status["status"] == "done"
 
 
-def test_run_damaged_checkpoint_is_set_aside_and_the_run_starts_afresh(tmp_path, uninterrupted):
+DAMAGES = {
+    "garbage": ("checkpoint.safetensors", lambda data: b"garbage"),
+    "a flipped bit of a weight": ("checkpoint.safetensors", lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]),
+    "cut off": ("checkpoint.safetensors", lambda data: data[:-100]),
+    "another loss": ("metrics.csv", lambda data: data.replace(b"1", b"2", 1)),
+    "no rows": ("metrics.csv", lambda data: data[: data.index(b"\n") + 1]),
+    "no UTF-8": ("metrics.csv", lambda data: b"\xff" + data),
+    "no probe rows": ("probes.csv", lambda data: b""),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_run_damaged_state_is_set_aside_and_the_run_starts_afresh(tmp_path, uninterrupted, caplog, damage):
+    name, change = DAMAGES[damage]
+    caplog.set_level("INFO", "normexp")
     with pytest.raises(Killed):
         train_until(tmp_path, {3}, 4)
-    (tmp_path / "checkpoint.safetensors").write_bytes(b"garbage")
-    with pytest.raises(UserError, match=r"set aside as checkpoint\.damaged"):
-        train_until(tmp_path, set(), None)
-    assert (tmp_path / "checkpoint.damaged").read_bytes() == b"garbage"
+    bad = change((tmp_path / name).read_bytes())
+    (tmp_path / name).write_bytes(bad)
     train_until(tmp_path, set(), None)
-    assert outcome(tmp_path) == uninterrupted
+    assert f"{name}: damaged (" in caplog.text
+    assert "starting again" in caplog.text
+    assert (tmp_path / f"{name}.damaged").read_bytes() == bad
+    assert {n: b for n, b in outcome(tmp_path).items() if not n.endswith(".damaged")} == uninterrupted
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"step\n" + b"9" * 200_000 + b"\n"])
+def test_run_damaged_timings_do_not_stop_it(tmp_path, uninterrupted, content):
+    with pytest.raises(Killed):
+        train_until(tmp_path, {3}, 4)
+    (tmp_path / "timing.csv").write_bytes(content)
+    train_until(tmp_path, set(), None)
+    assert {n: b for n, b in outcome(tmp_path).items() if not n.endswith(".damaged")} == uninterrupted
 
 
 def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path, uninterrupted, monkeypatch):

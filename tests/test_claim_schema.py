@@ -9,7 +9,7 @@ import pytest
 
 from normexp.errors import UserError
 from normexp.evidence.claims import Claim, check_claim, kind_at
-from normexp.evidence.claims.claim import Place
+from normexp.evidence.claims.fields import Place
 
 METRIC = "test/accuracy"
 ARMS = ("BN", "LN", "plain")

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims.claim import THE_OTHERS, Claim, Place
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment
 from normexp.records import write_atomically

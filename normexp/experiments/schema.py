@@ -12,7 +12,8 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 
 from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
-from normexp.evidence.claims.claim import BEST_OF, AnyClaim, At, Text
+from normexp.evidence.claims.claim import AnyClaim
+from normexp.evidence.claims.fields import BEST_OF, At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
 from normexp.experiments.figures import FigureSpec, parse_figure

@@ -23,101 +23,18 @@ better         higher | lower, for a metric whose name does not tell
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
-from normexp.config.schema import Strict, refusal, shortened
-from normexp.errors import UserError
+from normexp.config.schema import Strict, refusal
+from normexp.evidence.claims.fields import BEST_OF, THE_OTHERS, Arm, At, In, Place, Rivals, Target, Text
 from normexp.evidence.claims.old_spelling import modern
-from normexp.evidence.claims.region import ALLOWED, Region, read_region
-from normexp.evidence.curves import AxisValue, Point, better_direction
-from normexp.evidence.stats import Printed
+from normexp.evidence.claims.region import Region
+from normexp.evidence.curves import AxisValue, better_direction
 
-BEST_OF = "best of "
-THE_OTHERS = "the others"
 Kind = Literal["exact", "full scale", "scaled", "own"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_AT = re.compile(r"last|best|mean|step \d+")
-
-
-@dataclass(frozen=True)
-class Place:
-    """An arm, and the grid axes at which it is looked at; axes left open are all looked at, one by one."""
-
-    arm: str
-    point: Point = ()
-
-    def __str__(self) -> str:
-        return self.arm + at_point(self.point)
-
-
-def at_point(point: Point) -> str:
-    """Return ` at AXIS=VALUE`, or nothing where no axis is open."""
-    return "".join(f" at {axis}={value}" for axis, value in point)
-
-
-def _read_place(given: Any) -> Any:
-    if isinstance(given, Place):
-        return given
-    if isinstance(given, str):
-        return Place(given)
-    if not isinstance(given, Mapping) or not isinstance(given.get("arm"), str):
-        raise refusal(f"{shortened(given)} names no arm; write ARM or {{arm: ARM, AXIS: VALUE}}")
-    return Place(given["arm"], tuple(sorted((axis, value) for axis, value in given.items() if axis != "arm")))
-
-
-def _read_rivals(given: Any) -> Any:
-    return given if given == THE_OTHERS else [_read_place(each) for each in _listed(given)]
-
-
-def _listed(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else [given]
-
-
-def _read_target(given: Any) -> Any:
-    if isinstance(given, str):
-        try:
-            return Printed.of(given).value
-        except UserError as error:
-            raise refusal(error) from None
-    return _read_place(given) if isinstance(given, Mapping) else given
-
-
-def _read_at(given: str) -> str:
-    if not _AT.fullmatch(given):
-        raise refusal(f"{given!r} is none of last, best, mean, step N")
-    return given
-
-
-def _read_text(given: str) -> str:
-    if not given.strip():
-        raise refusal("is missing")
-    return given
-
-
-_ARM = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["arm"]}]}
-Text = Annotated[str, AfterValidator(_read_text)]
-At = Annotated[str, AfterValidator(_read_at), WithJsonSchema({"type": "string", "pattern": f"^({_AT.pattern})$"})]
-Arm = Annotated[Place, BeforeValidator(_read_place), WithJsonSchema(_ARM)]
-Rivals = Annotated[
-    list[Place] | Literal["the others"],
-    BeforeValidator(_read_rivals),
-    WithJsonSchema({"anyOf": [{"const": THE_OTHERS}, _ARM, {"type": "array", "items": _ARM}]}),
-]
-Target = Annotated[
-    float | Place | list[float],
-    BeforeValidator(_read_target),
-    WithJsonSchema({"type": ["number", "string", "array"]}),
-]
-In = Annotated[
-    Region,
-    BeforeValidator(read_region),
-    WithJsonSchema({"type": ["string", "array"], "description": ALLOWED}),
-]
 
 
 class Claim(Strict):

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from normexp.evidence.claims.claim import Count, Equals, Place, at_point
+from normexp.evidence.claims.claim import Count, Equals
+from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import goal, runs_by_point, shared_points, steps, targets, values, values_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of
 from normexp.evidence.curves import Curves

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from normexp.evidence.claims.claim import Place, StepsToTarget, at_point
+from normexp.evidence.claims.claim import StepsToTarget
+from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import Runs, goal, shared_points, steps, targets
 from normexp.evidence.claims.result import TestResult, all_of, compared
 from normexp.evidence.claims.targets import over_targets

@@ -58,7 +58,7 @@ class RunningStatistics(Study):
         updates = fit(components)
         for done in range(1, components.steps + 1):
             history.append(observed(layers, lambda: next(updates)))
-            if done in looks(components.steps):
+            if done in evaluated_steps(components.steps):
                 rows.append({"step": done, **self._errors(context, layers, history)})
         return Outcome(rows, numbers=list(conventions()))
 
@@ -98,7 +98,7 @@ def normalizations(model: nn.Module) -> list[_BatchNorm]:
     return layers
 
 
-def looks(steps: int) -> set[int]:
+def evaluated_steps(steps: int) -> set[int]:
     """Return 1, 2, 5, 10, 20, 50, ... up to the last step, and that."""
     return {n * 10**power for power in range(len(str(steps))) for n in (1, 2, 5) if n * 10**power <= steps} | {steps}
 

@@ -12,7 +12,7 @@ from normexp.evidence.audit import CORRECT, WRONG, judged
 from normexp.norms.batch import BatchNorm
 from normexp.studies.base import StudyContext
 from normexp.studies.estimates import Statistics, average, exponential, observed
-from normexp.studies.running_statistics import RunningStatistics, conventions, looks, put
+from normexp.studies.running_statistics import RunningStatistics, conventions, evaluated_steps, put
 
 TINY = ["study=running_statistics", "norm=batch", "model=mlp", "model.widths=[8,6]", "steps=5", "threads=1"]
 
@@ -78,8 +78,8 @@ def test_evaluation_uses_what_was_put():
 
 
 def test_looks():
-    assert looks(190) == {1, 2, 5, 10, 20, 50, 100, 190}
-    assert looks(1) == {1}
+    assert evaluated_steps(190) == {1, 2, 5, 10, 20, 50, 100, 190}
+    assert evaluated_steps(1) == {1}
 
 
 def test_reference_has_no_error_and_others_have():

@@ -47,6 +47,8 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         _add_archive,
         _add_merge,
         _add_verify,
+        _add_new,
+        _add_freeze,
     ):
         add(verbs)
     return parser, dict(verbs.choices)
@@ -190,7 +192,30 @@ def _add_best(verbs: Verbs[Parser]) -> None:
 def _add_list(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser("list", help="show the options of every group", allow_abbrev=False)
     command.add_argument("what", nargs="?", metavar="|".join([*LISTS, "experiments"]), help="one kind only")
+    command.add_argument("--schema", action="store_true", help="with experiments: their YAML as JSON schema")
     command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
+
+
+def _add_new(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "new",
+        help="write the commented beginning of an experiment",
+        description="Write NAME.yaml, an experiment that can be run as it is and tells what to fill in.",
+        allow_abbrev=False,
+    )
+    command.add_argument("what", metavar="experiment")
+    command.add_argument("name", metavar="NAME")
+
+
+def _add_freeze(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "freeze",
+        help="record what an experiment declares before its first run",
+        description="Write frozen.json: claims, margin, published numbers, seeds, grid and search. `reproduce` does so "
+        "before the first run; of a record that is there, what was changed since is printed.",
+        allow_abbrev=False,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="experiments, scale=, results_dir=")
 
 
 def _add_check(verbs: Verbs[Parser]) -> None:

@@ -181,6 +181,12 @@ def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
 def _list(arguments: argparse.Namespace) -> int:
     if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
         raise unknown("list:", arguments.what, [*LISTS, "experiments"])
+    if arguments.schema:
+        if arguments.what != "experiments":
+            raise UserError("list: --schema is of experiments: normexp list experiments --schema")
+        from normexp.cli.experiment_verbs import schema
+
+        return schema()
     if arguments.matrix:
         return _matrix(arguments.what)
     if arguments.what == "experiments":
@@ -264,6 +270,18 @@ def _verify(arguments: argparse.Namespace) -> int:
     return verify(arguments)
 
 
+def _new(arguments: argparse.Namespace) -> int:
+    from normexp.cli.experiment_verbs import new
+
+    return new(arguments)
+
+
+def _freeze(arguments: argparse.Namespace) -> int:
+    from normexp.cli.experiment_verbs import freeze
+
+    return freeze(arguments)
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "sweep": _sweep,
@@ -280,4 +298,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "archive": _archive,
     "merge": _merge,
     "verify": _verify,
+    "new": _new,
+    "freeze": _freeze,
 }

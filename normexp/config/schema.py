@@ -29,15 +29,15 @@ class Strict(BaseModel):
     @classmethod
     def _only_known_keys(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            spellings = [_spellings(name, field) for name, field in cls.model_fields.items()]
+            known = [spellings(name, field) for name, field in cls.model_fields.items()]
             for key in data:
-                if not any(key in each for each in spellings):
-                    wrong = unknown("key", str(key), [first for first, *_ in spellings])
+                if not any(key in each for each in known):
+                    wrong = unknown("key", str(key), [first for first, *_ in known])
                     raise refusal(wrong, key, kind="unknown_key")
         return data
 
 
-def _spellings(name: str, field: FieldInfo) -> list[str]:
+def spellings(name: str, field: FieldInfo) -> list[str]:
     """Return how a field may be written in the YAML, as it is documented first."""
     given = field.validation_alias
     if isinstance(given, AliasChoices):

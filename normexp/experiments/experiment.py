@@ -64,6 +64,7 @@ class Experiment:
     findings: list[str] = field(default_factory=list)
     summary: str = ""
     underpowered: str = ""
+    file: str = ""  # of one that is not among ours
 
     def points(self) -> list[Point]:
         """Return the grid's points, the first key varying slowest."""

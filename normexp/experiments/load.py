@@ -66,6 +66,8 @@ def _document(name: str) -> Document:
         path = Path(name)
         if not path.is_file():
             raise UserError(f"{name}: no such file")
+        if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
+            raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
         return Document(path.stem, path)
     if name not in names():
         raise unknown("experiment", name, names())
@@ -122,6 +124,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
         select = Select(chosen.search, chosen.seeds, chosen.metric, chosen.common or {}, chosen.arm, chosen.per or [])
     return Experiment(
         name=document.name,
+        file="" if document.path is None or document.path.parent == config_dir() / "experiment" else str(document.path),
         scale=scale,
         paper=file.paper,
         item=file.item,

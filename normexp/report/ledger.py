@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from normexp.config.allowed import parse
+from normexp.config.overrides import parse_overrides, plain_value
 from normexp.errors import Unavailable, UserError, unknown
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.load import load, names, scales
+from normexp.experiments.load import is_file, load, names, scales
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import read_json, write_atomically
 from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
@@ -19,7 +20,6 @@ from normexp.sweeps.sweep import take_jobs
 
 FILES = ("dataset.archive", "dataset.file")
 REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "precision", "compile", *FILES)
-PLAIN = {"true": True, "false": False}
 REPORT = ("scale", "results_dir")
 LEDGER = "claims.md"
 logger = logging.getLogger("normexp")
@@ -49,7 +49,7 @@ def reproduce_all(
     if not chosen and not everything:
         raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", None)
-    extra = {key: int(value) if value.isdecimal() else PLAIN.get(value, value) for key, value in given.items()}
+    extra = {key: plain_value(parse_overrides([f"{key}={value}"])[0]) for key, value in given.items()}
     wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     experiments = [load(name, at).with_extra(extra) for name, at in wanted.items()]
     for experiment in experiments:
@@ -104,8 +104,10 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     """Render what is recorded; yield the files written."""
     from normexp.report.experiment.render import render
 
+    files = {Path(word).stem: word for word in words if is_file(word)}
     for folder in recorded(words):
-        yield from render(load(folder.parent.name, folder.name), folder.parent.parent)
+        name = folder.parent.name
+        yield from render(load(files.get(name, name), folder.name), folder.parent.parent)
 
 
 def recorded(words: Sequence[str]) -> list[Path]:
@@ -113,7 +115,9 @@ def recorded(words: Sequence[str]) -> list[Path]:
     chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
-    folders = [results / name / scale for name in chosen or names() for scale in asked]
+    folders = [
+        results / (Path(name).stem if is_file(name) else name) / scale for name in chosen or names() for scale in asked
+    ]
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
         raise UserError(f"{results}: holds no such records of an experiment; start with `normexp reproduce NAME`")
@@ -147,7 +151,7 @@ def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[st
     chosen = [word for word in words if "=" not in word]
     given = dict(word.split("=", 1) for word in words if "=" in word)
     for name in chosen:
-        if name not in names():
+        if name not in names() and not is_file(name):
             raise unknown("experiment", name, names())
     for key in given:
         if key not in keys:

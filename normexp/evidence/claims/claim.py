@@ -97,6 +97,8 @@ def check_better(better: str | None, metric: str) -> None:
 
 
 class Value(Measured):
+    """The metric of an arm."""
+
     compare: Literal["value"]
     region: In = Field(alias="in")
 
@@ -118,6 +120,8 @@ class Difference(Measured):
 
 
 class Ratio(Measured):
+    """Of `of` over `than`."""
+
     compare: Literal["ratio"]
     than: Arm
     region: In = Field(alias="in")
@@ -185,6 +189,8 @@ class Count(Claim):
 
 
 class Equals(Measured):
+    """Every run equals a number, or the other arm's run of its seed, to the tolerance. One run suffices."""
+
     compare: Literal["equals"]
     value: float | None = None
     than: Arm | None = None

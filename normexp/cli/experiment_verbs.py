@@ -1,0 +1,46 @@
+"""`normexp new`, `freeze` and `list experiments --schema`: experiments as files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from normexp.errors import UserError, unknown
+
+
+def new(arguments: argparse.Namespace) -> int:
+    if arguments.what != "experiment":
+        raise unknown("new:", arguments.what, ["experiment"])
+    from normexp.experiments.skeleton import write_skeleton
+
+    path = write_skeleton(arguments.name)
+    print(f"{path}\nnormexp reproduce {path} scale=smoke")
+    return 0
+
+
+def freeze(arguments: argparse.Namespace) -> int:
+    """Write what the experiments declare; of one that is frozen, say what was changed since."""
+    from normexp.experiments.freeze import changes_since_frozen, frozen_path
+    from normexp.experiments.freeze import freeze as write
+    from normexp.experiments.load import load
+    from normexp.report.ledger import REPORT, split
+
+    chosen, given = split(arguments.names, REPORT)
+    if not chosen:
+        raise UserError("freeze: no experiment named; normexp freeze NAME scale=cpu")
+    results = Path(given.get("results_dir", "results"))
+    for name in chosen:
+        experiment = load(name, given.get("scale"))
+        written = write(experiment, results)
+        print(written or f"{frozen_path(experiment, results)}: is there already")
+        for change in [] if written else changes_since_frozen(experiment, results):
+            print(f"  {change}")
+    return 0
+
+
+def schema() -> int:
+    from normexp.experiments.schema import ExperimentFile
+
+    print(json.dumps(ExperimentFile.model_json_schema(by_alias=True), indent=1))
+    return 0

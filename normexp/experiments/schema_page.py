@@ -1,0 +1,61 @@
+"""docs/experiments.md: the YAML of an experiment on one page. `python -m normexp.experiments.schema_page` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from normexp.config.schema import spellings
+from normexp.evidence.claims import claim as claims
+from normexp.evidence.claims.region import ALLOWED
+from normexp.experiments import figures, schema
+
+_HEAD = f"""# The YAML of an experiment
+
+One file is one table or figure: `configs/experiment/NAME.yaml`, or a file of your own that `normexp reproduce my.yaml`
+runs from any folder. `normexp new experiment NAME` writes a beginning; `normexp list experiments --schema` prints the
+JSON schema for editors. A mistake is one line with file, line, key, value and what is allowed. This page is made from
+the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
+
+A claim is one of seven estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
+The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
+"""
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    experiment: list[type[BaseModel]] = [
+        schema.ExperimentFile, schema.AtScale, schema.Selection, schema.Table, schema.Look, schema.Published,
+        schema.PublishedOnly,
+    ]  # fmt: skip
+    estimands: list[type[BaseModel]] = [
+        claims.Value, claims.Difference, claims.Ratio, claims.StepsToTarget, claims.Count, claims.Equals, claims.Trend,
+    ]  # fmt: skip
+    parts = [
+        _HEAD,
+        *_section("Keys", experiment),
+        *_section("Claims", estimands),
+        *_section("Figures", [figures.Figure]),
+    ]
+    kinds = [f"- `{kind}`: {_first_line(model)}" for kind, model in figures.MODELS.items()]
+    return "\n".join([*parts, *kinds]) + "\n"
+
+
+def _section(title: str, models: list[type[BaseModel]]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for model in models:
+        yield f"### {model.__name__}\n\n{_first_line(model)}\n"
+        yield "| key | needed | meaning |\n| --- | --- | --- |"
+        for name, field in model.model_fields.items():
+            needed = "yes" if field.is_required() else ""
+            yield f"| `{spellings(name, field)[0]}` | {needed} | {field.description or ''} |"
+        yield ""
+
+
+def _first_line(model: type[BaseModel]) -> str:
+    return " ".join((model.__doc__ or "").split("\n\n")[0].split())
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,66 @@
+"""`normexp new experiment NAME`: a commented YAML that passes its check, to be filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from normexp.errors import UserError
+from normexp.experiments.load import names
+
+TEXT = """\
+# An experiment of your own. docs/experiments.md explains every key; `normexp list experiments --schema` is for editors.
+#     normexp reproduce {name}.yaml scale=smoke     seconds: shows that it works
+#     normexp reproduce {name}.yaml scale=cpu       trains it; the same command continues it
+paper: Our own comparison
+item: batch and layer normalization
+title: Batch and layer normalization on handwritten digits
+about: >-
+  The set-up in a paragraph: a network of two hidden layers learns 8 x 8 digits in 300 steps of plain SGD.
+
+common: {{dataset: digits, model: mlp, steps: 300, eval_every: 50}}  # overrides of every run
+arms:  # rows of the table, curves of the figure
+  none: {{norm: none}}
+  batch: {{norm: batch}}
+  layer: {{norm: layer}}
+grid: {{seed: [0, 1, 2, 3, 4]}}  # every combination is run for every arm; five seeds or more decide something
+select:  # the rate of every arm, on the validation split, with seeds of its own
+  search: {{optim.lr: [0.01, 0.03, 0.1, 0.3]}}
+  seeds: [100, 101, 102]
+  metric: validation/accuracy
+
+scales:
+  smoke:
+    common: {{steps: 20, eval_every: 10}}
+    grid: {{seed: [0, 1]}}
+    select: {{search: {{optim.lr: [0.1]}}, seeds: [100]}}
+    deviations: ["Preview: 20 steps, 2 seeds"]
+  cpu: {{}}  # `desk` for hours; `paper` is for a published set-up only
+
+table:
+  columns: [test/accuracy, train/loss]
+figures:
+  - {{name: accuracy, kind: curves, metric: test/accuracy}}
+claims:  # written before the first run, which freezes them
+  - text: Batch normalization ends with a higher test accuracy than no normalization
+    source: our own expectation
+    kind: own
+    compare: difference
+    metric: test/accuracy
+    of: batch
+    than: none
+    in: "> 0"
+deviations: []  # what differs from a paper
+"""
+
+
+def write_skeleton(name: str) -> Path:
+    """Write NAME.yaml into the current folder. Raises UserError for a name of ours, no name, or a file in its place."""
+    path = Path(f"{name.removesuffix('.yaml')}.yaml")
+    if not path.stem.replace("_", "").replace("-", "").isalnum() or path.parent != Path():
+        raise UserError(f"new experiment: {name!r} is no name; letters, digits, _ and -")
+    if path.stem in names():
+        raise UserError(f"new experiment: {path.stem} is one of ours; give it another name")
+    if path.exists():
+        raise UserError(f"{path}: is there already")
+    path.write_text(TEXT.format(name=path.stem), encoding="utf-8")
+    return path

@@ -90,7 +90,7 @@ class Made:
 
     def draw(self, **spec: Any) -> Drawn:
         figures = replace(self.experiment, figures=[{"name": "x", **spec}])
-        return draw_all(figures, measured(self.experiment, self.fabric.root), self.fabric.root, ())[0]
+        return draw_all(figures, measured(self.experiment, self.fabric.root), self.fabric.root, (), formats=["svg"])[0]
 
 
 def made(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:

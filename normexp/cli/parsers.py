@@ -122,6 +122,8 @@ def _add_report(verbs: Verbs[Parser]) -> None:
         allow_abbrev=False,
     )
     command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help="default: all that has records")
+    command.add_argument("--out", metavar="DIR", help="write the figures alone, there: for a paper or a talk")
+    _add_look(command)
 
 
 def _add_claims(verbs: Verbs[Parser]) -> None:

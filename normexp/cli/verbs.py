@@ -126,9 +126,13 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import report_all
+    from normexp.report.ledger import figures_to, report_all
 
-    for path in report_all(arguments.names):
+    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
+    if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
+        raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
+    names = arguments.names
+    for path in report_all(names) if arguments.out is None else figures_to(arguments.out, names, **look):
         print(path)
     return 0
 

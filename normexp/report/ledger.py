@@ -110,6 +110,18 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
         yield from render(load(files.get(name, name), folder.name), folder.parent.parent)
 
 
+def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: str, width: str | None) -> Iterator[Path]:
+    """Draw the figures of experiments into OUT/NAME/SCALE; yield the files written."""
+    from normexp.report.experiment.render import draw_figures, write
+    from normexp.report.figures.formats import check_formats, look
+
+    chosen, names = look(style, width), check_formats(formats)
+    for folder in recorded(words):
+        experiment = load(folder.parent.name, folder.name)
+        for name, content in draw_figures(experiment, folder.parent.parent, chosen, names).items():
+            yield write(Path(out) / experiment.name / experiment.scale / name, content)
+
+
 def recorded(words: Sequence[str]) -> list[Path]:
     """Return the folders results/NAME/SCALE that are asked for. Raises UserError where there is none."""
     chosen, given = split(words, REPORT)

@@ -11,6 +11,7 @@ from drawn import assert_clean, texts
 from fabricated import REGRESSION, Fabric, rows
 from matplotlib.figure import Figure
 
+from normexp.cli.verbs import main
 from normexp.errors import UserError
 from normexp.records import RunDirectory
 from normexp.report import plot_command
@@ -137,3 +138,14 @@ def test_mistakes_are_one_line(fabricate: Fabric) -> None:
         plot_command([str(fabricate(norm=s, status=s).path) for s in ("running", "failed")])
     with pytest.raises(UserError, match="cannot be written"):
         plot_command([str(run.path)], str(run.path / "config.yaml"))
+
+
+def test_figures_of_an_experiment_for_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = Path(__file__).parents[2] / "results"
+    words = ["report", "normprop_constants", f"results_dir={results}"]
+    assert main([*words, "--out", str(tmp_path), "--format", "pdf", "--style", "paper", "--width", "84mm"]) == 0
+    folder = tmp_path / "normprop_constants" / "paper"
+    assert sorted(path.name for path in folder.iterdir()) == ["figures.md", "singular_value.pdf"]
+    assert "All 5 runs agree." in (folder / "figures.md").read_text()
+    assert main([*words, "--format", "pdf"]) == 2
+    assert "--format, --style and --width go with --out DIR" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.drawn import drawn as figure
 from normexp.report.figures.experiments import draw_all, page
-from normexp.report.figures.formats import USUAL, look
+from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.formats import csv_text, html_page, latex, markdown
@@ -43,10 +43,6 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
     notes = _notes(experiment, found, results, changes)
     table = experiment_table(experiment, found, notes)
     claims = claim_entries(experiment, found, changes)
-    short = _short_notes(experiment, found)
-    drawn = draw_all(experiment, found, results, short)
-    if (chart := over_targets(claims, experiment.title, short, experiment.scale == "smoke")) is not None:
-        drawn.append(figure(TARGETS, chart, look(), USUAL))
     contents: dict[str, str | bytes] = {
         "table.md": markdown(table),
         "table.csv": csv_text(table),
@@ -57,10 +53,9 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
         **summary_text(experiment, found, claims),
         **selection_text(experiment, results),
         **numbers_text(experiment, results),
-        **page(experiment, drawn),
-        **{name: content for each in drawn for name, content in each.files.items()},
+        **_figures(experiment, found, results, claims),
     }
-    return [_write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
+    return [write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
 
 
 def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
@@ -174,7 +169,32 @@ def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
     return {arm: chosen[arm] for arm in experiment.selection_arms(list(chosen))}
 
 
-def _write(path: Path, content: str | bytes) -> Path:
+def draw_figures(
+    experiment: Experiment, results: Path, style: Look, formats: Sequence[str]
+) -> Mapping[str, str | bytes]:
+    """Return {name: content} of the figures and the page with their captions."""
+    found = measured(experiment, results)
+    claims = claim_entries(experiment, found, changes_since_frozen(experiment, results))
+    return _figures(experiment, found, results, claims, style, formats)
+
+
+def _figures(
+    experiment: Experiment,
+    found: Measured,
+    results: Path,
+    claims: Sequence[Mapping[str, Any]],
+    style: Look | None = None,
+    formats: Sequence[str] = USUAL,
+) -> Mapping[str, str | bytes]:
+    notes = _short_notes(experiment, found)
+    drawn = draw_all(experiment, found, results, notes, style, formats)
+    if (chart := over_targets(claims, experiment.title, notes, experiment.scale == "smoke")) is not None:
+        drawn.append(figure(TARGETS, chart, style or look(), formats))
+    files = {name: content for each in drawn for name, content in each.files.items()}
+    return {**page(experiment, drawn), **files}
+
+
+def write(path: Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)
     return path

@@ -20,6 +20,7 @@ from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_sca
 Numbers = npt.NDArray[np.float64]
 SHIFT = 2.2  # points between the error bars of two lines
 TURN = 4.0  # line widths of each dash of lines that coincide
+TICK = 4.0  # text sizes between two ticks of the horizontal axis
 SAME = 1e-3  # relative difference up to which they do
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
@@ -29,7 +30,7 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, 
     lines = {panel: lines_of(chart, panel) for panel in axes}
     ends = _vertical_ends(chart, lines)
     for panel, ax in axes.items():
-        _set_axes(ax, chart, panel, lines, ends[panel])
+        _set_axes(ax, chart, panel, lines, ends[panel], look)
         if chart.also:
             chart.also(ax, panel)
         turns = alternating(lines[panel]) if chart.mark == "line" else {}
@@ -81,7 +82,7 @@ def _reach(chart: Chart, panel: str, lines: Sequence[Line]) -> Range:
     return reach(chart, panel, means, edges, [line.top for line in lines], any(line.crosses for line in lines))
 
 
-def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[Line]], ends: Range) -> None:
+def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[Line]], ends: Range, look: Look) -> None:
     here = chart.panel_of(panel)
     across = [line.x for each in lines.values() for line in each]
     across += [np.array([x for x, _ in line.crosses]) for each in lines.values() for line in each]
@@ -90,7 +91,8 @@ def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[L
     y = y[(y >= ends[0]) & (y <= ends[1])]
     set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
     set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
-    set_ends(ax.xaxis, x, here.x, 0.05 if chart.mark == "interval" else 0.0, 9 if len(lines) < 3 else 4)
+    most = int(ax.get_position().width * look.width * 72 / (TICK * look.font))
+    set_ends(ax.xaxis, x, here.x, 0.05 if chart.mark == "interval" else 0.0, min(max(most, 3), 9))
     set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5)
     if chart.ticks:
         ax.set_xticks(list(chart.ticks), list(chart.ticks.values()))

@@ -24,6 +24,8 @@ MOST_LABELS = 8  # lines that are named at their ends
 APART = 1.35  # line heights between two names at ends
 ASPECT = {1: 0.56, 2: 0.72}  # height over width of a panel, by panels in a row; more of them are higher
 NARROWEST = 0.215  # inches of width that a panel needs, per point of text size
+FREE = 0.2  # inches of a legend below that the usual height has room for
+LOWEST = 15.0  # text sizes that a panel with its labels is high at least
 LINE = 1.9  # of a row's height, in text sizes
 BESIDE = 0.34  # of the figure's width that a legend beside the panels may take
 
@@ -64,10 +66,16 @@ def _height(chart: Chart, look: Look, rows: int, columns: int) -> float:
     if chart.mark == "heat":
         return text * max(2.6 * len(dict.fromkeys(chart.data[chart.y])) + 7, 18)
     if chart.has_rows:
-        several = max(1.0, 0.62 * len(chart.styles)) if chart.colour and chart.mark != "bar" else 1.0
-        return text * (LINE * several * len(rows_of(chart)) + 6 + 2 * bool(chart.styles))
+        several = 0.62 * len(chart.styles) if chart.colour and chart.mark != "bar" else 1.0
+        several = max(several, 0.6 * max(row.name.count("\n") + 1 for row in rows_of(chart, look)), 1.0)
+        return text * (LINE * several * len(rows_of(chart, look)) + 6 + 2 * bool(chart.styles))
     aspect = ASPECT.get(columns, 0.85)
-    return rows * aspect * look.width / columns + text * (1.6 * bool(chart.title) + 1.5)
+    panel = max(aspect * look.width / columns, LOWEST * text)
+    return rows * panel + text * (1.6 * len(_title(chart, look)) + 1.5)
+
+
+def _title(chart: Chart, look: Look) -> list[str]:
+    return textwrap.wrap(chart.title, int(112 * look.width / look.font))
 
 
 def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, look: Look) -> None:
@@ -91,7 +99,9 @@ def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int,
             tall = int(130 * ax.get_position().height * figure.get_figheight() / look.font)
             ax.set_ylabel("\n".join(textwrap.wrap(label, max(tall, 18))))
         if i >= last and chart.labels.get("x"):
-            ax.set_xlabel("\n".join(textwrap.wrap(chart.labels["x"], max(wide, 24))))
+            ax.set_xlabel(
+                "\n".join(textwrap.wrap(chart.labels["x"], max(int(wide * (0.5 if chart.has_rows else 1)), 24)))
+            )
         if chart.preview:
             ax.text(
                 0.5,
@@ -193,5 +203,7 @@ def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | Non
     for columns in range(len(handles), 0, -1):
         legend = figure.legend(loc="outside lower left", ncols=columns, **style)
         if columns == 1 or legend.get_window_extent().width <= 0.98 * width:
+            lines = legend.get_window_extent().height / figure.dpi
+            figure.set_figheight(figure.get_figheight() + max(0.0, lines - FREE))
             return
         legend.remove()

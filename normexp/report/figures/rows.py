@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from normexp.report.figures.styles import NEUTRAL, Style
 
 NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
 APART = (0.0, 0.2, -0.2, 0.3, -0.3, 0.1, -0.1)  # of a row: where runs with the same value lie
+WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
 NARROW = 0.045  # of the largest sum: a part that has no room for its number
 PLAIN = Style(NEUTRAL)
 
@@ -32,19 +34,20 @@ class Row:
     data: pd.DataFrame | None
 
 
-def rows_of(chart: Chart) -> list[Row]:
-    """Return the rows from top to bottom, each group under its heading."""
-    if not chart.group:
-        return [Row(str(name), rows) for name, rows in chart.data.groupby(chart.y, sort=False)]
+def rows_of(chart: Chart, look: Look) -> list[Row]:
+    """Return the rows from top to bottom, each group under its heading; long names are broken."""
+    width = int(WIDEST * look.width / look.font)
+    groups = chart.data.groupby(chart.group, sort=False) if chart.group else [("", chart.data)]
     rows = []
-    for heading, group in chart.data.groupby(chart.group, sort=False):
-        rows += [Row(str(heading), None)]
-        rows += [Row(str(name), each) for name, each in group.groupby(chart.y, sort=False)]
+    for heading, group in groups:
+        rows += [Row(str(heading), None)] if chart.group else []
+        named = ((textwrap.wrap(str(name), width), each) for name, each in group.groupby(chart.y, sort=False))
+        rows += [Row("\n".join(name), each) for name, each in named]
     return rows
 
 
 def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
-    rows = rows_of(chart)
+    rows = rows_of(chart, look)
     _name_rows(ax, rows)
     values = chart.data[chart.x].to_numpy(dtype=float)
     log = "x" in chart.log

@@ -56,7 +56,7 @@ def set_ends(side: XAxis | YAxis, values: Numbers, limits: Range | None, margin:
     """Set where the axis ends: the limits, or the values with a margin in its own scale.
 
     Args:
-        most: ticks on a logarithmic axis.
+        most: ticks.
     """
     axes, name = side.axes, side.axis_name
     low, high = limits or _around(side, values, margin)
@@ -127,7 +127,7 @@ def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False,
             side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
             return
     else:
-        side.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10], integer=whole))
+        side.set_major_locator(MaxNLocator(min(6, most), steps=[1, 2, 2.5, 5, 10], integer=whole))
         side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         return
     side.set_major_formatter(FuncFormatter(lambda value, _: power(value)))

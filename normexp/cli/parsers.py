@@ -146,10 +146,11 @@ def _add_plot(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "plot",
         help="draw curves of run directories",
-        description="Draw curves, with their caption in a .md file.",
+        description="Draw curves, with their caption in a .md file. KEY=VALUE,... keeps the runs with one of these "
+        "values: normexp plot results/runs norm=batch,layer",
         allow_abbrev=False,
     )
-    command.add_argument("paths", nargs="*", metavar="PATH", help="run directories, or folders that hold some")
+    command.add_argument("paths", nargs="*", metavar="PATH|KEY=VALUE,...", help="run directories, folders; filters")
     command.add_argument("--out", metavar="DIR", help="where to write; default: beside the runs")
     command.add_argument("--metric", metavar="NAME", help="a column of metrics.csv, for example test/accuracy")
     _add_look(command)

@@ -24,16 +24,17 @@ IMAGES = (".png", ".svg", ".pdf")
 
 
 def plot_command(
-    paths: Sequence[str],
+    words: Sequence[str],
     out: str | None = None,
     metric: str | None = None,
     formats: Sequence[str] = (),
     style: str = "page",
     width: str | None = None,
 ) -> list[Path]:
-    """Draw the curves of all runs at or below `paths`; return the files written: images, and .md with the caption.
+    """Draw the curves of all runs at or below some paths; return the files written: images, and .md with the caption.
 
     Args:
+        words: paths, and filters such as `norm=batch,layer`: only runs with one of these values.
         out: a folder, or a file ending in .png, .svg or .pdf; by default the run's own folder, or the common folder
             of many runs.
         metric: one column of metrics.csv; by default the training loss and the test accuracy (or rmse).
@@ -44,19 +45,17 @@ def plot_command(
     from normexp.report.figures.formats import check_formats, look
 
     chosen, written = look(style, width), check_formats(formats)
-    runs = find_runs(paths)
+    frame = chosen_runs(words)
+    runs = [record.directory for record in frame.records]
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
     stem = _common_folder(runs) / name if out is None else _stem(Path(out), name)
-    return _draw(runs, stem, metric, chosen, written)
+    return _draw(frame, stem, metric, chosen, written)
 
 
-def _draw(
-    runs: Sequence[RunDirectory], stem: Path, metric: str | None, look: Look, formats: Sequence[str]
-) -> list[Path]:
+def _draw(frame: Frame, stem: Path, metric: str | None, look: Look, formats: Sequence[str]) -> list[Path]:
     from normexp.report.figures.drawn import drawn
     from normexp.report.figures.runs import curves_of
 
-    frame = folder_frame(runs)
     frame.check_readable()
     chart = curves_of(frame, metric, notes(frame))
     figure = drawn(stem.name, chart, look, formats)
@@ -135,8 +134,9 @@ def compare(directory: RunDirectory) -> str:
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
-    drawn = _draw(runs, directory.path / "curves", None, look(), USUAL)
-    return f"{markdown(table(folder_frame(runs)))}{left_out}\nfigure: {drawn[0]}"
+    compared = folder_frame(runs)
+    drawn = _draw(compared, directory.path / "curves", None, look(), USUAL)
+    return f"{markdown(table(compared))}{left_out}\nfigure: {drawn[0]}"
 
 
 def peers(directory: RunDirectory, frame: Frame) -> list[RunDirectory]:

@@ -104,6 +104,16 @@ def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path) -> None:
     assert plot_command([str(run.path)], metric="test/loss")[0] == run.path / "curves-test-loss.png"
 
 
+def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:
+    run, *_ = [fabricate(norm=norm) for norm in ("batch", "layer", "none")]
+    paths = plot_command([str(run.path.parent), "norm=batch,layer"], formats=["svg"])
+    words = {element.text for element in ElementTree.parse(paths[0]).iter() if element.tag.endswith("text")}
+    assert {"batch", "layer"} <= words
+    assert "none" not in words
+    with pytest.raises(UserError, match="norm=group matches no run"):
+        plot_command([str(run.path.parent), "norm=group"])
+
+
 def test_width_and_style(fabricate: Fabric) -> None:
     sizes = {style: look(style).font for style in ("paper", "page", "slide")}
     assert sizes["paper"] < sizes["page"] < sizes["slide"]

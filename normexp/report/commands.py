@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from normexp.config import option
 from normexp.errors import UserError, unknown
-from normexp.records import METRICS, RunDirectory, find_runs, read_rows, write_atomically
+from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
 from normexp.report.frame import Frame, folder_frame, frame_of, where
 from normexp.report.labels import Options
 from normexp.report.neighbours import neighbours

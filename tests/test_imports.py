@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,26 @@ LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imp
 def test_imports_keep_the_layers():
     done = subprocess.run([sys.executable, "-c", LINT], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+BREACHES = {
+    "a module in no layer": ("normexp/stray.py", "\n", "stray"),
+    "an import upwards": ("normexp/norms/kernels/stray.py", "import normexp.training.loop\n", "stray"),
+    "an import between parts of one layer": ("normexp/probes/stray.py", "import normexp.models.cnn\n", "stray"),
+    "a scheme that imports another": ("normexp/norms/stray.py", "import normexp.norms.batch\n", "stray"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text", "said"), BREACHES.values(), ids=BREACHES)
+def test_imports_that_break_the_contract_are_found(tmp_path, name, text, said):
+    shutil.copytree(ROOT / "normexp", tmp_path / "normexp", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / name).write_text(text)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LINT], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert said in done.stdout
 
 
 def test_imports_of_the_command_line_are_light():

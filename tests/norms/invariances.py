@@ -8,6 +8,9 @@ x_n -> c x_n (one example). The columns of batch, weight and layer are Table 1 o
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 CHANGES = (
     "weight matrix re-scaling",
     "weight matrix re-centering",
@@ -83,3 +86,13 @@ EXPECTED: dict[str, dict[str, bool]] = {
     # tanh(alpha a) sees every change.
     "dynamic_tanh": LINEAR,
 }
+
+
+def of_references() -> dict[str, dict[str, bool]]:
+    """Return the rows that references/NAME.py derive beside their formula: `INVARIANCES = "yes no ..."`."""
+    paths = sorted((Path(__file__).parent / "references").glob("*.py"))
+    found = {path.stem: getattr(import_module(f"references.{path.stem}"), "INVARIANCES", "") for path in paths}
+    return {name: row(text) for name, text in found.items() if text}
+
+
+EXPECTED |= of_references()

@@ -23,7 +23,7 @@ SCALE_FREE = [name for name in EXACT if name in EXPECTED and EXPECTED[name][CHAN
 
 
 def test_every_scheme_has_a_row_in_the_invariance_table(scheme):
-    assert scheme in EXPECTED, "derive its row in tests/norms/invariances.py"
+    assert scheme in EXPECTED, "derive its row: INVARIANCES in tests/norms/references/NAME.py"
 
 
 def test_invariance_table(scheme, norm):

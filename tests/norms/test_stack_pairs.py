@@ -26,23 +26,25 @@ def refused(name, second):
     return {name, second} <= ON_WEIGHTS or {name, second} <= OWN_UNIT
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_stack_of_every_pair_is_its_parts_in_order(name):
+@pytest.mark.parametrize("first", PARTS)
+def test_stack_of_every_pair_is_its_parts_in_order(first):
     x = torch.randn(32, 3, 8, 8)
     for second in PARTS:
-        if refused(name, second):
+        if refused(first, second):
             with pytest.raises(ValueError, match=r"both (set the weights|replace the nonlinearity)"):
-                Stack(weights=SCHEMES[name], activations=SCHEMES[second])
+                Stack(weights=SCHEMES[first], activations=SCHEMES[second])
             continue
-        stack = Stack(weights=SCHEMES[name], activations=SCHEMES[second])
+        stack = Stack(weights=SCHEMES[first], activations=SCHEMES[second])
         for fn in (nn.Tanh(), None):
             torch.manual_seed(0)
             block = stack.block(nn.Conv2d(3, CHANNELS, 3), fn)
             found = copy.deepcopy(block)(x)
-            expected = nn.Sequential(block[0], *normalizations(SCHEMES[name], fn), *normalizations(SCHEMES[second], fn))
+            expected = nn.Sequential(
+                block[0], *normalizations(SCHEMES[first], fn), *normalizations(SCHEMES[second], fn)
+            )
             if fn is not None:
-                expected.append(SCHEMES[second].nonlinearity(SCHEMES[name].nonlinearity(fn)))
-            torch.testing.assert_close(found, expected(x), msg=lambda text: f"{name} + {second}: {text}")  # noqa: B023
+                expected.append(SCHEMES[second].nonlinearity(SCHEMES[first].nonlinearity(fn)))
+            torch.testing.assert_close(found, expected(x), msg=lambda text: f"{first} + {second}: {text}")  # noqa: B023
             found.square().mean().backward()
 
 
@@ -51,21 +53,21 @@ def normalizations(norm, fn):
     return [norm.linear_normalization(CHANNELS) if fn is None else norm.normalization(CHANNELS)]
 
 
-@pytest.mark.parametrize(("name", "second"), list(product(sorted(OWN_UNIT), ["none", "weight"])))
-def test_stack_leaves_an_output_layer_as_its_parts_do(name, second):
+@pytest.mark.parametrize(("part", "other"), list(product(sorted(OWN_UNIT), ["none", "weight"])))
+def test_stack_leaves_an_output_layer_as_its_parts_do(part, other):
     """No gate and no threshold on logits."""
-    alone = SCHEMES[name].block(nn.Linear(4, CHANNELS))
+    alone = SCHEMES[part].block(nn.Linear(4, CHANNELS))
     for stack in (
-        Stack(weights=SCHEMES[name], activations=SCHEMES[second]),
-        Stack(weights=SCHEMES[second], activations=SCHEMES[name]),
+        Stack(weights=SCHEMES[part], activations=SCHEMES[other]),
+        Stack(weights=SCHEMES[other], activations=SCHEMES[part]),
     ):
         assert [type(each) for each in stack.block(nn.Linear(4, CHANNELS))[1:]] == [type(each) for each in alone[1:]]
         assert all(getattr(each, "threshold", None) is None for each in stack.block(nn.Linear(4, CHANNELS)))
 
 
-@pytest.mark.parametrize("name", sorted(OWN_UNIT))
-def test_stack_has_no_placement_that_a_part_refuses(name):
-    for stack in ({"weights": SCHEMES[name]}, {"activations": SCHEMES[name]}):
+@pytest.mark.parametrize("part", sorted(OWN_UNIT))
+def test_stack_has_no_placement_that_a_part_refuses(part):
+    for stack in ({"weights": SCHEMES[part]}, {"activations": SCHEMES[part]}):
         with pytest.raises(ValueError, match="placement must be 'pre', not 'post'"):
             Stack(**stack, placement="post")
 

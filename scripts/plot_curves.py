@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 
 import normexp
@@ -19,14 +15,14 @@ import normexp
 
 def main(folder: str, out: str, metric: str = "test/accuracy") -> None:
     curves = normexp.load(folder).curves.query("metric == @metric and status == 'done'")
-    figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.5, 3.5), layout="constrained")
     for arm, runs in curves.groupby("arm", sort=False):
         by_step = runs.groupby("step")["value"].agg(["mean", "std"]).fillna({"std": 0})
         (line,) = axes.plot(by_step.index, by_step["mean"], label=arm)
-        ends = by_step["mean"] - by_step["std"], by_step["mean"] + by_step["std"]
-        axes.fill_between(by_step.index, *ends, color=line.get_color(), alpha=0.2, linewidth=0)
+        low, high = by_step["mean"] - by_step["std"], by_step["mean"] + by_step["std"]
+        axes.fill_between(by_step.index, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     axes.set(xlabel="step", ylabel=metric)
-    axes.legend(frameon=False)
+    figure.legend(loc="outside right center", frameon=False)
     figure.savefig(out, dpi=200)
 
 

@@ -162,3 +162,8 @@ def _harmless(value: Any) -> Any:
     except ValueError:
         return f"'{value}"
     return value
+
+
+def unguarded(text: str) -> str:
+    """Return a cell of a CSV file as it was before `csv_text` kept spreadsheets from taking it for a formula."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text

@@ -11,6 +11,7 @@ from typing import Any
 from normexp.evidence.audit import CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
 from normexp.experiments.load import names, read, scales
 from normexp.records import read_rows
+from normexp.report.formats import unguarded
 
 HEADING = "Printed numbers of the sources"
 DEPENDS = "depends on the reading"
@@ -71,7 +72,7 @@ def entries(results: Path) -> list[Entry]:
     for path in sorted(results.glob(f"*/*/{NUMBERS}")):
         command = f"normexp reproduce {path.parent.parent.name} scale={path.parent.name}"
         for row in read_rows(path):
-            one = Audited(**row)
+            one = Audited(**{key: unguarded(text) for key, text in row.items()})
             found.setdefault((one.document, command, one.place, one.quantity, one.printed), []).append(one)
     ordered = sorted(found.items(), key=lambda item: item[0][0])
     return _with_one_reading([Entry(key[1], tuple(readings)) for key, readings in ordered])

@@ -10,6 +10,7 @@ import pytest
 
 from normexp.errors import UserError
 from normexp.report.claims import as_json, as_markdown, read_reports
+from normexp.report.formats import _harmless, unguarded
 
 
 def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
@@ -116,3 +117,8 @@ def test_report_of_an_older_program_is_named_with_what_renews_it(tmp_path: Path)
     write(tmp_path, "one", "cpu", [{"text": "old", "verdict": "holds"}])
     with pytest.raises(UserError, match="was written by an older normexp; `normexp report one` renews it"):
         read_reports(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["-1.00, -1.00", "=1+1", "'quoted'", "plain", "-3.5"])
+def test_a_cell_that_is_kept_from_spreadsheets_reads_back_as_it_was(text: str) -> None:
+    assert unguarded(_harmless(text)) == text

@@ -12,6 +12,7 @@ from drawn import BASE, Made, made
 from fabricated import Fabric
 
 from normexp.errors import UserError
+from normexp.evidence.claims.check import read_claim
 from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
 from normexp.records import TIMING
@@ -84,7 +85,7 @@ def test_row_that_is_only_printed_has_no_number_of_ours(fabricate: Fabric) -> No
 WRONG = {
     "an arm that is run": ({"arm": "Plain"}, "arm 'Plain' is run here"),
     "another metric": ({"metric": "test/loss"}, "metric=test/loss is not that of the table, test/error"),
-    "no text": ({"value": 11.68}, "value=11.68 is not a text"),
+    "no text": ({"value": 11.68}, "value: 11.68 is not a text"),
     "a place in the curve": ({"at": "last"}, "key 'at' does not exist"),
 }
 
@@ -108,9 +109,9 @@ def test_ratio_is_checked() -> None:
 
 
 CLAIMS = [
-    {"text": text, "source": "section 1", "predicate": predicate, "metric": "test/accuracy", "of": "With BN",
-     "than": "Plain"}
-    for text, predicate in (("BN is better", "higher"), ("BN is worse", "lower"))
+    read_claim({"text": text, "source": "section 1", "compare": "difference", "metric": "test/accuracy",
+                "of": "With BN", "than": "Plain", "in": region})
+    for text, region in (("BN is better", "> 0"), ("BN is worse", "< 0"))
 ]  # fmt: skip
 
 

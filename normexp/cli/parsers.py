@@ -277,10 +277,13 @@ def _add_merge(verbs: Verbs[Parser]) -> None:
 def _add_verify(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "verify",
-        help="check every record",
-        description="records [PATH]: every record's checksums, form, completeness and age. Exit status 1, and a line "
-        "for each, if something is not as it should be.",
+        help="check every record, or that a killed run ends in the same bits",
+        description="records [PATH]: every record's checksums, form, completeness and age. resume [OVERRIDES]: train, "
+        "kill at random instants, continue and compare every bit; then without the random states, which must end "
+        "otherwise. Exit status 1, and a line for each, if something is not as it should be.",
         allow_abbrev=False,
     )
-    command.add_argument("what", metavar="records")
-    command.add_argument("words", nargs="*", metavar="PATH")
+    command.add_argument("what", metavar="records|resume")
+    command.add_argument("words", nargs="*", metavar="PATH|OVERRIDE")
+    command.add_argument("--kills", type=int, default=5, metavar="N", help="resume: how often to kill (default 5)")
+    command.add_argument("--seed", type=int, default=0, metavar="S", help="resume: of the instants (default 0)")

@@ -55,4 +55,10 @@ def _records(arguments: argparse.Namespace) -> int:
     return verify_records(Path(arguments.words[0] if arguments.words else "results"), print)
 
 
-CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records}
+def _resume(arguments: argparse.Namespace) -> int:
+    from normexp.experiments.verify.resume import verify_resume
+
+    return verify_resume(arguments.words, arguments.kills, arguments.seed, print)
+
+
+CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records, "resume": _resume}

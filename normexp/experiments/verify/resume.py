@@ -1,0 +1,161 @@
+"""`normexp verify resume`: a run that is killed at random instants ends in the same bits as one that is not.
+
+The control takes the random states out of the checkpoint after every kill; it must end in other bits, or the check
+would notice nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from normexp.config import Config, compose
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT, FINISHED, METRICS, PROBES, RunDirectory
+from normexp.runs.place import default_run_dir, with_content
+
+Say = Callable[[str], None]
+
+# Noise, dropout and augmentation: all that draws at random while a network trains.
+USUAL = (
+    "model=inception_small model.width=0.25 model.dropout=0.5 norm=batch optim=adam dataset.crop=1 dataset.subset=320 "
+    "batch_size=16 steps=120 eval_every=50 threads=1"
+)
+LONGEST = 600.0  # seconds that one attempt may take
+OFTEN = """
+import sys
+import normexp.runs.checkpointer as checkpointer, normexp.runs.trainer as trainer
+checkpointer.SAVE_INTERVAL = trainer.POLL_INTERVAL = 0.02
+from normexp.cli.verbs import main
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: its curves as bytes, and the digest of every tensor of its checkpoint."""
+
+    curves: dict[str, bytes]
+    tensors: dict[str, str]
+
+    def differences(self, other: Outcome) -> list[str]:
+        """Return what differs: weights, optimizer, generators, curves."""
+        parts = {"model": "weights", "optimizer": "optimizer", "random": "generators", "window": "window"}
+        names = sorted(self.tensors.keys() | other.tensors.keys())
+        wrong = [name.partition("/")[0] for name in names if self.tensors.get(name) != other.tensors.get(name)]
+        curves = [name for name in self.curves if self.curves[name] != other.curves.get(name)]
+        return [*dict.fromkeys(parts.get(part, part) for part in wrong), *curves]
+
+
+def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> int:
+    """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not."""
+    words = list(overrides) or USUAL.split()
+    if kills < 1:
+        raise UserError(f"verify resume: --kills {kills}: must be at least 1")
+    if compose(words).choices["study"] != "none":
+        raise UserError("verify resume: a study starts again when it was killed; give a training run")
+    with tempfile.TemporaryDirectory(prefix="normexp-verify-") as folder:
+        whole, seconds = uninterrupted(words, Path(folder) / "whole")
+        say(f"{' '.join(words)}: trained without a stop ({seconds:.1f} s of training)")
+        instants = random.Random(seed)
+        done, killed = interrupted(words, Path(folder) / "killed", kills, seconds, instants, lambda path: None)
+        wrong = whole.differences(done)
+        say(f"killed {killed} times and continued: {', '.join(wrong) + ' differ' if wrong else 'every bit is equal'}")
+        control, times = interrupted(words, Path(folder) / "control", kills, seconds, instants, forget_random_states)
+        noticed = whole.differences(control)
+        say(
+            f"control, killed {times} times without the random states: "
+            + (f"{', '.join(noticed)} differ, as they must" if noticed else "nothing differs, so it proves nothing")
+        )
+    return 1 if wrong or not killed or not noticed else 0
+
+
+def uninterrupted(words: Sequence[str], results: Path) -> tuple[Outcome, float]:
+    """Train without a stop; return the outcome and the seconds of training."""
+    _start(words, results).wait(LONGEST)
+    run = RunDirectory(default_run_dir(_config(words, results)))
+    return _outcome(run), float(run.status.get("seconds", 0.0))
+
+
+def interrupted(
+    words: Sequence[str],
+    results: Path,
+    kills: int,
+    seconds: float,
+    instants: random.Random,
+    change: Callable[[Path], None],
+) -> tuple[Outcome, int]:
+    """Train, killed at random instants; return the outcome, and how often it was killed before its end.
+
+    Args:
+        change: what is done to the checkpoint after every kill.
+    """
+    run, killed = RunDirectory(default_run_dir(_config(words, results))), 0
+    for _ in range(kills):
+        process = _start(words, results)
+        before = _saved(run)
+        until = time.monotonic() + LONGEST
+        while process.poll() is None and _saved(run) == before and time.monotonic() < until:
+            time.sleep(0.005)
+        try:
+            process.wait(instants.uniform(0, seconds / (kills + 1)))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+            if (run.path / CHECKPOINT).exists():
+                change(run.path / CHECKPOINT)
+    _start(words, results).wait(LONGEST)
+    return _outcome(run), killed
+
+
+def forget_random_states(path: Path) -> None:
+    """Write a checkpoint again with the state of a generator that nothing has drawn from."""
+    import torch
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        facts = json.loads(file.metadata()["facts"])
+    tensors["random/cpu"] = torch.Generator().manual_seed(0).get_state()
+    facts.pop("sha256", None)  # a checkpoint of an older version has none
+    save_file(tensors, path, metadata={"facts": json.dumps(facts, sort_keys=True)})
+
+
+def _start(words: Sequence[str], results: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", OFTEN, "run", *words, f"results_dir={results}", "--quiet"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _config(words: Sequence[str], results: Path) -> Config:
+    return with_content(compose([*words, f"results_dir={results}"]))
+
+
+def _saved(run: RunDirectory) -> int | None:
+    """Return what changes when the run saves itself."""
+    try:
+        return (run.path / CHECKPOINT).stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
+def _outcome(run: RunDirectory) -> Outcome:
+    """Return how a run ended. Raises UserError where it did not end."""
+    from hashlib import sha256
+
+    from safetensors.torch import load
+
+    status = run.status
+    if status["status"] not in FINISHED:
+        raise UserError(f"verify resume: the run ended as {status['status']}: {status.get('cause', 'no cause')}")
+    tensors = load(run.read(CHECKPOINT, 2**36)) if run.has(CHECKPOINT) else {}
+    digests = {name: sha256(tensor.numpy().tobytes()).hexdigest() for name, tensor in tensors.items()}
+    return Outcome({name: run.read(name) for name in (METRICS, PROBES)}, digests)

@@ -1,0 +1,75 @@
+"""`normexp verify`: what it says of sound, damaged and stale records, and of a run that is killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.records import RunDirectory, find_runs
+from normexp.records.packing import pack
+
+TINY = ("model=linear", "dataset.subset=80", "steps=2", "threads=1", "--quiet")
+
+
+@pytest.fixture
+def folder(results, cli):
+    for seed in (0, 1):
+        status, _, stderr = cli("run", *TINY, f"seed={seed}", f"results_dir={results}")
+        assert status == 0, stderr
+    return results
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_sound_records(folder, cli, packed):
+    if packed:
+        pack(folder)
+    status, stdout, _ = cli("verify", "records", folder)
+    assert (status, stdout) == (0, "2 records: all sound\n")
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "config.yaml", "checkpoint.safetensors", "environment.json"])
+def test_one_flipped_bit_is_found(folder, cli, name):
+    path = find_runs([folder])[0].path / name
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    status, stdout, _ = cli("verify", "records", folder)
+    assert (status, stdout.count("\n")) == (1, 2)
+    assert stdout.startswith(f"damaged: {path}: damaged (")
+
+
+def test_missing_and_stale_records_are_found(folder, cli):
+    one, two = find_runs([folder])
+    (one.path / "metrics.csv").unlink()
+    config = two.path / "config.yaml"
+    config.write_text(config.read_text().replace("momentum: 0.9", "momentum: 0.8"))
+    run = RunDirectory(two.path)
+    run.write_status(**{key: value for key, value in run.status.items() if key != "sha256"})
+    status, stdout, _ = cli("verify", "records", folder)
+    assert status == 1
+    assert f"damaged: {one.path / 'metrics.csv'}: damaged (it is missing)" in stdout
+    assert f"stale: {two.path}: stale, its optim.momentum was 0.8" in stdout
+
+
+def test_own_code_of_a_record_is_never_composed(folder, cli):
+    run = find_runs([folder])[0]
+    config = run.path / "config.yaml"
+    config.write_text(config.read_text() + "  plugins:\n  - os\n  norm._target_: os.system\n")
+    run.write_status(**{key: value for key, value in run.status.items() if key != "sha256"})
+    status, stdout, _ = cli("verify", "records", folder)
+    assert "names code of somebody's own" in stdout
+    assert status == 0
+
+
+@pytest.mark.parametrize(("words", "told"), [(["nothing"], "verify:"), (["records", "a", "b"], "one PATH")])
+def test_mistakes_are_one_line(cli, words, told):
+    status, _, stderr = cli("verify", *words)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert told in stderr
+
+
+@pytest.mark.slow
+def test_a_killed_run_ends_in_the_same_bits_and_the_control_does_not(cli):
+    status, stdout, stderr = cli("verify", "resume", "--kills", "2")
+    assert status == 0, stderr
+    assert "every bit is equal" in stdout
+    assert "differ, as they must" in stdout

@@ -18,7 +18,7 @@ from normexp.errors import UserError
 from normexp.evidence.stats import SignTest
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.checks.memory import kept_by
-from normexp.norms.fold import fold
+from normexp.norms.fold import Folded, fold
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.build import build_model, initialize_from_data, lay_out
 from normexp.training.components import Components
@@ -58,7 +58,7 @@ class InferenceCost(Study):
         networks = {"forward": evaluating(context), "folded": folded(context), "plain": evaluating(without)}
         tasks = {name: prediction(network, x) for name, network in networks.items()}
         times = timed({**tasks, **training}, WARM_UP + self.repeats, scheme.device)
-        known = {type(module) for module in networks["plain"].modules()} | {nn.Identity}
+        known = {type(module) for module in networks["plain"].modules()} | {nn.Identity, Folded}
         row = {
             **ratio("forward", times["forward"], times["plain"]),
             **ratio("folded", times["folded"], times["plain"]),

@@ -240,7 +240,6 @@ def test_contract_asks_a_scheme_for_what_it_has():
     """Nothing about activations is asked of an identity, nothing about weights that batch norm leaves alone."""
     nothing = {clause.name for clause in clauses_for(Case(Norm()))}
     assert nothing == {
-        "a Linear or Conv layer stays one",
         "an unknown placement is refused",
         "frozen",
         "penalty is None or a finite scalar",

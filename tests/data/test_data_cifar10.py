@@ -152,12 +152,13 @@ def test_cifar10_says_that_it_is_a_copy_and_not_all_of_it(
 
 
 def test_cifar10_decodes_a_copy_once(
-    images: dict[str, bytes], write_tar: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    images: dict[str, bytes], write_tar: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", logger="normexp")
     archive = str(write_tar(images))
     for _ in range(2):
         Cifar10(archive=archive, validation=0).load(0)
-    assert capsys.readouterr().err == f"normexp: decoding the images of {archive}, once\n"
+    assert caplog.messages == [f"decoding the images of {archive}, once"]
 
 
 def test_cifar10_refuses_another_class(

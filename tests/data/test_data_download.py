@@ -117,13 +117,13 @@ def test_good_file_is_not_downloaded_again(server: Server, tmp_path: Path) -> No
 
 
 def test_damaged_file_is_set_aside_and_downloaded_again(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file.gz").write_bytes(b"damaged")
     server.answers["/good"] = sends(BODY)
     assert fetch(server.remote("good"), tmp_path).read_bytes() == BODY
     assert [path.read_bytes() for path in tmp_path.glob("*.damaged-*")] == [b"damaged"]
-    assert f"expected {MD5}" in capsys.readouterr().err
+    assert f"expected {MD5}" in caplog.text
 
 
 def test_second_mirror_is_taken_after_404(server: Server, tmp_path: Path) -> None:

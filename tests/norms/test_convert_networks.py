@@ -26,7 +26,7 @@ from networks import NETWORKS, build, shape
 
 SAMPLE = ("timm test_resnet", "timm test_efficientnet", "torchvision squeezenet1_1", "timm lcnet_050")
 each_network = pytest.mark.parametrize(
-    "network", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.slow) for name in NETWORKS]
+    "network", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.networks) for name in NETWORKS]
 )
 SCHEMES = [name for name in CONFIGS if name != "stack"]
 QUICK = ("none", "batch", "group", "weight", "normprop", "evonorm_s0", "filter_response")  # of the sample

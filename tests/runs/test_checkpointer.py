@@ -10,7 +10,6 @@ import torch
 
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
-from normexp.errors import UserError
 from normexp.records import CHECKPOINT, METRICS, PROBES, TIMING, RunDirectory
 from normexp.runs import trainer
 
@@ -70,12 +69,20 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("name", [METRICS, PROBES])
-def test_curves_that_are_not_as_the_checkpoint_knows_them_are_refused(tmp_path, name, damage):
-    kill(tmp_path, "threads=1")
-    curve = tmp_path / name
-    curve.write_text(damage(curve.read_text()))
-    with pytest.raises(UserError, match=rf"{name}: damaged .*--force starts the run again"):
-        train(tmp_path, "threads=1")
+def test_curves_that_are_not_as_the_checkpoint_knows_them_are_set_aside(tmp_path, name, damage, caplog):
+    """Checkpoint and curves go aside together, and the run begins again and ends as if nothing had happened."""
+    expected = train(tmp_path / "whole", "threads=1")
+    caplog.set_level("INFO", logger="normexp")
+    killed = tmp_path / "killed"
+    kill(killed, "threads=1")
+    curve = killed / name
+    harmed = damage(curve.read_text())
+    curve.write_text(harmed)
+    again = train(killed, "threads=1")
+    assert f"{name}: damaged" in caplog.text
+    assert (killed / f"{name}.damaged").read_text() == harmed
+    for recorded in (METRICS, PROBES):
+        assert (again.path / recorded).read_bytes() == (expected.path / recorded).read_bytes()
 
 
 def test_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):

@@ -90,7 +90,7 @@ def test_steps_are_powers_of_two_and_the_last():
 
 
 def test_training_ends_where_weights_are_lost():
-    found = rows("norm=none", "optim.lr=1e300", "steps=64", only_hidden=False)
+    found = rows("norm=none", "optim.lr=1e38", "steps=64", only_hidden=False)
     assert found[-1]["step"] < 64
     assert not math.isfinite(found[-1]["growth_error"])
 

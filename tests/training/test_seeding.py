@@ -17,7 +17,14 @@ CONVOLUTIONAL = ("cnn", "convpool", "inception_small", "nin", "torchvision")
 NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}
 RECURRENT = ("sequence", "text")  # see tests/models
 MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in RECURRENT]
-PAIRS = [(m, n) for m in MODELS for n in options("norm") if m in CONVOLUTIONAL or n not in NEEDS_MAPS]
+# resnet18 shares a ReLU with its shortcuts, so `convert` refuses what replaces nonlinearities
+REFUSED = {("torchvision", norm) for norm in ("evonorm_b0", "evonorm_s0", "filter_response")}
+PAIRS = [
+    (m, n)
+    for m in MODELS
+    for n in options("norm")
+    if (m in CONVOLUTIONAL or n not in NEEDS_MAPS) and (m, n) not in REFUSED
+]
 each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 
 

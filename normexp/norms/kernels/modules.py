@@ -15,7 +15,7 @@ TORCHS = (
     nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm,
     nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d, nn.GroupNorm,
 )  # fmt: skip
-GRID = torch.linspace(-8, 8, 161, dtype=torch.double)
+GRID = torch.linspace(-8, 8, 161, dtype=torch.double, device="cpu")  # wherever this is imported first
 CLOSE = 1e-9
 
 
@@ -103,7 +103,7 @@ def curve(module: nn.Module) -> Tensor | None:
     if any(True for _ in module.children()) or isinstance(module, (*LAYERS, *NORMS)):
         return None
     exact: Any = on_cpu(module).eval() if any(True for _ in module.parameters()) else copy.deepcopy(module).eval()
-    order = torch.randperm(len(GRID), generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(len(GRID), generator=torch.Generator().manual_seed(0), device="cpu")
     try:
         plain, mixed = (exact(x.clone().view(1, -1, 1, 1)) for x in (GRID, GRID[order]))
     except Exception:  # takes other inputs, or is no function of tensors at all

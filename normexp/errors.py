@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LONGEST = 100  # characters of a wrong name that an error repeats and compares
+MOST_NAMES, FEW_NAMES = 35, 8  # allowed names that an error lists: all of so many, or the nearest few
 
 
 class UserError(Exception):
@@ -14,6 +15,10 @@ class UserError(Exception):
 
 class Busy(UserError):
     """Another process is running this very run; it will be finished without us."""
+
+
+class Taken(Busy):
+    """Another worker has taken the cell over: nothing more may be written to its run."""
 
 
 class Impossible(UserError):
@@ -26,6 +31,10 @@ class Unavailable(UserError):
 
 class Interrupted(Exception):
     """The user asked to stop; the run is saved and continues when it is started again."""
+
+
+class Submitted(Exception):
+    """Workers elsewhere do what was asked; the message says how to follow them. Not a failure."""
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
@@ -45,4 +54,12 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
     names = list(allowed)
     cut = name if len(name) <= LONGEST else f"{name[:LONGEST]}..."
     hint = did_you_mean(nearest(name, names))
-    return UserError(f"{kind} {cut!r} does not exist; allowed: {', '.join(names)}{hint}")
+    return UserError(f"{kind} {cut!r} does not exist; allowed: {listed(names, name)}{hint}")
+
+
+def listed(names: Sequence[str], like: str = "") -> str:
+    """Return names for one line of an error: all, or of many those that are most like a word, and how many more."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    near = difflib.get_close_matches(like[:LONGEST], names, n=FEW_NAMES, cutoff=0.0)
+    return f"{', '.join(near)} and {len(names) - len(near)} more"

@@ -1,78 +1,107 @@
 """Write docs/convert.md: which scheme can be put into which network, and why not where it cannot.
 
-python scripts/make_convert_table.py
+python scripts/make_convert_table.py                       # measures what results/convert/pairs.csv lacks, then writes
+python scripts/make_convert_table.py "timm test_resnet"    # the same with one network only
+python scripts/make_convert_table.py --write               # writes only
 """
 
 from __future__ import annotations
 
-import copy
-import re
-import string
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from networks import NETWORKS, on_meta
-from torch import nn
+import torch
+from convert_document import document
+from network_checks import Original, check_batch_for_batch, check_fold, check_pair, corners, exactly, numel
+from networks import NETWORKS
 
 from normexp.config import compose, options
 from normexp.norms.base import Norm
-from normexp.norms.convert import convert
+from normexp.norms.group import GroupNorm
+from normexp.norms.stack import Stack
 from normexp.training.build import build_norm
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "convert.md"
-LETTERS = string.ascii_lowercase
-HEAD = """# Schemes in networks of others
-
-`normexp.norms.convert.convert(model, norm)` puts a scheme into a network that somebody else wrote, or refuses before
-anything is changed. `strict=False` leaves what cannot be converted as it is and lists it in `model.not_converted`.
-
-Written by `python scripts/make_convert_table.py` from {count} networks of torchvision and timm under every scheme:
-{works} pairs work, {refused} are refused. A dot means that it works; a letter is the reason of the first refusal.
-`tests/norms/test_convert_networks.py` checks the pairs that work: no network becomes affine, as many nonlinear units as
-before unless the scheme replaces them, finite gradients in every parameter, parameters accounted for.
-
-"""
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT, PAIRS = ROOT / "docs" / "convert.md", ROOT / "results" / "convert" / "pairs.csv"
+COLUMNS = (
+    "network", "scheme", "outcome", "reason", "parameters", "units", "brought", "folded", "unfolded", "error",
+    "not_folded", "batch_for_batch",
+)  # fmt: skip
 
 
-def main() -> None:
+def schemes() -> dict[str, Norm]:
+    """Return every scheme by name; weight standardization with the group normalization that its authors put behind."""
     norms = {name: build_norm(compose([f"norm={name}"])) for name in options("norm") if name != "stack"}
-    rows = {}
-    for network in NETWORKS:
-        model = on_meta(network)
-        rows[network] = {name: reason(model, norm) for name, norm in norms.items()}
-        print(f"{network}: {sum(not why for why in rows[network].values())} of {len(norms)}", flush=True)
-    DOCUMENT.write_text(text(rows))
-    print(f"wrote {DOCUMENT.name}")
+    return norms | {"weight_standard": Stack(weights=norms["weight_standard"], activations=GroupNorm())}
 
 
-def reason(model: nn.Module, norm: Norm) -> str:
-    """Return why the scheme cannot be put into the network, without the module's name, or nothing."""
+def main(arguments: list[str]) -> int:
+    torch.set_num_threads(1)
+    rows = read() if PAIRS.exists() else []
+    known = {(row["network"], row["scheme"]) for row in rows}
+    for network in arguments or NETWORKS:
+        missing = {name: norm for name, norm in tested().items() if (network, name) not in known}
+        if network in NETWORKS and missing:
+            append(list(measured(network, missing)))
+    rows = read()
+    DOCUMENT.write_text(document(rows), encoding="utf-8")
+    wrong = [row for row in rows if row["outcome"] == "wrong"]
+    for row in wrong:
+        print(f"{row['network']}, {row['scheme'] or 'itself'}: {row['reason']}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def read() -> list[dict[str, str]]:
+    with PAIRS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append(rows: list[dict[str, Any]]) -> None:
+    """Add the rows of one network at once: a measurement that was stopped goes on with the next network."""
+    PAIRS.parent.mkdir(parents=True, exist_ok=True)
+    new = not PAIRS.exists()
+    with PAIRS.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def tested() -> dict[str, Norm | None]:
+    """Return what a network is measured with: by an empty name itself, then every scheme."""
+    return {"": None, **schemes()}
+
+
+def measured(network: str, norms: Mapping[str, Norm | None]) -> Iterator[dict[str, Any]]:
+    """Yield what becomes of a network under the schemes."""
+    start = time.monotonic()
+    original = Original.of(network)
+    for scheme, norm in norms.items():
+        check = partial(of_itself, original) if norm is None else partial(check_pair, original, norm)
+        yield {"network": network, "scheme": scheme, **outcome(check)}
+    print(f"{network}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+def outcome(check: Callable[[], tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     try:
-        convert(copy.deepcopy(model), norm)
-    except ValueError as error:
-        return general(str(error))
-    return ""
+        reason, counts = check()
+    except Exception as wrong:  # whatever is raised but a refusal is a fault to be seen in the table
+        return {"outcome": "wrong", "reason": f"{type(wrong).__name__}: {wrong}".splitlines()[0]}
+    return {"outcome": "refused" if reason else "works", "reason": reason, **counts}
 
 
-def general(message: str) -> str:
-    """Leave the names of one network's modules out of a message."""
-    message = message.partition(": ")[2].rpartition("; strict=False")[0]
-    message = re.sub(r" \(and \d+ more\)$", "", message)
-    message = message.partition("): ")[2] or message
-    message = re.sub(r"its activation \S+ is", "its activation is", message)
-    return re.sub(r" \(.*|, input has shape.*|: \d.*", "", message)
-
-
-def text(rows: dict[str, dict[str, str]]) -> str:
-    reasons = sorted({why for row in rows.values() for why in row.values() if why})
-    marks = {"": "."} | dict(zip(reasons, LETTERS, strict=False))
-    schemes = list(next(iter(rows.values())))
-    lines = [["network", *schemes], ["---"] * (len(schemes) + 1)]
-    lines += [[network, *(marks[row[name]] for name in schemes)] for network, row in rows.items()]
-    works = sum(not why for row in rows.values() for why in row.values())
-    head = HEAD.format(count=len(rows), works=works, refused=len(rows) * len(schemes) - works)
-    legend = "\n".join(f"- {marks[why]}: {why}" for why in reasons)
-    return f"{head}{legend}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def of_itself(original: Original) -> tuple[str, dict[str, Any]]:
+    """Fold the network as it is, and put batch normalization in place of batch normalization."""
+    same = check_batch_for_batch(original) or "same"
+    folded = check_fold(exactly(original.model), corners(original.images), original.outputs)
+    counts = {"parameters": numel(original.model), "units": original.units, "batch_for_batch": same}
+    return "", counts | folded
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Fill the tables of docs/performance.md from the measurements under results/bench.
+"""Fill the tables of docs/performance.md and docs/scale.md from the measurements under results/bench.
 
     scripts/make_performance.py
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = [ROOT / "docs" / name for name in ("performance.md", "scale.md")]
 BENCH = ROOT / "results" / "bench"
 BLOCK = re.compile(r"(<!-- bench:(\S+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
 LAYERS = {"fp32": "layers-128x96x32x32-fp32", "bf16": "layers-128x96x32x32-bf16"}
@@ -55,4 +55,5 @@ def _ratio(seconds: list[float], baseline: list[float]) -> float:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

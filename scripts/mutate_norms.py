@@ -1,25 +1,32 @@
 """Break every normalization scheme in several small ways and show that a test notices each of them.
 
-python scripts/mutate_norms.py [--scheme NAME ...] [--jobs N]
+python scripts/mutate_norms.py [--scheme NAME ...] [--jobs N] [--kept FILE] [--table FILE]
 
 Every mutation of norm_mutations.py is one text replaced in a copy of the package, which one process imports instead
 of normexp and runs the tests of that scheme in tests/norms with. Exit status 1 if a mutant survives, if a mutation's
 old text is no longer there, if the unbroken package fails, or if a scheme has fewer than three mutations.
+
+With `--kept FILE` outcomes are appended to a file as they come, and those that stand there are not tried again, unless
+the schemes, their configurations or their tests have changed since. `--table FILE` writes all outcomes as Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import io
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +38,9 @@ from norm_mutations import MUTATIONS, Mutation
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMES = sorted(path.stem for path in (ROOT / "configs" / "norm").glob("*.yaml"))
 ENOUGH = 3
+ARGUMENTS = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--strict-markers", "-m", "not slow and not data"]
+ARGUMENTS += ["--override-ini=addopts=", "--rootdir", str(ROOT)]  # one process: this one
+FINE = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 UNBROKEN = Mutation("", "", "", "nothing (the package as it is)")
 
 
@@ -87,11 +97,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scheme", action="append", choices=SCHEMES, help="only this one; may be given again")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument("--kept", type=Path, help="file of outcomes, to go on where an earlier call stopped")
+    parser.add_argument("--table", type=Path, help="write the outcomes as Markdown")
     given = parser.parse_args()
     schemes = given.scheme or SCHEMES
     torch.set_num_threads(1)
     start = time.monotonic()
-    outcomes = list(outcomes_of([(scheme, each) for scheme in schemes for each in plan(scheme)], given.jobs))
+    kept = Kept(given.kept)
+    tasks = [(scheme, each) for scheme in schemes for each in plan(scheme)]
+    for outcome in outcomes_of([task for task in tasks if not kept.verdict(*task)], given.jobs):
+        kept.add(outcome)
+    outcomes = [judged(*task, kept.verdict(*task)) for task in tasks]
+    if given.table:
+        given.table.write_text(table(outcomes), encoding="utf-8")
     mutants = sum(outcome.mutation is not UNBROKEN for outcome in outcomes)
     bad = sum(not outcome.expected for outcome in outcomes)
     short = [scheme for scheme in schemes if len(MUTATIONS.get(scheme, ())) < ENOUGH]
@@ -101,6 +119,66 @@ def main() -> int:
         )
     print(f"{mutants} mutants, {bad} not as they should be, {time.monotonic() - start:.0f} s")
     return 1 if bad or short else 0
+
+
+class Kept:
+    """The outcomes so far, on disk where a file is given: {"of": digest, "verdict": text}, one a line."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
+        rows = [json.loads(line) for line in lines]
+        self.verdicts = {row["of"]: row["verdict"] for row in rows}
+
+    def verdict(self, scheme: str, mutation: Mutation) -> str:
+        """Return what is known of a mutant; empty if nothing is."""
+        return self.verdicts.get(digest(scheme, mutation), "")
+
+    def add(self, outcome: Outcome) -> None:
+        of = digest(outcome.scheme, outcome.mutation)
+        self.verdicts[of] = outcome.verdict
+        if self.path and not outcome.verdict.startswith("NOT TRIED"):
+            with self.path.open("a", encoding="utf-8") as file:
+                print(json.dumps({"of": of, "verdict": outcome.verdict}), file=file)
+
+
+def digest(scheme: str, mutation: Mutation) -> str:
+    """Return a hash of all that a mutant's outcome rests on."""
+    return hashlib.sha256(repr((scheme, mutation, sources(scheme))).encode()).hexdigest()
+
+
+@cache
+def sources(scheme: str) -> str:
+    """Return a hash of the schemes, their configurations and what tests this one."""
+    shared = [path for path in (ROOT / "tests" / "norms").rglob("*.py") if not path.name.startswith("test_")]
+    parts = [*(ROOT / "normexp" / "norms").rglob("*.py"), *(ROOT / "configs" / "norm").glob("*.yaml")]
+    texts = [path.read_bytes() for path in sorted([*parts, *shared, *test_files(scheme)])]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """Return the mutants and which test notices each, as a page."""
+    mutants = [outcome for outcome in outcomes if outcome.mutation is not UNBROKEN]
+    noticed = sum(outcome.expected for outcome in mutants)
+    lines = [
+        "# Mutants of the schemes",
+        "",
+        "Written by `python scripts/mutate_norms.py --table docs/mutants.md`: each row is one small mistake put into a",
+        "copy of the package, and the first test of the scheme that fails on it.",
+        "",
+        f"{noticed} of {len(mutants)} are noticed at commit {commit()}.",
+        "",
+        "| scheme | mistake | outcome |",
+        "|---|---|---|",
+        *(f"| {each.scheme} | {each.mutation.breaks} | {each.verdict.replace('|', '/')} |" for each in mutants),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with a + where something was changed since."""
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def plan(scheme: str) -> list[Mutation]:
@@ -156,30 +234,28 @@ def tried(scheme: str, mutation: Mutation) -> str:
         sys.dont_write_bytecode = True
         os.environ |= {"NORMEXP_DATA": folder, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # others' plugins take seconds
         plugin = OfOneScheme(scheme)
-        arguments = [
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--assert=plain",
-            "--override-ini=addopts=",  # one process: this one
-            "--strict-markers",
-            "-m",
-            "not slow and not data",
-            "--rootdir",
-            str(ROOT),
-            *map(str, test_files(scheme)),
-        ]
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            status = pytest.main(arguments, [plugin])
+        for files in stages(scheme):
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                status = pytest.main([*ARGUMENTS, *map(str, files)], [plugin])
+            if status not in FINE:
+                break
         home = sys.modules["normexp"].__file__ or ""
         if not home.startswith(folder):
             return f"NOT TRIED: the tests imported {home}"
     if plugin.failed:
         return f"killed by {plugin.failed}" if mutation is not UNBROKEN else f"FAILS in {plugin.failed}"
     return (
-        f"passes ({plugin.passed} tests)" if plugin.passed and not status else f"NOT TRIED: pytest ended with {status}"
+        f"passes ({plugin.passed} tests)"
+        if plugin.passed and status in FINE
+        else f"NOT TRIED: pytest ended with {status}"
     )
+
+
+def stages(scheme: str) -> list[list[Path]]:
+    """Return the scheme's test files, those first that notice most mutants: to import the others takes seconds."""
+    files = list(test_files(scheme))
+    first = [path for path in files if path.name in ("test_reference.py", "test_options.py")]
+    return [first, [path for path in files if path not in first]]
 
 
 def apply(mutation: Mutation, folder: Path) -> bool:

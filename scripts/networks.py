@@ -21,6 +21,26 @@ hrnet_w18_small selecsls42 xception41 mixnet_s skresnet18 resnest14d gernet_s mo
 convnextv2_atto edgenext_xx_small poolformer_s12 test_resnet test_nfnet test_efficientnet test_byobnet test_vit
 """
 NETWORKS = [*(f"torchvision {name}" for name in OF_TORCHVISION.split()), *(f"timm {name}" for name in OF_TIMM.split())]
+SAMPLE = (  # of CI: every reason to refuse, and every kind of network that works
+    ("timm test_resnet", "batch"),
+    ("timm test_resnet", "filter_response"),  # fused normalizations, linear places
+    ("timm test_resnet", "scaled_weight_standard"),
+    ("timm test_resnet", "evonorm_b0"),
+    ("timm test_efficientnet", "weight_mean_only"),  # fused normalizations, gates
+    ("timm test_efficientnet", "none"),
+    ("timm test_byobnet", "normprop"),
+    ("torchvision squeezenet1_1", "evonorm_s0"),  # no normalization of its own
+    ("torchvision squeezenet1_1", "group"),
+    ("torchvision resnet18", "evonorm_s0"),
+    ("torchvision googlenet", "spectral"),  # activations that are called as functions
+    ("torchvision googlenet", "evonorm_s0"),
+    ("torchvision googlenet", "normprop"),
+    ("torchvision swin_t", "batch"),
+    ("timm test_nfnet", "instance"),  # layers that compute their weights themselves
+    ("timm test_nfnet", "weight"),
+    ("timm test_vit", "batch"),
+    ("timm test_vit", "evonorm_s0"),
+)
 CLASSES = 10
 SIDES = {"torchvision inception_v3": 96, "torchvision vit_b_32": 224, "torchvision maxvit_t": 224, "timm test_vit": 160}
 

@@ -45,7 +45,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("normalization after the nonlinearity in every placement", 'pre = self.placement == "pre" or', "pre ="),
         ("the layer's bias always dropped", "if pre and self.cancels_bias:", "if pre:"),
         ("activation is no identity", "return nn.Identity()", "return nn.Tanh()"),
-        ("any placement taken", 'if self.placement not in ("pre", "post"):', "if False:"),
+        ("any placement taken", "check_options(self)", "pass"),
         ("the nonlinearity left out", "if fn is not None:", "if False:"),
         ("set_weight sets nothing", "layer.weight.copy_(value)", "layer.weight.clone().copy_(value)"),
     ),
@@ -100,7 +100,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
             "return AnyRankBatchNorm(num_features, self.eps, self.momentum)",
         ),
-        ("the layer's bias is kept", "        return True", "        return False"),
+        ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
         (
             "running=source averages the unbiased deviation",
             "(unbiased_var * ((count - 1) / count)).sqrt()",
@@ -143,7 +143,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("eps of large maps is not the one given", "weight, bias, self.eps)", "weight, bias, self.eps**2)"),
         ("gradient of the first large map alone", "torch.stack(each).sum(0) for", "each[0] for"),
         ("affine=false is ignored", "self.eps, self.affine)", "self.eps, True)"),
-        ("the layer's bias is kept", "        return True", "        return False"),
+        ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
     )
     + of(
         "kernels/grouped.py",
@@ -203,20 +203,16 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "        self.running_mean.clone().lerp_(",
         ),
         ("evaluation uses the batch's mean", "if not self.training:", "if False:"),
-        (
-            "bias starts at 1",
-            "nn.Parameter(torch.zeros(num_features)) if affine",
-            "nn.Parameter(torch.ones(num_features)) if affine",
-        ),
         ("no bias in training", "shift = -mean if bias is None else bias - mean", "shift = -mean"),
         (
             "no bias in evaluation",
             "shift = -self.running_mean if self.bias is None else self.bias - self.running_mean",
             "shift = -self.running_mean",
         ),
-        ("the layer's bias is kept", "        return True", "        return False"),
+        ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
         ("one value per channel is taken", 'check_batch(x, "mean-only batch normalization")', "pass"),
-    ),
+    )
+    + of("kernels/affine.py", ("bias starts at 1", "nn.Parameter(zeros(", "nn.Parameter(ones(")),
     "weight_mean_only": of(
         "stack.py",
         (
@@ -398,7 +394,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "super().__init__(num_features, eps, momentum, affine)",
             "super().__init__(num_features, eps, 1 - momentum, affine)",
         ),
-        ("the layer's bias is kept", "        return True", "        return False"),
+        ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
     ),
     "recurrent_batch": of(
         "recurrent_batch.py",
@@ -441,7 +437,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("sum for mean", ".mean(1, keepdim=True)", ".sum(1, keepdim=True)"),
         ("each channel by itself", ".mean(1, keepdim=True)", ""),
         ("the gain is left out", "else scale * self.weight", "else scale.expand(-1, x.shape[1])"),
-        ("affine=false is ignored", "if affine else None", "if True else None"),
+        ("affine=false is ignored", "weight=affine", "weight=True"),
     )
     + of(
         "kernels/moments.py",
@@ -583,6 +579,53 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "self.v = nn.Parameter(torch.zeros(num_features))",
         ),
     ),
+    "derf": of(
+        "derf.py",
+        (
+            "alpha is not learned",
+            "self.alpha = nn.Parameter(torch.tensor(alpha))",
+            'self.register_buffer("alpha", torch.tensor(alpha))',
+        ),
+        ("the shift outside the function", "(x * alpha + shift).erf()", "(x * alpha).erf() + shift"),
+        ("another function", ".erf(), affine)\n\n\ndef", ".tanh(), affine)\n\n\ndef"),
+        ("the gradient of another function", "entering.square().neg_()", "entering.square().neg_().mul_(2)"),
+        ("no gradient of the shift", "(inner * x).sum(), inner.sum()", "(inner * x).sum(), 0 * inner.sum()"),
+    ),
+    "dyisru": of(
+        "dyisru.py",
+        (
+            "alpha is not learned",
+            "self.alpha = nn.Parameter(torch.tensor(alpha))",
+            'self.register_buffer("alpha", torch.tensor(alpha))',
+        ),
+        ("no root", "(x * (x.square() + alpha).rsqrt(), affine)", "(x / (x.square() + alpha), affine)"),
+        ("alpha squared", "+ alpha).rsqrt(), affine)", "+ alpha.square()).rsqrt(), affine)"),
+        ("the gradient of alpha has the wrong sign", "* -0.5", "* 0.5"),
+        ("the gradient without its cube", "scale.pow(3)", "scale.pow(2)"),
+    ),
+    "scale_norm": of(
+        "scale_norm.py",
+        ("mean for sum", ".sum(1, keepdim=True) * num_positions(x)", ".mean(1, keepdim=True) * num_positions(x)"),
+        ("positions are forgotten", " * num_positions(x)", ""),
+        ("the gain starts at 1", "math.sqrt(num_features)", "1.0"),
+        ("no gradient through the length", "mean_square(x).sum", "mean_square(x).detach().sum"),
+        ("eps outside the root", "(squares + self.eps).rsqrt()", "(squares.sqrt() + self.eps).reciprocal()"),
+    ),
+    "ssnorm": of(
+        "ssnorm.py",
+        (
+            "the mean is subtracted",
+            "        scale = self.gain",
+            "        x = x - x.mean(1, keepdim=True)\n        scale = self.gain",
+        ),
+        ("sum for mean", ".mean(1, keepdim=True)", ".sum(1, keepdim=True)"),
+        (
+            "the gain is not learned",
+            "self.gain = nn.Parameter(torch.tensor(1.0))",
+            'self.register_buffer("gain", torch.tensor(1.0))',
+        ),
+        ("no gradient through the root mean square", "mean_square(x)", "mean_square(x).detach()"),
+    ),
     "dynamic_tanh": of(
         "dynamic_tanh.py",
         (
@@ -592,7 +635,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("alpha outside the tanh", "(x * alpha).tanh()", "x.tanh() * alpha"),
         ("alpha starts at 1", "nn.Parameter(torch.tensor(alpha))", "nn.Parameter(torch.tensor(1.0))"),
-        ("no scale and shift", "return multiply_add(y, *affine) if affine else y", "return y"),
+        ("no scale and shift", "return scaled_and_shifted((x * alpha).tanh(), affine)", "return (x * alpha).tanh()"),
         ("another function", ".tanh()", ".arctan()"),
     )
     + of(

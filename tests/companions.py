@@ -1,15 +1,25 @@
-"""What an option needs beside it, so that a configuration with it composes."""
+"""Options for tests that go through them: what one needs beside it, and which schemes stand for the others."""
 
 from __future__ import annotations
 
+import pytest
+
 from normexp.config import option, options
 from normexp.config.rules import models_reading
+
+# A scheme of each kind: none, running estimates, a size of its own, maps alone, weights, weights and pools, both parts
+# of a stack, in place of the nonlinearity. Networks know the contract alone (lint-imports), so kinds are what counts.
+KINDS = ["none", "batch", "decorrelated", "instance", "weight", "normprop", "weight_mean_only", "evonorm_s0"]
+# For what a network does with a scheme: one of each kind at once, the others among the slow tests.
+KINDS_FIRST = [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in options("norm")]
 
 
 def companions(group: str, name: str) -> list[str]:
     """Return overrides to give with `group=name`."""
     if group == "model":
         return _data_for(option(group, name)["_accepts_"])
+    if group == "placement":
+        return ["model=gpt", "dataset=text"]
     if group != "dataset":
         return []
     about = option(group, name)

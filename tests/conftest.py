@@ -1,13 +1,15 @@
-"""Fixtures of all tests: a cache folder and a results folder of their own, one thread, the command line."""
+"""Fixtures of all tests: a cache folder and a results folder of their own, few threads, the command line."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 Cli = Callable[..., tuple[int, str, str]]
+THREADS = int(os.environ.get("OMP_NUM_THREADS") or 1)  # several processes test at once
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,12 +21,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_thread():
+def _few_threads():
     import torch
 
     from normexp.training.process import compiler_left_out
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
     with compiler_left_out():  # it takes seconds to import
         yield
 

@@ -31,13 +31,14 @@ def test_readme_quotes_a_table() -> None:
     assert QUOTED.search((TOP / "README.md").read_text())
 
 
-def test_tables_of_the_performance_page_are_the_measurements() -> None:
+@pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])
+def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int) -> None:
     path = TOP / "scripts" / "make_performance.py"
     spec = importlib.util.spec_from_file_location("make_performance", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    page = (TOP / "docs" / "performance.md").read_text(encoding="utf-8")
-    assert page.count("<!-- bench:") > 10
+    page = (TOP / "docs" / name).read_text(encoding="utf-8")
+    assert page.count("<!-- bench:") >= least
     assert module.filled(page) == page, "run scripts/make_performance.py"

@@ -159,7 +159,7 @@ def test_recipe_of_a_scheme(copied):
     assert copied.touched == listed("## Add a scheme") - {"docs/schemes.md"}  # written by a command, in minutes
     run = ("model=mlp", "steps=2", "--quiet", "results_dir=results")
     copied.passes("-m", "normexp", "run", "norm=added", *run)
-    copied.pytest("tests/norms", "tests/config", "tests/test_which_norm.py", "-k", "added or which_norm")
+    copied.pytest("tests/norms", "tests/config", "tests/experiments/test_which_norm.py", "-k", "added or which_norm")
     copied.pytest("tests/checks/test_check_mutations.py")
     copied.passes("-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))")
 

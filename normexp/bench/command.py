@@ -9,9 +9,12 @@ from pathlib import Path
 
 from normexp.bench.suites import ABOUT
 from normexp.config import compose
+from normexp.config.overrides import check_once
 from normexp.errors import UserError, unknown
+from normexp.runs.run import check_writable
 
 QUICK = ("steps", "start")
+FIXED = ("layers", "recurrent", "start", "sweep", "growth")  # suites whose works are given
 logger = logging.getLogger("normexp")
 
 
@@ -21,11 +24,13 @@ def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None) -> in
     Args:
         words: names of suites, and overrides of `normexp run` for the suites that take some.
         quick: one small work per suite, few turns: shows that everything works.
-        out: the folder that receives a Markdown and a JSON file per table.
+        out: the folder that receives a Markdown and a JSON file per table, and a figure of the races.
     """
     names, overrides = chosen(words, quick)
     if rounds < 1:
         raise UserError(f"bench: --rounds {rounds}: must be an integer in [1, inf)")
+    if out is not None:
+        check_writable(Path(out), "--out")
     from normexp.training.hardware import choose_device, describe
 
     wrong: list[str] = []
@@ -39,9 +44,17 @@ def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None) -> in
                 facts = describe(choose_device("cpu"), 0)
                 for path in result.write(Path(out), facts):
                     logger.info(str(path))
+    for path in _picture(out) if out is not None and "steps" in names else ():
+        logger.info(str(path))
     for line in wrong:
         logger.info(f"wrong: {line}")
     return 1 if wrong else 0
+
+
+def _picture(out: str) -> list[Path]:
+    from normexp.bench.picture import write_picture
+
+    return write_picture(Path(out))
 
 
 def chosen(words: Sequence[str], quick: bool) -> tuple[list[str], list[str]]:
@@ -50,6 +63,10 @@ def chosen(words: Sequence[str], quick: bool) -> tuple[list[str], list[str]]:
     for name in names:
         if name not in ABOUT:
             raise unknown("bench: suite", name, ABOUT)
+    suites = names or list(QUICK if quick else ABOUT)[: None if quick else 1]
     if overrides:
+        check_once(overrides)
         compose(overrides)
-    return names or list(QUICK if quick else ABOUT)[: None if quick else 1], overrides
+        if alone := [name for name in suites if name in FIXED]:
+            raise UserError(f"bench {alone[0]}: {overrides[0]!r}: takes no overrides")
+    return suites, overrides

@@ -25,11 +25,13 @@ def freeze(arguments: argparse.Namespace) -> int:
     from normexp.experiments.freeze import freeze as write
     from normexp.experiments.load import load
     from normexp.report.ledger import REPORT, split
+    from normexp.runs.run import check_writable
 
     chosen, given = split(arguments.names, REPORT)
     if not chosen:
         raise UserError("freeze: no experiment named; normexp freeze NAME scale=cpu")
     results = Path(given.get("results_dir", "results"))
+    check_writable(results)
     for name in chosen:
         experiment = load(name, given.get("scale"))
         written = write(experiment, results)

@@ -44,6 +44,9 @@ def verify(arguments: argparse.Namespace) -> int:
     """Check records, resuming, or today's results against recorded ones; 1 if something is not as it should be."""
     if arguments.what not in CHECKS:
         raise unknown("verify:", arguments.what, CHECKS)
+    for name, checks in OPTIONS.items():
+        if getattr(arguments, name) is not None and arguments.what not in checks:
+            raise UserError(f"verify {arguments.what}: --{name} is of verify {' and '.join(checks)}")
     return CHECKS[arguments.what](arguments)
 
 
@@ -58,7 +61,33 @@ def _records(arguments: argparse.Namespace) -> int:
 def _resume(arguments: argparse.Namespace) -> int:
     from normexp.experiments.verify.resume import verify_resume
 
-    return verify_resume(arguments.words, arguments.kills, arguments.seed, print)
+    kills = 5 if arguments.kills is None else arguments.kills
+    return verify_resume(arguments.words, kills, arguments.seed or 0, print)
 
 
-CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records, "resume": _resume}
+def _drift(arguments: argparse.Namespace) -> int:
+    from normexp.experiments.verify.drift import verify_drift
+    from normexp.report.ledger import FILES, recorded
+
+    files = [word for word in arguments.words if word.partition("=")[0] in FILES]
+    words = [word for word in arguments.words if word not in files]
+    folders = recorded(words)
+    usual = len(folders) if any("=" not in word for word in words) else 3
+    limit = usual if arguments.limit is None else arguments.limit
+    return verify_drift(folders, files, limit, arguments.seed, print)
+
+
+CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records, "resume": _resume, "drift": _drift}
+OPTIONS = {"kills": ("resume",), "limit": ("drift",), "seed": ("resume", "drift")}
+
+
+def sample(arguments: argparse.Namespace) -> int:
+    """Print texts that the network of a run writes."""
+    from normexp.runs.sample import sample as texts_of
+
+    for name in ("length", "texts", "temperature"):
+        if not getattr(arguments, name) > 0:
+            raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be above 0")
+    options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file)
+    print("\n\n".join(arguments.prompt + text for text in texts_of(arguments.path, *options)))
+    return 0

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 
+from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
-from normexp.cli.parsers import LISTS, flags, parsers
-from normexp.config.options import option, options
-from normexp.errors import Interrupted, UserError, did_you_mean, nearest, unknown
+from normexp.cli.parsers import flags, parsers
+from normexp.config.options import key_called, option, options
+from normexp.config.text import shortened
+from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, nearest, unknown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +35,9 @@ def _main(given: list[str]) -> int:
         for line in str(error).splitlines():
             logger.error(line)
         return 2
+    except Submitted as elsewhere:
+        logger.info(str(elsewhere))
+        return 0
     except Interrupted as stopped:
         logger.error(str(stopped))
         return 130
@@ -51,9 +56,13 @@ def _main(given: list[str]) -> int:
 
 
 def _at_home(word: str) -> str:
-    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is."""
+    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is. Raises UserError for a user that there is not."""
     key, equals, value = word.partition("=")
-    return f"{key}={os.path.expanduser(value)}" if equals and value.startswith("~") else word
+    if not equals or not value.startswith("~"):
+        return word
+    if (path := os.path.expanduser(value)).startswith("~"):
+        raise UserError(f"{word}: there is no user {value.partition('/')[0][1:]!r} here")
+    return f"{key}={path}"
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -66,49 +75,47 @@ def _dispatch(arguments: list[str]) -> int:
     if verb.startswith("-"):
         raise unknown("option", verb, [*flags(parser), "--debug"])
     if verb not in VERBS:
-        hint = "; did you mean `normexp run ...`?" if "=" in verb else did_you_mean(nearest(verb, VERBS))
+        hint = "; did you mean `normexp run ...`?" if "=" in verb else did_you_mean(nearest(verb, [*VERBS, "--help"]))
         raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{hint}")
+    if verb in ("run", "sweep"):
+        rest = as_typed_here(rest)
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:
-        wrong = next((word for word in left if word.startswith("-")), None)
-        raise (
-            unknown(f"{verb}: option", wrong, [*flags(commands[verb]), "--debug"])
-            if wrong
-            else UserError(f"{verb}: {left[0]!r} is one argument too many")
-        )
+        raise _left_over(verb, left, [*flags(commands[verb]), "--debug"])
     return VERBS[verb](parsed)
+
+
+def _left_over(verb: str, left: Sequence[str], allowed: Sequence[str]) -> UserError:
+    """Say what is wrong with words that a verb has no use for. A key has no dashes: `--epochs 5` is `epochs=5`."""
+    wrong = next((word for word in left if word.startswith("-")), None)
+    if wrong is None:
+        return UserError(f"{verb}: {shortened(left[0])!r} is one argument too many")
+    name, _, value = wrong.lstrip("-").partition("=")
+    if verb in ("run", "sweep") and (key := key_called(name)):
+        return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {key}={value or 'VALUE'}?")
+    return unknown(f"{verb}: option", wrong, allowed)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.multirun:
         return _sweep(arguments)
-    from normexp.config import compose
-    from normexp.config.overrides import check_once
+    if arguments.dry_run or arguments.jobs is not None:
+        raise UserError(f"run: {'--dry-run' if arguments.dry_run else '--jobs'} is of a grid; use `normexp sweep`")
+    from normexp.cli.run_verb import run
 
-    check_once(arguments.overrides)
-    config = compose(arguments.overrides)
-    if arguments.cfg:
-        print(config.to_yaml(), end="")
-        return 0
-    from normexp.runs.progress import NullProgress, ProgressReporter
-    from normexp.runs.run import run
+    return run(arguments)
 
-    progress = NullProgress if arguments.quiet else ProgressReporter
-    directory = run(config, force=arguments.force, progress=progress)
-    if not arguments.quiet:
-        from normexp.report.commands import compare, found
 
-        print(compare(directory) if config.choices["study"] == "none" else found(directory))
-    print(directory.path)
-    return 0
+def _diff(arguments: argparse.Namespace) -> int:
+    from normexp.cli.run_verb import diff
+
+    return diff(arguments)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    from normexp.config.overrides import check_once
-    from normexp.sweeps.sweep import sweep
+    from normexp.cli.sweep_verbs import sweep
 
-    check_once(arguments.overrides)
-    return sweep(arguments.overrides, arguments.jobs, dry_run=arguments.dry_run, force=arguments.force)
+    return sweep(arguments)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
@@ -122,19 +129,14 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         dry_run=arguments.dry_run,
         force=arguments.force,
         plan_only=arguments.power,
+        of_laws=arguments.laws,
     )
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import figures_to, report_all
+    from normexp.cli.report_verb import report
 
-    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
-    if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
-        raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
-    names = arguments.names
-    for path in report_all(names) if arguments.out is None else figures_to(arguments.out, names, **look):
-        print(path)
-    return 0
+    return report(arguments)
 
 
 def _claims(arguments: argparse.Namespace) -> int:
@@ -144,11 +146,17 @@ def _claims(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _status(arguments: argparse.Namespace) -> int:
-    from normexp.sweeps.status import overview
+def _laws(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import laws_page
 
-    print(overview(arguments.path), end="")
+    print(laws_page(arguments.names, plain=arguments.json), end="")
     return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from normexp.cli.sweep_verbs import status
+
+    return status(arguments)
 
 
 def _plot(arguments: argparse.Namespace) -> int:
@@ -177,62 +185,25 @@ def _best(arguments: argparse.Namespace) -> int:
 
 
 def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
-    if not arguments.paths:
+    if not arguments.paths or "" in arguments.paths:
         raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
     return list(arguments.paths)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
-        raise unknown("list:", arguments.what, [*LISTS, "experiments"])
-    if arguments.schema:
-        if arguments.what != "experiments":
-            raise UserError("list: --schema is of experiments: normexp list experiments --schema")
-        from normexp.cli.experiment_verbs import schema
+    from normexp.cli.list_verb import show
 
-        return schema()
-    if arguments.matrix:
-        return _matrix(arguments.what)
-    if arguments.what == "experiments":
-        return _list_experiments()
-    kinds = [arguments.what] if arguments.what else list(LISTS)
-    for place, kind in enumerate(kinds):
-        if len(kinds) > 1:
-            print(("\n" if place else "") + kind)
-        for name in options(LISTS[kind]):
-            about = option(LISTS[kind], name)
-            print(f"  {name:22} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
-    return 0
-
-
-def _list_experiments() -> int:
-    from normexp.config.options import config_dir, load_yaml
-
-    for path in sorted((config_dir() / "experiment").glob("*.yaml")):
-        about = load_yaml(path)
-        print(f"  {path.stem:24} {about['title']}  [{about['paper']}, {about['item']}]")
-    return 0
-
-
-def _matrix(what: str | None) -> int:
-    if what != "norms":
-        raise UserError("list: --matrix is of norms: normexp list norms --matrix")
-    from normexp.config import compose
-    from normexp.norms.checks.commands import matrix_command
-    from normexp.training.build import build_norm
-
-    print(matrix_command({name: build_norm(compose([f"norm={name}"])) for name in options("norm")}), end="")
-    return 0
+    return show(arguments)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     given = list(arguments.overrides)
-    if not given:
-        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
     if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
         raise UserError(
             f"check: {other[0]!r} is no part of a scheme; give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]"
         )
+    if not any(word.startswith("norm") for word in given):
+        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
     from normexp.config import compose
 
     config = compose(given)
@@ -274,6 +245,12 @@ def _verify(arguments: argparse.Namespace) -> int:
     return verify(arguments)
 
 
+def _sample(arguments: argparse.Namespace) -> int:
+    from normexp.cli.record_verbs import sample
+
+    return sample(arguments)
+
+
 def _new(arguments: argparse.Namespace) -> int:
     from normexp.cli.experiment_verbs import new
 
@@ -286,22 +263,32 @@ def _freeze(arguments: argparse.Namespace) -> int:
     return freeze(arguments)
 
 
+def _worker(arguments: argparse.Namespace) -> int:
+    from normexp.cli.sweep_verbs import worker
+
+    return worker(arguments)
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "sweep": _sweep,
     "reproduce": _reproduce,
     "report": _report,
     "claims": _claims,
+    "laws": _laws,
     "status": _status,
     "plot": _plot,
     "table": _table,
     "best": _best,
+    "diff": _diff,
     "list": _list,
     "check": _check,
     "bench": _bench,
     "archive": _archive,
     "merge": _merge,
     "verify": _verify,
+    "sample": _sample,
     "new": _new,
     "freeze": _freeze,
+    "worker": _worker,
 }

@@ -13,8 +13,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from normexp.config.hints import word_hint
 from normexp.config.text import shortened, shown
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.errors import UserError
 
 _SPEC = re.compile(
     r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool)? ?"
@@ -57,7 +58,7 @@ class Allowed:
     def _one(self, key: str, value: Any, whole: Any) -> Any:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
-            hint = did_you_mean(nearest(shown(value), self.choices)) if self.choices else self._largest(value)
+            hint = word_hint(shown(value), self.choices) if self.choices else self._largest(value)
             many = "a list, each " if self.is_list else ""
             raise UserError(f"{key}={shortened(shown(whole))}: must be {many}{self.describe()}{hint}")
         return converted

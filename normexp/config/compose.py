@@ -12,11 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from normexp.config import own
 from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
-from normexp.config.options import config_dir, groups, is_description, options, without_descriptions
+from normexp.config.hints import key_hint, option_hint
+from normexp.config.options import (
+    config_dir,
+    groups,
+    is_description,
+    option,
+    options,
+    options_with,
+    without_descriptions,
+)
 from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.parts import chosen_parts, is_own, with_parts
+from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import override_text, shortened
 from normexp.errors import UserError, did_you_mean, nearest
@@ -27,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Config", "compose", "flat", "override_text"]
 
 Tree = dict[str, Any]
-OWN = "norm._target_"  # the one key that may name code of the user's own
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class Defaults:
 
     Args:
         values: nested options; a step of `compose` returns new ones and leaves these, which are cached, alone.
-        about: group -> the description keys of its option; `""` of the root, empty for a scheme of the user's own.
+        about: group -> the description keys of its option; `""` of the root; `_own_` for a part of the user's own.
         choices: group -> chosen option.
         parts: the parts of the norm that were chosen otherwise than usual, `norm.PART` -> option.
     """
@@ -61,15 +70,20 @@ class Defaults:
 
 def compose(overrides: Sequence[str]) -> Config:
     """Compose and check one configuration. Raises UserError for anything that cannot work."""
-    given = _own_by_name(_given(parse_overrides(overrides)))
+    given = _given(parse_overrides(overrides))
+    texts = _texts(given)
+    given = {own.renamed(key, texts): one for key, one in given.items()}
     keys = {key: one for key, one in given.items() if key not in groups()}
     chosen = {group: _option(group, one.value) for group, one in given.items() if group in groups()}
+    chosen = _with_fitting_inputs(chosen)
     defaults = _with_parts(_composed(tuple(sorted(chosen.items()))), keys)
     keys = {key: one for key, one in keys.items() if key not in _part_keys(defaults)}
-    usable = _with_own_scheme(defaults, keys)
+    owned = own.own_groups(_texts(keys), keys["plugins"].value if "plugins" in keys else [])
+    usable = _with_own_parts(defaults, keys, owned)
     values = _with_length(_with_values(usable, keys), keys)
+    _check_plugins(values["plugins"])
     check_rules(values, defaults.choices, usable.about)
-    choices = {**defaults.choices, **({"norm": values["norm"]["_target_"]} if OWN in keys else {})}
+    choices = {**defaults.choices, **{group: values[group][own.TARGET] for group in owned}}
     return Config(values, choices, _changes(values, defaults))
 
 
@@ -82,16 +96,8 @@ def _given(parsed: Iterable[Override]) -> dict[str, Given]:
     return found
 
 
-def _own_by_name(given: Mapping[str, Given]) -> Mapping[str, Given]:
-    """Read `norm=my_norms.Scale`, a scheme of the user's own, as `norm._target_=my_norms.Scale`."""
-    if "norm" not in given:
-        return given
-    name = str(given["norm"].value)
-    if OWN in given:
-        raise UserError(f"norm={shortened(name)} {OWN}={shortened(str(given[OWN].value))}: give one of the two")
-    if "." not in name:
-        return given
-    return {(OWN if key == "norm" else key): one for key, one in given.items()}
+def _texts(given: Mapping[str, Given]) -> dict[str, str]:
+    return {key: str(one.value) for key, one in given.items()}
 
 
 def _checked(override: Override) -> Override:
@@ -111,28 +117,51 @@ def _option(group: str, name: Any) -> str:
     allowed = options(group)
     if str(name) in allowed:
         return str(name)
-    hint = did_you_mean(nearest(str(name), allowed))
+    hint = option_hint(group, str(name))
     raise UserError(f"{group}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
+
+
+def _with_fitting_inputs(chosen: Mapping[str, str]) -> dict[str, str]:
+    """Choose the input normalization where the data set takes one only and none was given."""
+    fitting = option("dataset", chosen["dataset"]).get("_inputs_", []) if "dataset" in chosen else []
+    return {"inputs": fitting[0], **chosen} if len(fitting) == 1 else dict(chosen)
 
 
 @cache
 def _composed(chosen: tuple[tuple[str, str], ...]) -> Defaults:
-    """Return the given options, by Hydra's composition, without what they say of themselves."""
+    """Return the given options among the usual ones, without what they say of themselves."""
+    tree, usual = _usual()
+    tree = {**tree, **{group: _read(group, name) for group, name in chosen}}
+    about = {group: {k: v for k, v in tree[group].items() if is_description(k)} for group in groups()}
+    about[""] = {key: value for key, value in tree.items() if is_description(str(key))}
+    return Defaults(without_descriptions(tree), about, {**usual, **dict(chosen)}, {})
+
+
+@cache
+def _usual() -> tuple[Tree, Mapping[str, str]]:
+    """Return the configuration of no override, by Hydra's composition, and its option of each group."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf, open_dict
 
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
-        overrides = [f"{group}={name}" for group, name in chosen]
-        composed = hydra_compose("config", overrides, return_hydra_config=True)
+        composed = hydra_compose("config", return_hydra_config=True)
     picked = composed.hydra.runtime.choices
     with open_dict(composed):
         del composed["hydra"]
     tree = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(tree, dict)
-    about = {group: {k: v for k, v in tree[group].items() if is_description(k)} for group in groups()}
-    about[""] = {key: value for key, value in tree.items() if is_description(str(key))}
-    return Defaults(without_descriptions(tree), about, {group: str(picked[group]) for group in groups()}, {})
+    return {str(key): value for key, value in tree.items()}, {group: str(picked[group]) for group in groups()}
+
+
+@cache
+def _read(group: str, name: str) -> Tree:
+    """Return what Hydra would put under `group` for `group=name`: composing all anew takes a hundred times as long."""
+    from omegaconf import OmegaConf
+
+    tree = OmegaConf.to_container(OmegaConf.load(config_dir() / group / f"{name}.yaml"), resolve=True)
+    assert isinstance(tree, dict)
+    return {str(key): value for key, value in tree.items()}
 
 
 def _part_keys(defaults: Defaults) -> list[str]:
@@ -153,20 +182,18 @@ def _with_parts(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
     )
 
 
-def _with_own_scheme(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
-    """Let `norm._target_=my_norms.MyNorm plugins=[my_norms]` replace the scheme and its parameters."""
-    if OWN not in keys:
-        return defaults
-    target = str(keys[OWN].value)
-    if not is_own(target, keys["plugins"].value if "plugins" in keys else []):
-        if target.startswith("normexp."):
-            raise UserError(
-                f"{OWN}={shortened(target)} is normexp's own: give its option, norm=NAME (normexp list norms)"
-            )
-        raise UserError(f"{OWN}={shortened(target)}: code outside normexp must be named: add plugins=[MODULE]")
-    own = {key.removeprefix("norm."): None for key in keys if key.startswith("norm.")}
-    norm = {**own, "_target_": target}
-    return replace(defaults, values={**defaults.values, "norm": norm}, about={**defaults.about, "norm": {}})
+def _with_own_parts(defaults: Defaults, keys: Mapping[str, Given], owned: Sequence[str]) -> Defaults:
+    """Let a part of the user's own, with the keys that are given, stand in for the option of its group."""
+    nodes = {group: own.node(group, keys) for group in owned}
+    about = {group: {"_own_": True} for group in owned}
+    return replace(defaults, values={**defaults.values, **nodes}, about={**defaults.about, **about})
+
+
+def _check_plugins(plugins: Sequence[str]) -> None:
+    """Raise UserError for what cannot be the name of a module."""
+    for name in plugins:
+        if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
+            raise UserError(f"plugins=[{shortened(name)}]: must be names of modules, for example plugins=[my_norms]")
 
 
 def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
@@ -187,12 +214,13 @@ def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
 def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> Any:
     """Check one value against its key's default and specification; return it in the right type."""
     group, _, rest = key.partition(".")
-    if rest.endswith("_target_") and key != OWN:
-        raise UserError(f"{key}: only {OWN} may name code of your own")
-    own_part = group == "norm" and rest.partition(".")[0] in about["norm"].get("_own_parts_", ())
-    if (group == "norm" and not about["norm"]) or own_part:  # the user's own scheme checks its own parameters
+    if rest.endswith(own.TARGET) and (rest != own.TARGET or group not in own.GROUPS):
+        raise UserError(f"{key}: code of your own may be named by GROUP.{own.TARGET} of {', '.join(own.GROUPS)}")
+    described = about[group] if rest else {}
+    own_part = rest.partition(".")[0] in described.get("_own_parts_", ())
+    if described.get("_own_") or own_part:  # what is the user's own checks its own parameters
         return given.value
-    allowed = about[group].get("_allowed_", {}) if rest else about[""]["_allowed_"]
+    allowed = described.get("_allowed_", {}) if rest else about[""]["_allowed_"]
     rule = parse(allowed.get(rest or key), default)
     number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
     return rule.check(key, given.text if rule.kind == "str" and not rule.is_list and number else given.value)
@@ -202,10 +230,15 @@ def _unknown_key(key: str, leaves: Sequence[str]) -> UserError:
     """Name the nearest key: by the whole path, else by its last part (`optimizer.lrr` is near `optim.lr`)."""
     names = [*groups(), *(leaf for leaf in leaves if not leaf.endswith("_target_"))]
     last = {name.rpartition(".")[2]: name for name in names}
-    close = nearest(key, names) or last.get(nearest(key.rpartition(".")[2], last) or "")
-    group = key.partition(".")[0]
+    close = key_hint(key, names) or nearest(key, names) or last.get(nearest(key.rpartition(".")[2], last) or "")
+    group, _, rest = key.partition(".")
     if group in groups():
-        allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or "none"
+        allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or f"no key of {group}"
+        if having := options_with(group, rest):
+            return UserError(
+                f"key {shortened(key)!r} does not exist; allowed: {allowed}; {' or '.join(having)} has it: "
+                f"{group}={having[0]} {key}=VALUE"
+            )
     else:
         allowed = ", ".join(name for name in names if "." not in name) + " and GROUP.KEY"
     return UserError(f"key {shortened(key)!r} does not exist; allowed: {allowed}{did_you_mean(close)}")

@@ -25,7 +25,7 @@ def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
     """
     axes = [_values(override) for override in parse_overrides(overrides)]
     if math.prod(map(len, axes)) > MOST:
-        sizes = " x ".join(str(len(axis)) if len(axis) <= MOST else "more" for axis in axes if len(axis) > 1)
+        sizes = " x ".join(f"{len(axis)}" if len(axis) <= MOST else "many more" for axis in axes if len(axis) > 1)
         raise UserError(f"a sweep of {sizes} cells; at most {MOST:,} are allowed")
     return list(itertools.product(*axes))
 

@@ -7,9 +7,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from normexp.errors import UserError
+from normexp.config.config import Config
+from normexp.config.options import option, without_descriptions
+from normexp.errors import UserError, unknown
+
+Part = TypeVar("Part")
 
 TRUSTED = ("normexp", "torch.optim")
 
@@ -25,8 +29,8 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
         found: Callable[..., Any] = getattr(import_module(module), name)
     except UserError as error:
         raise UserError(f"{target}: {error}") from None
-    except Exception as error:  # a plugin may fail in any way while it is imported
-        raise UserError(f"{target}: cannot be imported ({type(error).__name__}: {error})") from error
+    except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
+        raise UserError(f"{target}: cannot be imported ({first_line(error)})") from error
     return found
 
 
@@ -40,6 +44,39 @@ def _find_in_current_folder() -> None:
         sys.path.append(str(Path.cwd()))
 
 
+def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any) -> Part:
+    """Build the part of a group, an option of ours or the user's own, which must be of this kind.
+
+    A class is looked at before it is called; of a function, what it returns.
+
+    Raises: UserError where it is of another kind, and as `instantiate` does.
+    """
+    node, plugins = config[group], config["plugins"]
+    target = locate(node["_target_"], plugins)
+    wrong = UserError(f"{node['_target_']}: is no {kind.__name__} (derive it from {_public_name(kind)})")
+    if isinstance(target, type) and not issubclass(target, kind):
+        raise wrong
+    if not callable(target):
+        raise UserError(f"{node['_target_']}: is neither a class nor a function")
+    made = instantiate(node, plugins, **extra)
+    if not isinstance(made, kind):
+        raise wrong
+    return made
+
+
+def instantiate_option(group: str, name: str) -> Any:
+    """Build an option of ours by its name, with its default settings."""
+    return instantiate(without_descriptions(option(group, name)))
+
+
+def _public_name(kind: type) -> str:
+    """Return where a class is imported from: torch.nn.Module, not torch.nn.modules.module.Module."""
+    module = kind.__module__
+    if module.startswith("torch."):
+        module = ".".join(module.split(".")[:2])
+    return f"{module}.{kind.__qualname__}"
+
+
 def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: Any) -> Any:
     """Call the node's target with its other keys and `extra`; nodes inside the node come first.
 
@@ -47,14 +84,33 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     """
     target = locate(node["_target_"], plugins)
     given = {key: _nested(value, plugins) for key, value in node.items() if key != "_target_"}
-    try:
-        inspect.signature(target).bind(**given, **extra)
-    except TypeError as error:
-        raise UserError(f"{node['_target_']}: {error}") from None
+    _check_keys(node["_target_"], inspect.signature(target), given, extra)
     try:
         return target(**given, **extra)
     except ValueError as error:
         raise UserError(str(error)) from error
+    except Exception as error:
+        if node["_target_"].startswith("normexp."):
+            raise
+        raise UserError(f"{node['_target_']}: failed ({first_line(error)}); --debug shows where") from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return what kind of error it is and the first line of what it says."""
+    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+
+
+def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+    """Raise UserError for a key that is no parameter, and for a parameter without a value."""
+    parameters = signature.parameters
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        for key in given:
+            if key not in parameters:
+                raise unknown(f"{name}: key", key, [each for each in parameters if each not in extra])
+    try:
+        signature.bind(**given, **extra)
+    except TypeError as error:
+        raise UserError(f"{name}: {error}") from None
 
 
 def _nested(value: Any, plugins: Sequence[str]) -> Any:

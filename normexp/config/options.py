@@ -45,6 +45,20 @@ def option(group: str, name: str) -> dict[str, Any]:
     return load_yaml(config_dir() / group / f"{name}.yaml")
 
 
+def key_called(word: str) -> str | None:
+    """Return the group or key that a word names, whole or by its last part; None where there is none."""
+    usual = load_yaml(config_dir() / "config.yaml")
+    keys = [*groups(), *(key for key in usual if key != "defaults" and not is_description(key))]
+    keys += [f"optim.{key}" for key in option("optim", "sgd") if not is_description(key) and key != "_target_"]
+    last = {key.rpartition(".")[2]: key for key in reversed(keys)}
+    return word if word in keys else last.get(word.replace("-", "_"))
+
+
+def options_with(group: str, key: str) -> list[str]:
+    """Return the options of a group that have a key."""
+    return [name for name in options(group) if key in option(group, name) and not is_description(key)]
+
+
 def without_descriptions(tree: Any) -> Any:
     """Return a copy of the tree that holds no description keys."""
     if not isinstance(tree, dict):

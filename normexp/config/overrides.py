@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.options import groups, options
@@ -11,6 +12,7 @@ from normexp.config.text import has_control_characters, quoted, shortened
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Override
 
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
@@ -40,18 +42,27 @@ def plain_value(override: Override) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return getattr(value, "text", value)
 
 
-def _parsed(text: str) -> Override:
+@cache
+def _parser() -> OverridesParser:
     from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create()
+
+
+@lru_cache(maxsize=10_000)  # the runs of a sweep share most of their overrides
+def _parsed(text: str) -> Override:
     from hydra.errors import HydraException
 
     if has_control_characters(text):
         raise UserError(f"{shortened(text)!r}: a value is one line of text, without control characters")
     for attempt in _attempts(text):
         try:
-            (override,) = OverridesParser.create().parse_overrides([attempt])
+            (override,) = _parser().parse_overrides([attempt])
         except HydraException:
             continue
         except ValueError:  # Python's limit for integers
@@ -83,7 +94,11 @@ def _quote_foreign(value: str) -> str:
 
 def _example(text: str) -> str:
     """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
+    if text.endswith((".yaml", ".yml")):
+        return f"; an experiment of your own: normexp reproduce {shortened(text)}"
     for group in groups():
         if text in options(group):
             return f"; did you mean {group}={text}?"
+        if text == group:
+            return f"; allowed: {group}=NAME, one of {', '.join(options(group))}"
     return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"

@@ -68,5 +68,6 @@ def _joined(whole: Mapping[str, Any], part: str, described: Mapping[str, Any]) -
         **whole,
         "_allowed_": {**whole.get("_allowed_", {}), **ranges},
         "_batch_statistics_": whole.get("_batch_statistics_") or described.get("_batch_statistics_"),
+        "_tokens_": whole.get("_tokens_", False) and described.get("_tokens_", False),
         **needs,
     }

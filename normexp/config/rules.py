@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normexp.config.options import option, options
+from normexp.config.transformer_rules import check_transformer
 from normexp.errors import Impossible
 
 Values = Mapping[str, Any]
@@ -23,13 +24,22 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _norm_fits_model(choices, about)
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
+    _rate_is_given(values, about)
+    check_transformer(values, choices, about)
+
+
+def _is_own(group: str, about: About) -> bool:
+    """Tell whether a group's part is code of the user's own, which describes nothing."""
+    return bool(about[group].get("_own_"))
 
 
 def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
+    if _is_own("dataset", about) or _is_own("model", about):
+        return
     kind, accepts = about["dataset"].get("_kind_", "image"), about["model"].get("_accepts_", "any")
     if kind not in _read_by(accepts):
         needs = " or ".join(f"{word}s" for word in _read_by(accepts))
-        others = " or ".join(f"model={name}" for name in models_reading(kind))
+        others = " or ".join([*(f"model={name}" for name in models_reading(kind)), *_data_for(accepts)])
         raise Impossible(
             f"model={choices['model']} needs {needs}, but dataset={choices['dataset']} holds {kind}s; "
             f"use {others or 'another data set'}"
@@ -46,10 +56,17 @@ def _read_by(accepts: str) -> tuple[str, ...]:
     return ("image", "table") if accepts == "any" else (accepts,)
 
 
+def _data_for(accepts: str) -> list[str]:
+    """Return the data sets that a model of this kind reads, where it reads no images: of images there are many."""
+    if "image" in _read_by(accepts):
+        return []
+    return [f"dataset={name}" for name in options("dataset") if option("dataset", name)["_kind_"] == accepts]
+
+
 def _augmentation_fits_data(values: Values, choices: Mapping[str, str], about: About) -> None:
     augmented = values["dataset"].get("crop") or values["dataset"].get("flip")
     kind = about["dataset"].get("_kind_")
-    if augmented and kind != "image":
+    if augmented and kind != "image" and not _is_own("dataset", about):
         raise Impossible(
             f"dataset.crop and dataset.flip need images, but dataset={choices['dataset']} holds {kind}s; leave them out"
         )
@@ -87,7 +104,8 @@ def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: Ab
 
 
 def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
-    if about["norm"].get("_needs_") == "maps" and about["model"].get("_gives_") != "maps":
+    gives = "maps" if _is_own("model", about) else about["model"].get("_gives_")  # building it tells
+    if about["norm"].get("_needs_") == "maps" and gives != "maps":
         raise Impossible(
             f"norm={choices['norm']} needs feature maps, but model={choices['model']} has one value per "
             "feature and example; use norm=batch or norm=layer, or a convolutional model"
@@ -95,8 +113,9 @@ def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
 
 
 def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
-    norm = about["norm"]  # empty for a scheme of the user's own, whose hooks are its business
-    if about["model"].get("_accepts_") in ("sequence", "text") and norm and not norm.get("_recurrent_"):
+    norm = about["norm"]
+    recurrent = norm.get("_recurrent_") or _is_own("norm", about)  # whose hooks are its business
+    if about["model"].get("_accepts_") in ("sequence", "text") and not recurrent:
         fitting = ", ".join(name for name in options("norm") if option("norm", name).get("_recurrent_"))
         raise Impossible(
             f"norm={choices['norm']} has no form for recurrent networks, but model={choices['model']} is one; "
@@ -118,4 +137,12 @@ def _beta1_is_used(values: Values, choices: Mapping[str, str]) -> None:
         others = " or ".join(f"optim={name}" for name in options("optim") if "betas" in option("optim", name))
         raise Impossible(
             f"schedule.beta1={beta1} with optim={choices['optim']}: it has no beta1; leave it out, or use {others}"
+        )
+
+
+def _rate_is_given(values: Values, about: About) -> None:
+    if _is_own("optim", about) and "lr" not in values["optim"]:
+        raise Impossible(
+            f"optim={values['optim']['_target_']}: its learning rate, which the schedule changes, is not given; "
+            "add optim.lr=NUMBER"
         )

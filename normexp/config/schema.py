@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -29,20 +29,16 @@ class Strict(BaseModel):
     @classmethod
     def _only_known_keys(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            known = [spellings(name, field) for name, field in cls.model_fields.items()]
+            known = [spelling(name, field) for name, field in cls.model_fields.items()]
             for key in data:
-                if not any(key in each for each in known):
-                    wrong = unknown("key", str(key), [first for first, *_ in known])
-                    raise refusal(wrong, key, kind="unknown_key")
+                if key not in known:
+                    raise refusal(unknown("key", str(key), known), key, kind="unknown_key")
         return data
 
 
-def spellings(name: str, field: FieldInfo) -> list[str]:
-    """Return how a field may be written in the YAML, as it is documented first."""
-    given = field.validation_alias
-    if isinstance(given, AliasChoices):
-        return [str(choice) for choice in given.choices]
-    return [field.alias or name]
+def spelling(name: str, field: FieldInfo) -> str:
+    """Return how a field is written in the YAML."""
+    return field.alias or name
 
 
 def refusal(problem: UserError | str, *below: str | int, kind: Any = "refused") -> PydanticCustomError:
@@ -97,10 +93,15 @@ def _words(error: ErrorDetails) -> str:
         return "is missing"
     if kind in ("literal_error", "union_tag_invalid"):
         expected = error["ctx"].get("expected") or error["ctx"]["expected_tags"]
-        value = error["input"] if kind == "literal_error" else error["ctx"]["tag"]
-        return str(unknown("the name", str(value), re.findall(r"'([^']*)'", expected)))
+        what, value = ("the name", error["input"]) if kind == "literal_error" else _tag(error)
+        return str(unknown(what, str(value), re.findall(r"'([^']*)'", expected)))
     if kind == "union_tag_not_found":
         return f"{error['ctx']['discriminator']} is missing in {given}".replace("'", "", 2)
     if wanted := _KINDS.get(kind.split("_")[0]):
         return f"{given} is not {wanted}"
     return f"{given}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+
+
+def _tag(error: ErrorDetails) -> tuple[str, str]:
+    """Return the key that tells the members of a union apart, and what was given for it."""
+    return error["ctx"]["discriminator"].strip("'"), error["ctx"]["tag"]

@@ -13,3 +13,4 @@ from .image_folder import ImageFolder as ImageFolder
 from .mnist import Mnist as Mnist
 from .pixel_sequences import SequentialDigits as SequentialDigits
 from .pixel_sequences import SequentialMnist as SequentialMnist
+from .text import Text as Text

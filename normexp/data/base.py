@@ -20,7 +20,7 @@ class Split:
     """Examples in memory (or memory-mapped).
 
     Shapes: x is uint8 (N, H, W, C) for images or float32 (N, D) for tables;
-    y is int64 (N,) for classes or float32 (N, T) for regression targets.
+    y is int64 (N,) for classes, float32 (N, T) for regression targets, or int64 (N, T) for the tokens of a text.
     """
 
     x: Array
@@ -42,25 +42,32 @@ class Data:
         classes: class names, in the order of the labels; empty for regression.
         note: what every table made from this data must say (for example "CIFAR-10, JPEG copy"); may be empty.
         target_scale: standard deviation by which regression targets were divided (1 where they were not).
+        bytes_per_token: of a text, in UTF-8, on average.
     """
 
     train: Split
     validation: Split
     test: Split
-    task: Literal["classification", "regression"]
+    task: Literal["classification", "regression", "language"]
     classes: tuple[str, ...] = ()
     note: str = ""
     target_scale: float = 1.0
+    bytes_per_token: float = 1.0
 
     @property
     def num_outputs(self) -> int:
-        return len(self.classes) if self.task == "classification" else int(self.train.y.shape[1])
+        return int(self.train.y.shape[1]) if self.task == "regression" else len(self.classes)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
         """(C, H, W) of an image as a network sees it, or (D,) of a table's row."""
         shape = self.train.x.shape[1:]
         return (shape[2], shape[0], shape[1]) if len(shape) == 3 else tuple(shape)
+
+    @property
+    def positions(self) -> int:
+        """Number of positions of an example that a network computes: the tokens of a text, otherwise 1."""
+        return int(self.train.y.shape[1]) if self.task == "language" else 1
 
     @cached_property
     def fingerprint(self) -> str:
@@ -139,6 +146,8 @@ class Dataset:
         assert self.subset is not None
         if self.subset > len(data.train):
             raise UserError(f"dataset.subset={self.subset}: the training split has {len(data.train)} examples")
+        if data.task == "language":
+            return np.arange(self.subset)  # a text is read from its beginning
         return balanced(data.train, self.subset, data.task, self.split_seed)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from normexp.data.base import Array
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.data.members import given_kind
+from normexp.errors import UserError
 
 DELIMITERS = ",;\t|"
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
@@ -60,13 +60,7 @@ class Table:
 
 def given_file(file: str) -> Path:
     """Return the path of `dataset.file`. Raises UserError where there is no such file."""
-    path = Path(os.path.expanduser(file))
-    if path.is_file():
-        return path
-    if path.exists():
-        raise UserError(f"dataset.file={file}: is a folder, and a CSV file is needed")
-    beside = [other.name for other in path.parent.glob("*.csv")] if path.parent.is_dir() else []
-    raise UserError(f"dataset.file={file}: no such file{did_you_mean(nearest(path.name, beside))}")
+    return given_kind(file, ".csv", "a CSV file")
 
 
 def read_table(path: Path) -> Table:

@@ -55,13 +55,17 @@ class HousePrices(Dataset):
     def read(self, seed: int) -> Data:
         if self.source not in _SOURCES:
             raise unknown("dataset.source", self.source, _SOURCES)
+        self._check_file()
+        return _SOURCES[self.source](self, seed)
+
+    def _check_file(self) -> None:
         if self.file is not None and self.source not in _FILES:
             raise UserError(
                 f"dataset.file={self.file}: dataset.source={self.source} has no file; use california or sindian"
             )
-        return _SOURCES[self.source](self, seed)
 
     def find(self) -> bool:
+        self._check_file()
         return self.source not in _FILES or find(self.source, self.file)
 
     def content(self) -> str:

@@ -14,6 +14,7 @@ from normexp.data.progress import announce, byte_bar
 from normexp.errors import UserError
 
 LAYOUT = "it must hold train/CLASS/*.png (or .jpg), test/CLASS/* and, if you like, val/CLASS/*"
+LONG = 2**20  # bytes of images that take so long to decode that it is said
 SPLITS = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
 
 Tree = dict[str, dict[str, dict[str, Array]]]  # split -> class -> file name -> uint8 (H, W, C)
@@ -26,10 +27,11 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     an image lies elsewhere than in SPLIT/CLASS/.
     """
     check_complete(path)
-    announce(f"decoding the images of {path}, once")
     tree: Tree = {}
-    done = 0
-    with byte_bar(size(path), path.name) as bar:
+    done, total = 0, size(path)
+    if total > LONG:
+        announce(f"decoding the images of {path}, once")
+    with byte_bar(total, path.name) as bar:
         for member in members(path):
             bar.update(member.position - bar.n)
             if member.name.suffix.lower() in SUFFIXES:

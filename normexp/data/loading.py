@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import os
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from normexp.config import Config, flat
 from normexp.config.identity import PATH_KEYS
-from normexp.config.instantiate import instantiate
+from normexp.config.instantiate import instantiate_part
 
 if TYPE_CHECKING:
     from normexp.data.base import Data, Dataset  # imports NumPy
@@ -17,8 +19,7 @@ Value = TypeVar("Value")
 
 def load(config: Config) -> Data:
     """Load a configuration's data. Raises UserError where they cannot be had."""
-    dataset: Dataset = instantiate(config["dataset"])
-    return dataset.load(config["seed"])
+    return dataset_of(config).load(config["seed"])
 
 
 def content_of(config: Config) -> str:
@@ -26,10 +27,27 @@ def content_of(config: Config) -> str:
 
     Raises UserError where there are none.
     """
-    if not any(key in flat(config.values) for key in PATH_KEYS):
+    own = "." in config.choices["dataset"]  # a class of the user's own, which may leave this to us
+    if not own and not any(key in flat(config.values) for key in PATH_KEYS):
         return ""  # before NumPy is imported
-    dataset: Dataset = instantiate(config["dataset"])
-    return dataset.content()
+    return dataset_of(config).content() or (_content_of_paths(config["dataset"]) if own else "")
+
+
+def dataset_of(config: Config) -> Dataset:
+    """Build the data set of a configuration, which reads nothing yet. Raises UserError where it is none."""
+    from normexp.data.base import Dataset
+
+    return instantiate_part(config, "dataset", Dataset)
+
+
+def _content_of_paths(node: Mapping[str, Any]) -> str:
+    """Return the sha256 of the files and folders that a data set's keys name; nothing where they name none."""
+    from normexp.data.content import content_by_name
+    from normexp.data.members import files
+
+    paths = {key: Path(value) for key, value in node.items() if isinstance(value, str) and os.path.exists(value)}
+    named = {f"{key}/{file.relative_to(path)}": file for key, path in paths.items() for file in files(path)}
+    return content_by_name(named) if named else ""
 
 
 class LastValue(Generic[Value]):
@@ -59,6 +77,6 @@ class Loader:
 
     def load(self, config: Config) -> Data:
         """Load a configuration's data, or return the last ones. Raises UserError where they cannot be had."""
-        dataset: Dataset = instantiate(config["dataset"])
+        dataset = dataset_of(config)
         key = (str(config["dataset"]), dataset.content(), config["seed"] if dataset.drawn else None)
         return self._data.get(key, lambda: dataset.load(config["seed"]))

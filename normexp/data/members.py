@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean, nearest
 
 CHUNK = 2**20
 LARGEST = 64 * 2**20  # bytes of one file that is read; those of CIFAR-10 have 30 MB, an image has less
@@ -65,7 +65,28 @@ def given(option: str, value: str, otherwise: str = "") -> Path:
     path = Path(os.path.expanduser(value))
     if not path.exists():
         raise UserError(f"{option}={value}: no such file or folder{otherwise}")
+    if not path.is_file() and not path.is_dir():
+        raise UserError(f"{option}={value}: is neither a regular file nor a folder")
     return path
+
+
+def given_kind(value: str, suffix: str, what: str) -> Path:
+    """Return the path of the file that `dataset.file` gives, `~` expanded.
+
+    Args:
+        suffix: of files of this kind, which are near a name that does not exist.
+        what: `a CSV file`.
+
+    Raises: UserError where there is no such file, with the nearest name beside it.
+    """
+    path = Path(os.path.expanduser(value))
+    if path.is_file():
+        return path
+    if path.exists():
+        kind = "a folder" if path.is_dir() else "no regular file"
+        raise UserError(f"dataset.file={value}: is {kind}, and {what} is needed")
+    beside = [other.name for other in path.parent.glob(f"*{suffix}")] if path.parent.is_dir() else []
+    raise UserError(f"dataset.file={value}: no such file{did_you_mean(nearest(path.name, beside))}")
 
 
 def members(path: Path) -> Iterator[Member]:

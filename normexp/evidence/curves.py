@@ -14,7 +14,7 @@ from normexp.records import FINISHED
 AxisValue = str | int | float | bool | None
 Point = tuple[tuple[str, AxisValue], ...]
 _HIGHER = ("accuracy",)
-_LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "nll", "mse")
+_LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "bits_per_byte", "nll", "mse")
 
 
 @dataclass(frozen=True)
@@ -25,24 +25,31 @@ class Made:
         commit: of the code; `+` marks changed files.
         processor: with model, stepping and a hash of the instruction sets where they were recorded.
         examples: split -> number of examples that it is evaluated on.
+        classes: of the data; 0 where that is not known, or there are none.
     """
 
     commit: str = ""
     processor: str = ""
     examples: Mapping[str, int] = field(default_factory=dict)
+    classes: int = 0
 
     @staticmethod
-    def of(environment: Mapping[str, Any]) -> Made:
+    def of(environment: Mapping[str, Any], classes: int = 0) -> Made:
         """Read it from the content of environment.json; older records tell less."""
-        cpu = environment.get("cpu", {})
-        numbers = [f"{key} {cpu[key]}" for key in ("family", "model", "stepping") if key in cpu]
-        flags = [f"flags {cpu['flags_sha256'][:8]}"] if "flags_sha256" in cpu else []
-        name = environment.get("processor", "")
-        return Made(
-            str(environment.get("commit") or ""),
-            f"{name} ({', '.join([*numbers, *flags])})" if numbers or flags else name,
-            environment.get("data", {}).get("examples", {}),
+        attempts = [*environment.get("continued", []), environment]  # of a run that went on elsewhere: all of them
+        commits, processors = (
+            " then ".join(dict.fromkeys(filter(None, each)))
+            for each in zip(*((str(each.get("commit") or ""), _processor(each)) for each in attempts), strict=True)
         )
+        return Made(commits, processors, environment.get("data", {}).get("examples", {}), classes)
+
+
+def _processor(environment: Mapping[str, Any]) -> str:
+    cpu = environment.get("cpu", {})
+    numbers = [f"{key} {cpu[key]}" for key in ("family", "model", "stepping") if key in cpu]
+    flags = [f"flags {cpu['flags_sha256'][:8]}"] if "flags_sha256" in cpu else []
+    name = str(environment.get("processor", ""))
+    return f"{name} ({', '.join([*numbers, *flags])})" if numbers or flags else name
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,17 +26,10 @@ class PublishedVerdict:
     """The verdict on one cell.
 
     Args:
-        evidence: one line: what was printed, our estimate and interval, n.
-        estimate, interval: of our mean (of our median where runs diverged or coincide), in the unit of the values.
-        n: number of finished runs, diverged ones included.
         more_seeds: how many more would probably decide; None where that cannot be told or nothing is open.
     """
 
     verdict: str
-    evidence: str
-    estimate: float | None
-    interval: Interval | None
-    n: int
     more_seeds: int | None = None
 
     def __str__(self) -> str:
@@ -58,15 +51,11 @@ def published_verdict(
         scale: smoke, cpu or paper.
     Raises: UserError where the printed number or the margin is none.
     """
-    number, margin = Printed.of(printed), _checked(margin)
+    region = Printed.of(printed).region(_checked(margin))
     sample = [value for _, value in sorted(values.items())]
-    estimate, region = one_sample(sample), number.region(margin)
-    evidence = _evidence(number, margin, sample, estimate, confidence)
+    estimate = one_sample(sample)
     verdict = _verdict(sample, estimate, region, confidence) if scale == PAPER else SCALED
-    more = _more_seeds(estimate, region, confidence) if verdict == UNDECIDED else None
-    interval = estimate.confidence_interval(confidence) if estimate else None
-    centre = estimate.value if estimate else sample[0] if sample else None
-    return PublishedVerdict(verdict, evidence, centre, interval, len(sample), more)
+    return PublishedVerdict(verdict, _more_seeds(estimate, region, confidence) if verdict == UNDECIDED else None)
 
 
 def _checked(margin: float) -> float:
@@ -93,17 +82,3 @@ def _more_seeds(estimate: PointEstimate | None, region: Interval, confidence: fl
     distance = min(abs(estimate.value - region.low), abs(estimate.value - region.high))
     wanted = required_sample_size(estimate.sd, distance, confidence)
     return None if wanted is None else max(1, wanted - estimate.n)
-
-
-def _evidence(
-    number: Printed, margin: float, sample: list[float], estimate: PointEstimate | None, confidence: float
-) -> str:
-    finite = sum(map(math.isfinite, sample))
-    counts = f"n={len(sample)}" + ("" if finite == len(sample) else f", {finite}/{len(sample)} finite")
-    wanted = f"printed {number.text}, margin {margin:.4g}"
-    if estimate is None:
-        ours = f"{sample[0]:.4g}" if sample else "no run"
-        return f"{wanted}; ours {ours}, {counts}: fewer than two runs decide nothing"
-    kind = "mean" if isinstance(estimate, TTest) else "median"
-    interval = estimate.confidence_interval(confidence)
-    return f"{wanted}; ours {kind} {estimate.value:.4g}, {confidence:.0%} {interval}, {counts}"

@@ -10,12 +10,12 @@ from normexp.config import Config
 from normexp.config.options import option
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.check import check_names
-from normexp.evidence.claims.claim import Claim, Count, Equals
+from normexp.evidence.claims.claim import Claim, Count, Equals, Follows
 from normexp.evidence.claims.power import smallest_adjusted_p
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
-from normexp.experiments.shape import check_arms, check_figure_names
+from normexp.experiments.shape import check_arms, check_named
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 LEVEL = 0.05
@@ -38,8 +38,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     _check_table(experiment, document, axes, known)
     known = [*known, *_probed(experiment, configs)]
     for i, figure in enumerate(experiment.figures):
-        named = figure.model_dump(exclude_unset=True)
-        check_figure_names(f"{document.at('figures', i)} {figure.name!r}", named, arms, axes, known)
+        check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
     claims = [_named(claim, document.at("claims", i), arms, known, axes) for i, claim in enumerate(experiment.claims)]
     checked = replace(experiment, claims=claims)
     _check_power(checked, document)
@@ -58,7 +57,7 @@ def _check_power(experiment: Experiment, document: Document) -> None:
     if experiment.scale == "smoke" or experiment.underpowered:
         return
     seeds = len(experiment.grid["seed"])
-    tested = [claim for claim in experiment.claims if not isinstance(claim, Count | Equals)]
+    tested = [claim for claim in experiment.claims if not isinstance(claim, Count | Equals | Follows)]
     least = smallest_adjusted_p(experiment.claims, seeds) if tested else 0.0
     if least > LEVEL:
         raise document.error(
@@ -100,35 +99,19 @@ def _check_table(
 ) -> None:
     """Raise UserError for an arm or a metric of the table, its columns or the published numbers that is not there."""
     table, arms = experiment.table, experiment.arms
-    check_arms(document.at("table", "baseline"), [table["baseline"]] if table.get("baseline") else [], arms)
-    check_figure_names(document.at("table"), table, list(arms), axes, known)
-    for i, column in enumerate(table.get("columns", [])):
-        entry = {"metric": column} if isinstance(column, str) else column
-        _check_look(document.at("table", "columns", i), entry, arms, axes, known)
+    check_arms(document.at("table", "baseline"), [table.baseline] if table.baseline else [], arms)
+    check_named(document.at("table"), table, arms, axes, known)
+    for i, look in enumerate(table.looks):
+        check_named(document.at("table", "columns", i), look, arms, axes, known)
     for i, entry in enumerate(experiment.published):
-        where = document.at("published", i)
-        check_arms(where, [entry["arm"]], arms)
-        _check_look(where, entry, arms, axes, known)
-    for i, entry in enumerate(experiment.published_only):
-        if entry["arm"] in arms:
+        check_named(document.at("published", i), entry, arms, axes, known)
+    for i, other in enumerate(experiment.published_only):
+        if other.arm in arms:
             raise document.error(
-                f"arm {entry['arm']!r} is run here; its number belongs under published", "published_only", i
+                f"arm {other.arm!r} is run here; its number belongs under published", "published_only", i
             )
-        if entry["metric"] != table.get("metric"):
-            raise document.error(
-                f"metric={entry['metric']} is not that of the table, {table.get('metric')}", "published_only", i
-            )
-
-
-def _check_look(
-    where: str,
-    entry: Mapping[str, Any],
-    arms: Mapping[str, Any],
-    axes: Mapping[str, Sequence[Any]],
-    known: Sequence[str],
-) -> None:
-    check_figure_names(where, entry, list(arms), axes, known)
-    check_arms(f"{where}: than", [entry["than"]] if "than" in entry else [], arms)
+        if other.metric != table.metric:
+            raise document.error(f"metric={other.metric} is not that of the table, {table.metric}", "published_only", i)
 
 
 def _recorded(configs: Sequence[Config]) -> list[str]:
@@ -157,7 +140,7 @@ def _columns(config: Config) -> Iterator[str]:
         yield from option("study", config.choices["study"])["_metrics_"]
         return
     task = config["dataset"].get("task", option("dataset", config.choices["dataset"])["_task_"])
-    score = "rmse" if task == "regression" else "accuracy"
+    score = {"regression": "rmse", "language": "bits_per_byte"}.get(task, "accuracy")
     for split in ("train", "validation", "test"):
         if split != "validation" or config["dataset"].get("validation", 1):
             yield from (f"{split}/loss", f"{split}/{score}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import yaml
 
 from normexp.config import config_dir
 from normexp.errors import UserError
+from normexp.records.files import MOST_TEXT
+from normexp.records.parsing import check_events
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,53 @@ class Document:
         return UserError(f"{self.at(*keys)}: {problem}")
 
 
+def check_own(document: Document) -> None:
+    """Look at somebody's YAML before it is loaded: its size and depth, and no aliases.
+
+    A few lines of aliases can stand for 10^9 values. Raises UserError.
+    """
+    assert document.path is not None
+    if document.path.stat().st_size > MOST_TEXT:
+        raise document.error(f"is larger than {MOST_TEXT:,} bytes")
+    text = document.path.read_text(encoding="utf-8")
+    try:
+        check_events(text)
+    except ValueError as error:
+        raise document.error(str(error)) from None
+
+
 def line_of(text: str, keys: tuple[str | int, ...]) -> int:
     """Return the line, from 1, on which the last of the keys that is there stands."""
-    node, line = yaml.compose(text, Loader=yaml.SafeLoader), 1
+    node, line = _tree(text), 1
     for key in keys:
         found = _below(node, key)
         if found is None:
             return line
         line, node = found
     return line
+
+
+@lru_cache(maxsize=4)  # every check of a file asks for its place, wrong or not
+def _tree(text: str) -> Any:
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def repeated(text: str) -> tuple[int, str] | None:
+    """Return line and name of a key that a mapping has twice, of which YAML would keep the last one; None for none."""
+    return _repeated(yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
+def _repeated(node: Any) -> tuple[int, str] | None:
+    if isinstance(node, yaml.SequenceNode):
+        return next(filter(None, map(_repeated, node.value)), None)
+    seen: set[str] = set()
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if key.value in seen:
+            return key.start_mark.line + 1, str(key.value)
+        seen.add(str(key.value))
+        if found := _repeated(value):
+            return found
+    return None
 
 
 def _below(node: Any, key: str | int) -> tuple[int, Any] | None:

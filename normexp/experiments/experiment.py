@@ -8,36 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose
 from normexp.config.text import override_text
 from normexp.errors import Impossible, UserError
 from normexp.evidence.curves import Cell
 
+if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
+    from normexp.experiments.figures import FigureSpec
+    from normexp.experiments.schema import Published, PublishedOnly, Selection, Table
+
 Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
-
-
-@dataclass(frozen=True)
-class Select:
-    """How one hyperparameter combination is chosen per arm, on the validation split, with seeds of its own.
-
-    Args:
-        search: key -> values that are tried in every combination, with every seed.
-        arm: choose for this arm alone; all others take what is best there.
-        per: axes of the grid at each of whose values it is chosen anew.
-    """
-
-    search: dict[str, list[Any]]
-    seeds: list[int]
-    metric: str
-    common: dict[str, Any] = field(default_factory=dict)
-    arm: str | None = None
-    per: list[str] = field(default_factory=list)
-
-    @property
-    def highest(self) -> bool:
-        return self.metric.endswith("accuracy")
 
 
 @dataclass(frozen=True)
@@ -54,16 +36,17 @@ class Experiment:
     refused: dict[str, dict[str, Any]]
     grid: dict[str, list[Any]]
     common: dict[str, Any]
-    select: Select | None
-    table: dict[str, Any]
-    published: list[dict[str, Any]]
-    published_only: list[dict[str, Any]]
-    figures: list[Any]  # of normexp.experiments.figures.Figure
+    select: Selection | None
+    table: Table
+    published: list[Published]
+    published_only: list[PublishedOnly]
+    figures: list[FigureSpec]
     claims: list[Any]  # of normexp.evidence.claims.Claim
     deviations: list[str]
     findings: list[str] = field(default_factory=list)
     summary: str = ""
     underpowered: str = ""
+    law: Any = None  # a normexp.experiments.schema.Law, of an experiment that tests a formula
     file: str = ""  # of one that is not among ours
 
     def points(self) -> list[Point]:

@@ -7,14 +7,14 @@ in the YAML and percentages in the picture.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from normexp.errors import UserError, unknown
+from normexp.config.schema import Strict, refusal
+from normexp.evidence.claims.fields import BEST_OF, At, Text
 from normexp.evidence.curves import AxisValue
-
-SCALE_NAMES = ("smoke", "cpu", "desk", "paper")
+from normexp.experiments.shape import SCALES
 
 
 def _listed(value: Any) -> Any:
@@ -23,34 +23,39 @@ def _listed(value: Any) -> Any:
 
 def _by_scale(value: Any) -> Any:
     """Return {scale: {axis: [low, high]}}; what names no scale is the paper's, since shorter runs do not get there."""
-    named = isinstance(value, Mapping) and any(key in SCALE_NAMES for key in value)
+    named = isinstance(value, Mapping) and any(key in SCALES for key in value)
     scales = cast("Mapping[Any, Any]", value) if named else {"paper": value}
     return {scale: each if isinstance(each, Mapping) else {"y": each} for scale, each in scales.items()}
 
 
-def _increasing(pair: tuple[float, float]) -> tuple[float, float]:
-    if not pair[0] < pair[1]:
-        raise ValueError(f"{list(pair)} is not [LOW, HIGH]")
-    return pair
+def _target(given: Any) -> Any:
+    if isinstance(given, str) and not given.startswith(BEST_OF):
+        raise refusal(f"{given!r} is neither a number nor `{BEST_OF}ARM`")
+    return given
 
 
-At = Annotated[str, Field(pattern=r"^(last|best|mean|step \d+)$")]
+Target = Annotated[float | str, BeforeValidator(_target)]
 Names = Annotated[list[str], BeforeValidator(_listed)]
 Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
 Window = dict[Literal["x", "y"], Pair]
 XY = list[Literal["x", "y"]]
 
 
-class Reference(BaseModel):
+class Drawing(Strict):
+    """Numbers may be texts, and pairs lists."""
+
+    model_config = ConfigDict(strict=False)
+
+
+class Reference(Drawing):
     """A straight line at a value that the reader needs: the noise, chance, the best constant answer."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     at: float
     text: str
     axis: Literal["x", "y"] = "y"
 
 
-class Figure(BaseModel):
+class Figure(Drawing):
     """What every figure may have.
 
     Attributes:
@@ -65,8 +70,7 @@ class Figure(BaseModel):
         reference: lines at values, with words.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str = Field(min_length=1)
+    name: Text
     title: str = ""
     caption: str = ""
     arms: list[str] = []
@@ -80,15 +84,21 @@ class Figure(BaseModel):
     def _pairs(self) -> Figure:
         for window in (*self.limits.values(), *self.zoom.values()):
             for pair in window.values():
-                _increasing(pair)
+                if not pair[0] < pair[1]:
+                    raise refusal(f"{list(pair)} is not [LOW, HIGH]")
         return self
 
 
 class Curves(Figure):
-    """A metric over training, a line per arm with its band; at paper scale the published curves, dashed."""
+    """A metric over training, a line per arm with its band; at paper scale the published curves, dashed.
+
+    Attributes:
+        formula: a column with what a law predicts, drawn dashed for the first arm.
+    """
 
     kind: Literal["curves"]
     metric: str
+    formula: str | None = None
     x: Literal["step", "epoch"] = "step"
     log: XY = []
     published: dict[str, dict[Literal["step", "epoch", "value"], list[float]]] = {}
@@ -104,17 +114,22 @@ class StepsToTarget(Figure):
 
     kind: Literal["steps_to_target"]
     metric: str
-    target: float | str
+    target: Target
     better: Literal["higher", "lower"] | None = None
     sort: bool = False
     log: list[Literal["x"]] = []
 
 
 class Against(Figure):
-    """A metric against an axis of the grid, a line per arm with 95 % intervals."""
+    """A metric against an axis of the grid, a line per arm with 95 % intervals.
+
+    Attributes:
+        formula: a column with what a law predicts, drawn dashed for the first arm.
+    """
 
     kind: Literal["against"]
     metric: str
+    formula: str | None = None
     axis: str
     at: At = "last"
     log: XY = []
@@ -124,7 +139,7 @@ class Bars(Figure):
     """A metric per arm, a row each: mean, 95 % interval, a dot per run; `axis` groups the rows.
 
     Attributes:
-        over: an arm whose value, at the same point with the same seed, divides every other.
+        relative_to: an arm whose value, at the same point with the same seed, divides every other.
         sort: rows by their value, the best first.
         together: the values of `axis` in one row, told apart by colour.
     """
@@ -133,7 +148,7 @@ class Bars(Figure):
     metric: str
     axis: str | None = None
     at: At = "last"
-    over: str | None = None
+    relative_to: str | None = None
     sort: bool = False
     together: bool = False
     log: list[Literal["x"]] = []
@@ -151,7 +166,7 @@ class Heat(Figure):
     """Numbers as a coloured table: arms down; an axis of the grid, or several metrics, across.
 
     Attributes:
-        over: an arm whose value, at the same point with the same seed, divides every other.
+        relative_to: an arm whose value, at the same point with the same seed, divides every other.
     """
 
     kind: Literal["heat"]
@@ -159,14 +174,14 @@ class Heat(Figure):
     metrics: list[str] = []
     axis: str | None = None
     at: At = "last"
-    over: str | None = None
+    relative_to: str | None = None
     log: list[Literal["z"]] = []
 
     @model_validator(mode="after")
     def _one_of(self) -> Heat:
         for key in ("metric", "axis"):
             if bool(getattr(self, key)) == bool(self.metrics):
-                raise ValueError(f"give either {key} or metrics")
+                raise refusal(f"give either {key} or metrics")
         return self
 
 
@@ -232,44 +247,5 @@ FigureSpec = Annotated[
     Field(discriminator="kind"),
 ]
 MODELS: dict[str, type[Figure]] = {
-    model.model_fields["kind"].annotation.__args__[0]: model  # type: ignore[union-attr]
-    for model in (Curves, StepsToTarget, Against, Bars, Counts, Heat, Percentiles, Multiples, Lines, Contour)
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(get_args(FigureSpec)[0])
 }
-ADAPTER: TypeAdapter[FigureSpec] = TypeAdapter(FigureSpec)
-
-
-def parse_figure(where: str, entry: Any) -> FigureSpec:
-    """Return one entry of `figures` as its model. Raises UserError, one line, for the first thing that is wrong."""
-    if isinstance(entry, Figure):
-        return cast("FigureSpec", entry)
-    if not isinstance(entry, Mapping):
-        raise UserError(f"{where} {entry!r} is not a mapping")
-    kind = entry.get("kind")
-    if kind is None:
-        raise UserError(f"{where}: kind is missing")
-    if kind not in MODELS:
-        raise unknown(f"{where}: kind", str(kind), MODELS)
-    try:
-        return ADAPTER.validate_python(entry)
-    except ValidationError as error:
-        raise _one_line(where, MODELS[kind], error) from None
-
-
-def _one_line(where: str, model: type[Figure], error: ValidationError) -> UserError:
-    first = error.errors()[0]
-    keys = [str(key) for key in first["loc"][1:]]
-    key, place = (keys[-1] if keys else ""), ": ".join([where, *keys[:-1]])
-    if first["type"] == "extra_forbidden":
-        return unknown(f"{place}: key", key, model.model_fields if len(keys) == 1 else Reference.model_fields)
-    if first["type"] == "missing":
-        return UserError(f"{place}: {key} is missing")
-    if first["type"] == "literal_error" and key != "[key]":
-        return unknown(f"{': '.join([where, *keys])}", str(first["input"]), _allowed(first["ctx"]["expected"]))
-    if key == "[key]":
-        return unknown(": ".join([where, *keys[:-2]]), str(first["input"]), _allowed(first["ctx"]["expected"]))
-    message = first["msg"].removeprefix("Value error, ")
-    return UserError(f"{': '.join([where, *keys])}: {message}" + (f" ({first['input']!r})" if keys else ""))
-
-
-def _allowed(expected: str) -> list[str]:
-    return [word.strip("' ") for word in expected.replace(" or ", ", ").split(", ")]

@@ -20,6 +20,7 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.schema import Published
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 
@@ -96,8 +97,8 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
     arms = list(experiment.arms)
     return {
         "claim": dict(_claim(claim, arms) for claim in experiment.claims),
-        "margin": {"": experiment.table.get("margin", 0.0)},
-        "published": {_published_name(entry): entry["value"] for entry in experiment.published},
+        "margin": {"": experiment.table.margin or 0.0},
+        "published": {_published_name(entry): entry.value for entry in experiment.published},
         "seeds": {"": list(experiment.grid["seed"])},
         "selection seeds": {"": list(select.seeds)} if select else {},
         "grid": {axis: list(values) for axis, values in experiment.grid.items() if axis != "seed"},
@@ -105,9 +106,9 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
     }
 
 
-def _published_name(entry: Mapping[str, Any]) -> str:
-    look = entry.get("at") or f"steps to {entry['target']}" + (f" over {entry['than']}" if "than" in entry else "")
-    return f"{entry['arm']}, {entry['metric']}, {look}"
+def _published_name(entry: Published) -> str:
+    look = entry.at or f"steps to {entry.target}" + (f" over {entry.than}" if entry.than else "")
+    return f"{entry.arm}, {entry.metric}, {look}"
 
 
 def _claim(claim: Claim, arms: list[str]) -> tuple[str, dict[str, Any]]:

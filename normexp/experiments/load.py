@@ -11,12 +11,12 @@ import yaml
 from normexp.config import config_dir
 from normexp.config.options import load_yaml
 from normexp.errors import UserError, unknown
-from normexp.experiments.document import Document
+from normexp.experiments.document import Document, check_own, repeated
 from normexp.experiments.shape import SCALES
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
     from normexp.experiments.experiment import Experiment
-    from normexp.experiments.schema import ExperimentFile, Table
+    from normexp.experiments.schema import ExperimentFile
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -32,6 +32,12 @@ def scales(name: str) -> list[str]:
     return [scale for scale in SCALES if isinstance(there, Mapping) and scale in there]
 
 
+def laws() -> list[str]:
+    """Return the experiments that test a formula."""
+    folder = config_dir() / "experiment"
+    return [name for name in names() if "\nlaw:\n" in (folder / f"{name}.yaml").read_text(encoding="utf-8")]
+
+
 def load(name: str, scale: str | None = None) -> Experiment:
     """Read an experiment at a scale, by default cpu or the largest it has.
 
@@ -43,17 +49,25 @@ def load(name: str, scale: str | None = None) -> Experiment:
     document = _document(name)
     data = _read(document)
     if scale is None:
-        there = scales(name)
-        scale = "cpu" if "cpu" in there or not there else there[-1]
+        scale = usual_scale(name)
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     return parse(document.name, scale, data, document.path)
 
 
+def usual_scale(name: str) -> str:
+    """Return the scale that an experiment is run at where none is given: cpu, or the largest it has."""
+    there = scales(name)
+    return "cpu" if "cpu" in there or not there else there[-1]
+
+
 def read(name: str, scale: str) -> Experiment:
     """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
     document = _document(name)
-    return _at_scale(document, scale, read_file(document, _read(document)))
+    file = read_file(document, _read(document))
+    if scale not in file.scales:
+        raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
+    return _at_scale(document, scale, file)
 
 
 def is_file(word: str) -> bool:
@@ -65,10 +79,12 @@ def _document(name: str) -> Document:
     if is_file(name):
         path = Path(name)
         if not path.is_file():
-            raise UserError(f"{name}: no such file")
+            raise UserError(f"{name}: {'is no regular file' if path.exists() else 'no such file'}")
         if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
         return Document(path.stem, path)
+    if name not in names() and any(Path(f"{name}{suffix}").is_file() for suffix in SUFFIXES):
+        raise UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {name}.yaml")
     if name not in names():
         raise unknown("experiment", name, names())
     return Document(name, config_dir() / "experiment" / f"{name}.yaml")
@@ -77,6 +93,8 @@ def _document(name: str) -> Document:
 def _read(document: Document) -> dict[str, Any]:
     assert document.path is not None
     try:
+        if document.path.parent != config_dir() / "experiment":
+            check_own(document)
         data: Any = load_yaml(document.path)
     except yaml.YAMLError as error:
         raise document.error(f"is not YAML ({' '.join(str(error).split())})") from None
@@ -84,6 +102,8 @@ def _read(document: Document) -> dict[str, Any]:
         raise UserError(f"{document.path}: is no text in UTF-8") from None
     if not isinstance(data, dict):
         raise document.error(f"{data!r} is not a mapping")
+    if found := repeated(document.path.read_text(encoding="utf-8")):
+        raise document.error(f"line {found[0]}: the key {found[1]!r} is given twice")
     return data
 
 
@@ -113,15 +133,14 @@ def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
 
 
 def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experiment:
-    from normexp.experiments.experiment import Experiment, Select
+    from normexp.experiments.experiment import Experiment
     from normexp.experiments.schema import AtScale, Selection
 
     own = file.scales[scale] or AtScale()  # type: ignore[index]
     select = None
     if file.select is not None:
         over = own.select.model_dump(exclude_unset=True) if own.select else {}
-        chosen = Selection.model_validate({**file.select.model_dump(exclude_unset=True), **over})
-        select = Select(chosen.search, chosen.seeds, chosen.metric, chosen.common or {}, chosen.arm, chosen.per or [])
+        select = Selection.model_validate({**file.select.model_dump(exclude_unset=True), **over})
     return Experiment(
         name=document.name,
         file="" if document.path is None or document.path.parent == config_dir() / "experiment" else str(document.path),
@@ -135,24 +154,14 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
         grid={**file.grid, **own.grid},
         common={**file.common, **own.common},
         select=select,
-        table=_table(file.table),
-        published=[_look(entry.model_dump(exclude_unset=True)) for entry in file.published],
-        published_only=[entry.model_dump() for entry in file.published_only],
+        table=file.table,
+        published=file.published,
+        published_only=file.published_only,
         figures=file.figures,
         claims=file.claims,
         deviations=[*file.deviations, *own.deviations],
         findings=own.findings,
         summary=file.summary,
         underpowered=own.underpowered or file.underpowered,
+        law=file.law,
     )
-
-
-def _table(table: Table) -> dict[str, Any]:
-    """Return the table as a mapping, its columns as mappings or names."""
-    columns = [each if isinstance(each, str) else _look(each.model_dump(exclude_unset=True)) for each in table.columns]
-    return {**table.model_dump(exclude_unset=True), **({"columns": columns} if columns else {})}
-
-
-def _look(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry as tables read it: tables call `relative_to` `over`."""
-    return {"over" if key == "relative_to" else key: value for key, value in entry.items()}

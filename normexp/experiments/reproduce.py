@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
+from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import Cell, Plan, check_cells, provide_data
 from normexp.sweeps.sweep import run_plan as run_cells
 
@@ -28,14 +30,16 @@ def reproduce(
     arm: str | None = None,
     dry_run: bool = False,
     force: bool = False,
+    sharing: Sharing | None = None,
 ) -> int:
     """Run one experiment at its scale; return the exit status, 0 or 1 where a run failed.
 
     Args:
         arm: run this arm only (a row of the table).
+        sharing: the executor whose workers train, of both stages.
 
     Raises: UserError for an unknown arm, or runs that were made under other settings; Unavailable without the data;
-        Interrupted after Ctrl-C.
+        Interrupted after Ctrl-C; Submitted where workers elsewhere go on with it.
     """
     if arm is not None:
         check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
@@ -46,7 +50,7 @@ def reproduce(
         if not dry_run:
             freeze(experiment, results)
         logger.info(f"{experiment.name}, scale {experiment.scale}: {heading}")
-        return run_cells(plan, jobs, dry_run, force)
+        return run_cells(replace(plan, results=results), jobs, dry_run, force, sharing)
 
     if experiment.select is not None:
         plan = selection_plan(experiment, results, arms, force)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
 from normexp.evidence.claims.claim import AnyClaim
-from normexp.evidence.claims.fields import BEST_OF, At, Text
+from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
-from normexp.experiments.figures import FigureSpec, parse_figure
+from normexp.experiments.figures import FigureSpec, Target
 
 Scale = Literal["smoke", "cpu", "desk", "paper"]
 
@@ -37,33 +37,16 @@ def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     return _plain(grid)
 
 
-def _figure(entry: Any) -> Any:
-    if isinstance(entry, dict) and "relative_to" in entry:
-        entry = {**{key: value for key, value in entry.items() if key != "relative_to"}, "over": entry["relative_to"]}
-    try:
-        return parse_figure("figure", entry)
-    except UserError as error:
-        raise refusal(error) from None
-
-
-def _target(given: Any) -> Any:
-    if isinstance(given, str) and not given.startswith(BEST_OF):
-        raise refusal(f"{given!r} is neither a number nor `{BEST_OF}ARM`")
-    return given
-
-
 Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
 Grid = Annotated[dict[str, Any], AfterValidator(_values)]
-Target = Annotated[float | str, BeforeValidator(_target)]
-RelativeTo = Annotated[str | None, Field(validation_alias=AliasChoices("relative_to", "over"))]
 
 
 class SelectionAtScale(Strict):
     """What a scale lays over the selection."""
 
-    search: Grid | None = Field(None, validation_alias=AliasChoices("search", "over"))
-    """Overrides to choose from: key -> values; every combination is tried (`over` in older files)."""
-    seeds: list[int] | None = Field(None, validation_alias=AliasChoices("seeds", "seed"), min_length=1)
+    search: Grid | None = None
+    """Overrides to choose from: key -> values; every combination is tried."""
+    seeds: list[int] | None = Field(None, min_length=1)
     """Of the trials, none of them the grid's; three where the best two lie within noise."""
     metric: str | None = None
     """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
@@ -78,12 +61,20 @@ class SelectionAtScale(Strict):
 class Selection(SelectionAtScale):
     """How hyperparameters are chosen for every arm, on the validation split."""
 
-    search: Grid = Field(validation_alias=AliasChoices("search", "over"), min_length=1)
-    """Overrides to choose from: key -> values; every combination is tried (`over` in older files)."""
-    seeds: list[int] = Field(validation_alias=AliasChoices("seeds", "seed"), min_length=1)
+    search: Grid = Field(min_length=1)
+    """Overrides to choose from: key -> values; every combination is tried."""
+    seeds: list[int] = Field(min_length=1)
     """Of the trials, none of them the grid's; three where the best two lie within noise."""
     metric: Text
     """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
+    common: Overrides = Field(default_factory=dict)
+    """Overrides of the trials only."""
+    per: list[str] = Field(default_factory=list)
+    """Axes of the grid at each of whose values it is chosen anew."""
+
+    @property
+    def highest(self) -> bool:
+        return self.metric.endswith("accuracy")
 
 
 class AtScale(Strict):
@@ -116,8 +107,8 @@ class Look(Strict):
     """Steps to a number, or to `best of ARM`."""
     than: str | None = None
     """With target: the speed-up over this arm."""
-    relative_to: RelativeTo = None
-    """With at: the ratio to this arm (`over` in older files)."""
+    relative_to: str | None = None
+    """With at: the ratio to this arm."""
 
     @model_validator(mode="after")
     def _looks_once(self) -> Look:
@@ -154,10 +145,15 @@ class Published(Look):
     said: bool = False
     """Whether the paper says it in words: it is shown and never judged."""
 
+    @property
+    def printed(self) -> str:
+        """The number with its unit."""
+        return self.value + (self.unit or "")
+
     @model_validator(mode="after")
     def _is_a_number(self) -> Published:
         if not self.said:
-            check_printed(self.value + (self.unit or ""), self.metric if self.at else "")
+            check_printed(self.printed, self.metric if self.at else "")
         return self
 
 
@@ -200,6 +196,29 @@ class Table(Strict):
             raise refusal("give a metric, to compare arms in it, or columns, a list of metrics")
         return self
 
+    @property
+    def usual(self) -> str:
+        """Where a metric is read off that does not say."""
+        return self.at or "last"
+
+    @property
+    def looks(self) -> list[Look]:
+        """The columns; a text is a metric, read off at the usual place."""
+        return [Look(metric=each, at=self.usual) if isinstance(each, str) else each for each in self.columns]
+
+
+class Law(Strict):
+    """What `normexp laws` prints of an experiment that tests a formula."""
+
+    name: Text
+    """A few words: what the law is about."""
+    formula: Text
+    """As the page prints it, in one line."""
+    lesson: Text
+    """What it means, for a student: the paragraph of docs/laws.md."""
+    from_memory: bool = False
+    """Whether the formula was not read in its source; the study's docstring then derives it."""
+
 
 class ExperimentFile(Strict):
     """An experiment: one file in configs/experiment, or a file of your own."""
@@ -212,6 +231,8 @@ class ExperimentFile(Strict):
     """What it is called."""
     summary: str = ""
     """A question that the claims answer; writes summary.md, one page."""
+    law: Law | None = None
+    """The formula that it tests; `normexp laws` shows it, `normexp reproduce --laws` runs it."""
     about: Text
     """The set-up in a paragraph."""
     common: Overrides = Field(default_factory=dict)
@@ -229,7 +250,7 @@ class ExperimentFile(Strict):
     table: Table
     published: list[Published] = Field(default_factory=list)
     published_only: list[PublishedOnly] = Field(default_factory=list)
-    figures: list[Annotated[FigureSpec, BeforeValidator(_figure)]] = Field(default_factory=list)
+    figures: list[FigureSpec] = Field(default_factory=list)
     """What is drawn; see `normexp.experiments.figures`."""
     claims: list[AnyClaim] = Field(default_factory=list)
     """Sentences of the paper, each an estimand and a region."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from normexp.config.schema import spellings
+from normexp.config.schema import spelling
 from normexp.evidence.claims import claim as claims
 from normexp.evidence.claims.region import ALLOWED
 from normexp.experiments import figures, schema
@@ -18,7 +18,7 @@ runs from any folder. `normexp new experiment NAME` writes a beginning; `normexp
 JSON schema for editors. A mistake is one line with file, line, key, value and what is allowed. This page is made from
 the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
 
-A claim is one of seven estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
+A claim is one of nine estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
 """
 
@@ -26,11 +26,12 @@ The first run at a scale writes `frozen.json`; what is declared otherwise afterw
 def page() -> str:
     """Return the page as Markdown."""
     experiment: list[type[BaseModel]] = [
-        schema.ExperimentFile, schema.AtScale, schema.Selection, schema.Table, schema.Look, schema.Published,
-        schema.PublishedOnly,
+        schema.ExperimentFile, schema.Law, schema.AtScale, schema.Selection, schema.Table, schema.Look,
+        schema.Published, schema.PublishedOnly,
     ]  # fmt: skip
     estimands: list[type[BaseModel]] = [
         claims.Value, claims.Difference, claims.Ratio, claims.StepsToTarget, claims.Count, claims.Equals, claims.Trend,
+        claims.Follows, claims.Leaves,
     ]  # fmt: skip
     parts = [
         _HEAD,
@@ -49,7 +50,7 @@ def _section(title: str, models: list[type[BaseModel]]) -> Iterator[str]:
         yield "| key | needed | meaning |\n| --- | --- | --- |"
         for name, field in model.model_fields.items():
             needed = "yes" if field.is_required() else ""
-            yield f"| `{spellings(name, field)[0]}` | {needed} | {field.description or ''} |"
+            yield f"| `{spelling(name, field)}` | {needed} | {field.description or ''} |"
         yield ""
 
 

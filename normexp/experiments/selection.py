@@ -14,7 +14,8 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.evidence.stats import TTest, paired
-from normexp.experiments.experiment import Experiment, Point, Select, run_place
+from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.schema import Selection
 from normexp.records import METRICS, RunDirectory, write_atomically
 from normexp.records.files import read_json
 
@@ -101,7 +102,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     write_atomically(path, json.dumps({**content, "notes": notes}, indent=1, allow_nan=False) + "\n")
 
 
-def best_trial(tried: Sequence[Trial], losses: Sequence[float], select: Select) -> Trial:
+def best_trial(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -> Trial:
     """Return the combination with the best mean score; of equals the one with the lower loss, then the smaller value.
 
     Args:
@@ -113,7 +114,7 @@ def best_trial(tried: Sequence[Trial], losses: Sequence[float], select: Select) 
     return min(left, key=lambda trial: [_order(value, select.search[key]) for key, value in trial["values"].items()])
 
 
-def _best(tried: Sequence[Trial], select: Select) -> list[Trial]:
+def _best(tried: Sequence[Trial], select: Selection) -> list[Trial]:
     worst = -math.inf if select.highest else math.inf
     means = [worst if trial["mean"] is None else trial["mean"] for trial in tried]
     best = max(means) if select.highest else min(means)
@@ -129,7 +130,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def remarks(record: Mapping[str, Any], name: str, select: Select) -> list[str]:
+def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str]:
     """Return what a table has to say of a choice: a tie, an edge of its grid, an open choice between the best two."""
     chosen, tried = record["chosen"][name], record["tried"].get(name, [])
     found = [
@@ -142,7 +143,7 @@ def remarks(record: Mapping[str, Any], name: str, select: Select) -> list[str]:
     return found
 
 
-def _at_edge(chosen: Mapping[str, Any], key: str, select: Select) -> bool:
+def _at_edge(chosen: Mapping[str, Any], key: str, select: Selection) -> bool:
     """Tell whether a number is the smallest or the largest that was tried; of two, each is."""
     values = select.search[key]
     return len(values) > 1 and all(map(_is_number, values)) and chosen[key] in (min(values), max(values))
@@ -173,7 +174,7 @@ def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
     return [name for name, tried in record["tried"].items() if _within_noise(tried, experiment, select)]
 
 
-def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Select) -> bool:
+def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
     scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
     if len(scored) < 2:
         return False

@@ -2,53 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from normexp.errors import UserError, unknown
+from normexp.errors import unknown
 
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
 BEST_OF = "best of "  # begins a target that is an arm's best value
-AT = re.compile(r"last|best|mean|step \d+")
 SCALES = ("smoke", "cpu", "desk", "paper")
 
 
-def columns_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the columns of a table as mappings; a text is a metric, looked at where the table says."""
-    usual = table.get("at", "last")
-    return [each if isinstance(each, dict) else {"metric": each, "at": usual} for each in table.get("columns", [])]
-
-
-def check_figure_names(
-    where: str,
-    entry: Mapping[str, Any],
-    arms: Sequence[str],
-    axes: Mapping[str, Sequence[Any]],
-    metrics: Sequence[str],
+def check_named(
+    where: str, spec: object, arms: Mapping[str, object], axes: Mapping[str, Sequence[Any]], metrics: Sequence[str]
 ) -> None:
-    """Raise UserError for an arm, an axis of the grid, a value of it, a metric or a place that does not exist.
+    """Raise UserError for an arm, an axis, a value of it or a metric that a typed part of the YAML names in vain.
 
     Args:
+        spec: a figure, a column or a published number of `normexp.experiments.schema`.
         axes: of the grid, without the seed, and their values.
     """
-    target = entry.get("target")
-    rival = [target.removeprefix(BEST_OF)] if isinstance(target, str) and target.startswith(BEST_OF) else []
-    if isinstance(target, str) and not rival:
-        raise UserError(f"{where}: target={target!r} is neither a number nor `{BEST_OF}ARM`")
-    over = [entry["over"]] if "over" in entry else []
-    check_arms(where, [*entry.get("arms", []), *entry.get("published", {}), *rival, *over], dict.fromkeys(arms))
-    for metric in (*filter(None, [entry.get("metric")]), *entry.get("metrics", [])):
+
+    def named(*keys: str) -> list[Any]:
+        values = [getattr(spec, key, None) for key in keys]
+        return [each for value in values if value for each in ([value] if isinstance(value, str) else value)]
+
+    rivals = [arm.removeprefix(BEST_OF) for arm in [getattr(spec, "target", None)] if isinstance(arm, str)]
+    check_arms(where, [*named("arm", "arms", "published", "relative_to"), *rivals], arms)
+    check_arms(f"{where}: than", named("than"), arms)
+    for metric in named("metric", "metrics", "formula"):
         if metric not in metrics:
-            raise unknown(f"{where}: metric", str(metric), metrics)
-    for axis in (*filter(None, [entry.get("axis")]), *entry.get("where", {})):
+            raise unknown(f"{where}: metric", metric, metrics)
+    for axis in named("axis", "where"):
         if axis not in axes:
-            raise unknown(f"{where}: axis", str(axis), axes)
-    for axis, value in entry.get("where", {}).items():
+            raise unknown(f"{where}: axis", axis, axes)
+    for axis, value in getattr(spec, "where", {}).items():
         if value not in axes[axis]:
             raise unknown(f"{where}: value of {axis}", str(value), map(str, axes[axis]))
-    if not AT.fullmatch(entry.get("at", "last")):
-        raise UserError(f"{where}: at={entry['at']!r} is none of last, best, mean, step N")
 
 
 def check_arms(where: str, named: Sequence[str], arms: Mapping[str, object]) -> None:

@@ -1,6 +1,7 @@
 from .attentive_reader import AttentiveReader as AttentiveReader
 from .cnn import CNN as CNN
 from .convpool import ConvPool as ConvPool
+from .gpt import GPT as GPT
 from .inception_small import InceptionSmall as InceptionSmall
 from .linear import Linear as Linear
 from .lstm_classifier import LSTMClassifier as LSTMClassifier
@@ -8,3 +9,4 @@ from .mlp import MLP as MLP
 from .nin import NIN as NIN
 from .resnet_small import ResNetSmall as ResNetSmall
 from .torchvision import torchvision_model as torchvision_model
+from .vit import ViT as ViT

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from normexp.errors import unknown
+from normexp.errors import UserError, did_you_mean, nearest
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.convert import convert
 
@@ -26,14 +26,23 @@ def torchvision_model(
     Below 64 pixels the first strided convolution becomes a 3 x 3 one of stride 1 and the max pool of the stem
     (kernel 3, stride 2) disappears, as is usual for CIFAR.
 
-    Raises: UserError if torchvision has no such classification network.
+    Raises:
+        UserError: if torchvision has no such classification network, or it does not take images of this size.
+        ValueError: if it cannot be converted.
     """
     from torchvision import models
 
     names = models.list_models(module=models)
     if name not in names:
-        raise unknown("model.name", name, names)
-    network = models.get_model(name, weights=None, num_classes=num_outputs, **_options(name, input_shape))
+        raise UserError(
+            f"model.name={name} does not exist; allowed: the {len(names)} classification networks of torchvision, "
+            f"among them resnet18, vgg11, densenet121, mobilenet_v2, vit_b_16{did_you_mean(nearest(name, names))}"
+        )
+    try:
+        network = models.get_model(name, weights=None, num_classes=num_outputs, **_options(name, input_shape))
+    except AssertionError as why:  # torchvision checks the image size so
+        size = " x ".join(map(str, input_shape[1:]))
+        raise UserError(f"model.name={name} takes no images of {size} pixels: {why}") from why
     _fit_channels(network, input_shape[0])
     if min(input_shape[1:]) < SMALL:
         _use_small_stem(network)

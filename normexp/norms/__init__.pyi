@@ -2,6 +2,8 @@ from .base import Norm as Norm
 from .batch import BatchNorm as BatchNorm
 from .batch_renorm import BatchRenorm as BatchRenorm
 from .decorrelated import DecorrelatedBatchNorm as DecorrelatedBatchNorm
+from .derf import Derf as Derf
+from .dyisru import DyISRU as DyISRU
 from .dynamic_tanh import DynamicTanh as DynamicTanh
 from .evonorm_b0 import EvoNormB0 as EvoNormB0
 from .evonorm_s0 import EvoNormS0 as EvoNormS0
@@ -16,9 +18,11 @@ from .online import OnlineNorm as OnlineNorm
 from .positional import PositionalNorm as PositionalNorm
 from .recurrent_batch import RecurrentBatchNorm as RecurrentBatchNorm
 from .rms import RMSNorm as RMSNorm
+from .scale_norm import ScaleNorm as ScaleNorm
 from .scaled_weight_standard import ScaledWeightStandardization as ScaledWeightStandardization
 from .spectral import SpectralNorm as SpectralNorm
 from .spectral_penalty import SpectralPenalty as SpectralPenalty
+from .ssnorm import SSNorm as SSNorm
 from .stack import Stack as Stack
 from .switchable import SwitchableNorm as SwitchableNorm
 from .weight import WeightNorm as WeightNorm

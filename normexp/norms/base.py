@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.errors import UserError
+from normexp.norms.options import check_options, one_of
 
 # A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.
 # `sum`: all that enters a nonlinearity at once. `memory`: an LSTM's c on its way into tanh. `rnn`, `lstm`, `gru`: what
@@ -64,18 +65,6 @@ def at_least_float32(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def check_eps(eps: float) -> None:
-    """Raise ValueError unless eps, added to a variance, is above 0."""
-    if not eps > 0:
-        raise ValueError(f"eps must be above 0, not {eps}")
-
-
-def check_momentum(momentum: float) -> None:
-    """Raise ValueError unless momentum, the weight of the new batch, is in (0, 1]."""
-    if not 0 < momentum <= 1:
-        raise ValueError(f"momentum must be in (0, 1], not {momentum}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Norm:
     """No normalization, and the contract of all the others: every hook does nothing.
@@ -85,9 +74,13 @@ class Norm:
 
     Args:
         placement: `pre` normalizes what enters the nonlinearity (W x), `post` what leaves it.
+
+    Options that many schemes have mean the same in all that do not say otherwise: `eps` is added to the variance inside
+    the root, `momentum` is the weight of the new batch in the running estimates, `affine` learns a `weight` (starts at
+    1) and a `bias` (starts at 0).
     """
 
-    placement: str = "pre"
+    placement: str = one_of("pre", "post")
     rowwise: ClassVar[bool] = False  # `normalization` treats every row of (N, C) alone: time steps need no order
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -97,8 +90,8 @@ class Norm:
                 raise UserError(f"{cls.__module__}.{cls.__name__}: the hook {old}() of a scheme is now called {new}()")
 
     def __post_init__(self) -> None:
-        if self.placement not in ("pre", "post"):
-            raise ValueError(f"placement must be 'pre' or 'post', not {self.placement!r}")
+        """Check the options; a scheme with rules of its own adds them."""
+        check_options(self)
 
     @property
     def cancels_bias(self) -> bool:
@@ -120,6 +113,15 @@ class Norm:
         is nothing without it.
         """
         return self.normalization(num_features)
+
+    def sequence(self, num_features: int) -> nn.Module:
+        """Return a module on the tokens of a transformer: (*, C) -> (*, C), where C is `num_features`.
+
+        What stands in front of C are examples and positions: every one is a row of its own. A scheme with statistics
+        over the batch takes them over all rows, later positions included.
+        """
+        module = self.linear_normalization(num_features)
+        return module if isinstance(module, nn.Identity) else Rows(module)
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         """Return the activation function to use in place of `fn`."""
@@ -173,6 +175,17 @@ class Norm:
         if fn is not None:
             steps.insert(2 if pre else 1, self.nonlinearity(fn))
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))
+
+
+class Rows(nn.Module):
+    """A module on (N, C) for (*, C): all but the last dimension are rows."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.module(x.flatten(0, -2)).view(x.shape)
 
 
 class Step(nn.Module):

@@ -9,26 +9,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import AnyRankBatchNorm, batch_norm, check_batch
-from normexp.norms.kernels.population import check_estimates, estimate
+from normexp.norms.kernels.population import ESTIMATES, estimate
+from normexp.norms.options import one_of, positive, share
 
 
-class DeviationBatchNorm(nn.Module):
+class DeviationBatchNorm(PerChannel):
     """Batch normalization whose running estimate averages standard deviations and starts at 0."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
     running_mean: Tensor
     running_std: Tensor
     num_batches_tracked: Tensor
 
     def __init__(self, num_features: int, eps: float, momentum: float, affine: bool, bias_correction: bool) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        super().__init__(num_features)
+        self.eps, self.momentum = eps, momentum
         self.bias_correction = bias_correction
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.learn(affine, affine)
         self.register_buffer("running_mean", torch.zeros(num_features))
         self.register_buffer("running_std", torch.zeros(num_features))
         self.register_buffer("num_batches_tracked", torch.tensor(0))
@@ -59,9 +58,6 @@ class DeviationBatchNorm(nn.Module):
         seen = (1 - (1 - self.momentum) ** self.num_batches_tracked.to(self.running_std.dtype)).clamp(min=self.momentum)
         return self.running_mean / seen, self.running_std / seen
 
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class BatchNorm(Norm):
@@ -72,9 +68,7 @@ class BatchNorm(Norm):
     and unbiased variance; evaluation uses the running estimates, a fixed affine map per channel.
 
     Args:
-        eps: added to the variance inside the root.
         momentum: weight of the new batch in the running estimates (1 - momentum of the old ones).
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
         running: `torch` averages unbiased variances from a start of 1. `source` follows the lecture notes that
             this project began with: it averages biased standard deviations, and both estimates start at 0, so
             that the first evaluations divide by far too small a number. Training is the same.
@@ -93,28 +87,20 @@ class BatchNorm(Norm):
     of `running=source` have no eps; here it is inside the root in evaluation too.
     """
 
-    eps: float = 1e-5
-    momentum: float = 0.1
+    eps: float = positive(1e-5)
+    momentum: float = share(0.1)
     affine: bool = True
-    running: str = "torch"
+    running: str = one_of("torch", "source")
     bias_correction: bool = False
-    estimates: str = "running"
+    estimates: str = one_of(*ESTIMATES)
+    cancels_bias = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_eps(self.eps)
-        check_momentum(self.momentum)
-        check_estimates(self.estimates)
-        if self.running not in ("torch", "source"):
-            raise ValueError(f"running must be 'torch' or 'source', not {self.running!r}")
         if self.bias_correction and self.running == "torch":
             raise ValueError("bias_correction needs running=source: torch's estimates do not start at 0")
         if self.estimates == "population" and self.running == "source":
             raise ValueError("estimates=population needs running=torch: nothing is left of running averages")
-
-    @property
-    def cancels_bias(self) -> bool:
-        return True
 
     def normalization(self, num_features: int) -> nn.Module:
         if self.running == "torch":

@@ -8,8 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import Standardize, channel_statistics, check_batch
+from normexp.norms.options import at_least, positive, share
 
 
 class Limit:
@@ -26,21 +28,18 @@ class Limit:
         return self.start + (self.end - self.start) * share.clamp(max=1)
 
 
-class BatchRenormalization(nn.Module):
+class BatchRenormalization(PerChannel):
     """Batch normalization, then the affine map that turns batch statistics into running ones, within limits."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
     running_mean: Tensor
     running_std: Tensor
     num_batches_tracked: Tensor
 
     def __init__(self, num_features: int, eps: float, momentum: float, affine: bool, rmax: Limit, dmax: Limit) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        super().__init__(num_features)
+        self.eps, self.momentum = eps, momentum
         self.rmax, self.dmax = rmax, dmax
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.learn(affine, affine)
         self.register_buffer("running_mean", torch.zeros(num_features))
         self.register_buffer("running_std", torch.ones(num_features))
         self.register_buffer("num_batches_tracked", torch.tensor(0))
@@ -69,9 +68,6 @@ class BatchRenormalization(nn.Module):
         self.running_std.lerp_(std.to(self.running_std.dtype), self.momentum)
         return r.to(mean.dtype), d.to(mean.dtype)
 
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRenorm(Norm):
@@ -87,14 +83,11 @@ class BatchRenorm(Norm):
 
     Args:
         eps: added to the variance inside the root, in training; the running deviation contains it.
-        momentum: weight of the new batch in the running estimates.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
         rmax: final limit of the scale correction r; 1 switches it off.
         dmax: final limit of the shift correction d; 0 switches it off.
         warmup: batches of plain batch normalization at the start.
         rmax_at: batch at which rmax is reached; not above `warmup`: at once.
         dmax_at: batch at which dmax is reached; not above `warmup`: at once.
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -106,28 +99,17 @@ class BatchRenorm(Norm):
     Differs: the running estimates start at 0 and 1.
     """
 
-    eps: float = 1e-5
-    momentum: float = 0.01
+    eps: float = positive(1e-5)
+    momentum: float = share(0.01)
     affine: bool = True
-    rmax: float = 3.0
-    dmax: float = 5.0
-    warmup: int = 5000
-    rmax_at: int = 40000
-    dmax_at: int = 25000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
-        check_momentum(self.momentum)
-        for name, least in (("rmax", 1), ("dmax", 0), ("warmup", 0), ("rmax_at", 0), ("dmax_at", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
-
-    @property
-    def cancels_bias(self) -> bool:
-        # Beyond the warm-up a constant moves d, which tends back as the running mean follows; but the gradient
-        # of such a constant is 0 throughout, so there is nothing to learn.
-        return True
+    rmax: float = at_least(1, 3.0)
+    dmax: float = at_least(0, 5.0)
+    warmup: int = at_least(0, 5000)
+    rmax_at: int = at_least(0, 40000)
+    dmax_at: int = at_least(0, 25000)
+    # Beyond the warm-up a constant moves d, which tends back as the running mean follows; but the gradient of such a
+    # constant is 0 throughout, so there is nothing to learn.
+    cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
         rmax = Limit(1.0, self.rmax, self.warmup, self.rmax_at)

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32, check_eps, check_momentum
+from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.kernels.moments import over_positions, scale_shift
+from normexp.norms.options import at_least, positive, share
 
 
 def eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,19 +68,16 @@ class Products(torch.autograd.Function):
         return mix(grads[0] + grads[0].mT, x), None
 
 
-class Whitening(nn.Module):
+class Whitening(PerChannel):
     """Whiten groups of channels by ZCA with the batch's covariance in training, a running matrix in evaluation."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
     running_mean: Tensor
     running_matrix: Tensor
 
     def __init__(self, num_features: int, group_size: int, eps: float, momentum: float, affine: bool) -> None:
-        super().__init__()
-        self.num_features, self.group_size, self.eps, self.momentum = num_features, group_size, eps, momentum
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        super().__init__(num_features)
+        self.group_size, self.eps, self.momentum = group_size, eps, momentum
+        self.learn(affine, affine)
         self.register_buffer("running_mean", torch.zeros(num_features))
         identity = torch.eye(group_size).expand(num_features // group_size, -1, -1)
         self.register_buffer("running_matrix", identity.clone())
@@ -87,8 +86,7 @@ class Whitening(nn.Module):
         # Autocast would round the covariance to half precision (and does not know the device that only has shapes).
         with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
             y = self.whitened(at_least_float32(x))
-            if self.weight is not None and self.bias is not None:
-                y = scale_shift(y, self.weight, self.bias)
+            y = scale_shift(y, *self.affine) if self.affine else y
         return y.to(x.dtype)
 
     def whitened(self, x: Tensor) -> Tensor:
@@ -113,9 +111,6 @@ class Whitening(nn.Module):
         """Move the running estimates by one batch."""
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
         self.running_matrix.lerp_(matrix.to(self.running_matrix.dtype), self.momentum)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, group_size={self.group_size}, eps={self.eps}, momentum={self.momentum}"
 
 
 def products(x: Tensor, size: int) -> Tensor:
@@ -154,9 +149,7 @@ class DecorrelatedBatchNorm(Norm):
         group_size: channels per group; groups of 1 are batch normalization. Where it does not divide a layer's C
             channels, that layer takes the largest divisor of C below.
         eps: added to every eigenvalue.
-        momentum: weight of the new batch in the running estimates.
         affine: learn `weight` (starts at 1) and `bias` (starts at 0); the authors leave it off.
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -168,21 +161,11 @@ class DecorrelatedBatchNorm(Norm):
     Differs: the rule for channels that group_size does not divide; the start of the running matrix.
     """
 
-    group_size: int = 16
-    eps: float = 1e-7
-    momentum: float = 0.1
+    group_size: int = at_least(1, 16)
+    eps: float = positive(1e-7)
+    momentum: float = share(0.1)
     affine: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.group_size < 1:
-            raise ValueError(f"group_size must be at least 1, not {self.group_size}")
-        check_eps(self.eps)
-        check_momentum(self.momentum)
-
-    @property
-    def cancels_bias(self) -> bool:
-        return True
+    cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
         size = largest_divisor(num_features, self.group_size)

@@ -8,43 +8,31 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions
+from normexp.norms.kernels.affine import PerChannel, affine_gradients, scaled_and_shifted
 from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.options import positive
 
 
-class Tanh(nn.Module):
+class Tanh(PerChannel):
     """tanh of alpha x, with one alpha for the layer; then scale and shift each channel."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
-
     def __init__(self, num_features: int, alpha: float, affine: bool) -> None:
-        super().__init__()
-        self.num_features = num_features
+        super().__init__(num_features)
         self.alpha = nn.Parameter(torch.tensor(alpha))
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.learn(affine, affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.weight is None or self.bias is None:
-            return recomputed(squash, squash_gradient, x, self.alpha)
-        return recomputed(squash, squash_gradient, x, self.alpha, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, affine={self.weight is not None}"
+        return recomputed(squash, squash_gradient, x, self.alpha, *self.affine)
 
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
     """Return tanh(alpha x), then scaled and shifted."""
-    y = (x * alpha).tanh()
-    return multiply_add(y, *affine) if affine else y
+    return scaled_and_shifted((x * alpha).tanh(), affine)
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
-    y, rest = (x * alpha).tanh_(), []
-    if affine:
-        rest = [channel_sum(grad * y), channel_sum(grad)]
-        grad = grad * over_positions(affine[0], x)
+    y = (x * alpha).tanh_()
+    grad, rest = affine_gradients(grad, y, affine)
     inner = torch.ops.aten.tanh_backward(grad, y)
     return inner * alpha, (inner * x).sum(), *rest
 
@@ -58,7 +46,6 @@ class DynamicTanh(Norm):
 
     Args:
         alpha: its start.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
         placement: `pre` squashes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
@@ -67,13 +54,8 @@ class DynamicTanh(Norm):
     Differs: nothing known. The paper puts it where transformers have layer normalization.
     """
 
-    alpha: float = 0.5
+    alpha: float = positive(0.5)
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.alpha > 0:
-            raise ValueError(f"alpha must be above 0, not {self.alpha}")
 
     def normalization(self, num_features: int) -> nn.Module:
         return Tanh(num_features, self.alpha, self.affine)

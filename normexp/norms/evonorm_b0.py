@@ -7,24 +7,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import check_batch
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.options import one_of, positive, share
 
 
-class MaximumOfDeviations(nn.Module):
+class MaximumOfDeviations(PerChannel):
     """x divided by the larger of the batch's standard deviation and v x + the sample's own."""
 
     running_var: Tensor
 
     def __init__(self, num_features: int, eps: float, momentum: float) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        super().__init__(num_features)
+        self.eps, self.momentum = eps, momentum
         self.v = nn.Parameter(torch.ones(num_features))
-        self.weight = nn.Parameter(torch.ones(num_features))
-        self.bias = nn.Parameter(torch.zeros(num_features))
+        self.learn(weight=True, bias=True)
         self.register_buffer("running_var", torch.ones(num_features))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -33,7 +34,7 @@ class MaximumOfDeviations(nn.Module):
         mean, var = moments(x)
         batch = self.batch_variance(x, mean, var) if self.training else self.running_var
         deviations = ((batch + self.eps).sqrt(), (var + self.eps).sqrt())
-        return recomputed(divide, divide_gradient, x, self.v, *deviations, self.weight, self.bias)
+        return recomputed(divide, divide_gradient, x, self.v, *deviations, *self.affine)
 
     def batch_variance(self, x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         """Return the biased variance of the batch per channel, and move the running one by it."""
@@ -43,9 +44,6 @@ class MaximumOfDeviations(nn.Module):
         with torch.no_grad():
             self.running_var.lerp_((batch * (count / (count - 1))).to(self.running_var.dtype), self.momentum)
         return batch
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
 
 
 def divide(x: Tensor, v: Tensor, batch: Tensor, instance: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -98,15 +96,9 @@ class EvoNormB0(Norm):
     Differs: nothing known.
     """
 
-    eps: float = 1e-5
-    momentum: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
-        check_momentum(self.momentum)
-        if self.placement == "post":
-            raise ValueError("placement must be 'pre', not 'post': EvoNorm replaces the nonlinearity")
+    eps: float = positive(1e-5)
+    momentum: float = share(0.1)
+    placement: str = one_of("pre", why="EvoNorm replaces the nonlinearity")
 
     def normalization(self, num_features: int) -> nn.Module:
         return MaximumOfDeviations(num_features, self.eps, self.momentum)

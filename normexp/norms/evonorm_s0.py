@@ -8,22 +8,23 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.options import at_least, one_of, positive
 
 
-class GatedGroup(nn.Module):
+class GatedGroup(PerChannel):
     """x sigmoid(v x), divided by the standard deviation of x in groups of channels of one sample."""
 
     def __init__(self, num_features: int, num_groups: int, eps: float) -> None:
-        super().__init__()
-        self.num_features, self.num_groups, self.eps = num_features, num_groups, eps
+        super().__init__(num_features)
+        self.num_groups, self.eps = num_groups, eps
         self.v = nn.Parameter(torch.ones(num_features))
-        self.weight = nn.Parameter(torch.ones(num_features))
-        self.bias = nn.Parameter(torch.zeros(num_features))
+        self.learn(weight=True, bias=True)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] * num_positions(x) == self.num_groups:
@@ -33,10 +34,7 @@ class GatedGroup(nn.Module):
             )
         function = partial(gate, num_groups=self.num_groups, eps=self.eps)
         gradient = partial(gate_gradient, num_groups=self.num_groups, eps=self.eps)
-        return recomputed(function, gradient, x, self.v, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, num_groups={self.num_groups}, eps={self.eps}"
+        return recomputed(function, gradient, x, self.v, *self.affine)
 
 
 def gate(x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, num_groups: int, eps: float) -> Tensor:
@@ -86,7 +84,6 @@ class EvoNormS0(Norm):
     Args:
         num_groups: number of groups G. Where it does not divide a layer's C channels, that layer takes the
             largest divisor of C below.
-        eps: added to the variance inside the root.
         placement: only `pre`.
 
     Shape: (N, C, *) -> (N, C, *).
@@ -100,16 +97,9 @@ class EvoNormS0(Norm):
     divide.
     """
 
-    num_groups: int = 32
-    eps: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.num_groups < 1:
-            raise ValueError(f"num_groups must be at least 1, not {self.num_groups}")
-        check_eps(self.eps)
-        if self.placement == "post":
-            raise ValueError("placement must be 'pre', not 'post': EvoNorm replaces the nonlinearity")
+    num_groups: int = at_least(1, 32)
+    eps: float = positive(1e-5)
+    placement: str = one_of("pre", why="EvoNorm replaces the nonlinearity")
 
     def normalization(self, num_features: int) -> nn.Module:
         return GatedGroup(num_features, largest_divisor(num_features, self.num_groups), self.eps)

@@ -7,23 +7,24 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions, position_sum
 from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.options import positive
 
 
-class FilterResponse(nn.Module):
+class FilterResponse(PerChannel):
     """Divide each channel of each sample by its root mean square, scale, shift, and cut off below `threshold`."""
 
     threshold: nn.Parameter | None
     eps_learned: nn.Parameter | None
 
     def __init__(self, num_features: int, eps: float, learn_eps: bool, threshold: bool) -> None:
-        super().__init__()
-        self.num_features, self.eps = num_features, eps
-        self.weight = nn.Parameter(torch.ones(num_features))
-        self.bias = nn.Parameter(torch.zeros(num_features))
+        super().__init__(num_features)
+        self.eps = eps
+        self.learn(weight=True, bias=True)
         self.register_parameter("threshold", nn.Parameter(torch.zeros(num_features)) if threshold else None)
         self.register_parameter("eps_learned", nn.Parameter(torch.tensor(1e-4)) if learn_eps else None)
 
@@ -33,12 +34,9 @@ class FilterResponse(nn.Module):
                 "filter response normalization with a fixed eps needs more than one value per channel "
                 f"(else learn_eps=true), input has shape {tuple(x.shape)}"
             )
-        eps = self.weight.new_tensor(self.eps) if self.eps_learned is None else self.eps + self.eps_learned.abs()
-        threshold = [] if self.threshold is None else [self.threshold]
-        return recomputed(respond, respond_gradient, x, eps, self.weight, self.bias, *threshold)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, threshold={self.threshold is not None}"
+        affine, threshold = self.affine, [] if self.threshold is None else [self.threshold]
+        eps = affine[0].new_tensor(self.eps) if self.eps_learned is None else self.eps + self.eps_learned.abs()
+        return recomputed(respond, respond_gradient, x, eps, *affine, *threshold)
 
 
 def respond(x: Tensor, eps: Tensor, weight: Tensor, bias: Tensor, *threshold: Tensor) -> Tensor:
@@ -97,13 +95,12 @@ class FilterResponseNorm(Norm):
     Differs: with eps learned, the fixed eps is added to it.
     """
 
-    eps: float = 1e-6
+    eps: float = positive(1e-6)
     learn_eps: bool = False
     unit: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_eps(self.eps)
         if self.unit and self.placement == "post":
             raise ValueError("placement must be 'pre', not 'post': the thresholded unit replaces the nonlinearity")
 

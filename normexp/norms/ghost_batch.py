@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.base import Norm
 from normexp.norms.kernels.batched import AnyRankBatchNorm
+from normexp.norms.options import at_least, positive, share
 
 
 class ChunkedBatchNorm(AnyRankBatchNorm):
@@ -51,10 +52,7 @@ class GhostBatchNorm(Norm):
 
     Args:
         chunk_size: examples per chunk; the last chunk may be smaller. One chunk is batch normalization.
-        eps: added to the variance inside the root.
         momentum: weight of the new chunk in the running estimates.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -67,21 +65,11 @@ class GhostBatchNorm(Norm):
     Differs: default chunks of 32 examples; the authors use 128 in batches of 4,096.
     """
 
-    chunk_size: int = 32
-    eps: float = 1e-5
-    momentum: float = 0.1
+    chunk_size: int = at_least(1, 32)
+    eps: float = positive(1e-5)
+    momentum: float = share(0.1)
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.chunk_size < 1:
-            raise ValueError(f"chunk_size must be at least 1, not {self.chunk_size}")
-        check_eps(self.eps)
-        check_momentum(self.momentum)
-
-    @property
-    def cancels_bias(self) -> bool:
-        return True
+    cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
         return ChunkedBatchNorm(num_features, self.chunk_size, self.eps, self.momentum, self.affine)

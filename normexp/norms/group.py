@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from normexp.norms.base import Norm, check_eps
+from normexp.norms.base import Norm
 from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
+from normexp.norms.options import at_least, positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +22,6 @@ class GroupNorm(Norm):
     Args:
         num_groups: number of groups G. Where it does not divide a layer's C channels, that layer takes the
             largest divisor of C that is not above it: 32 gives 32 groups of 96 channels and 10 groups of 10.
-        eps: added to the variance inside the root.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -34,15 +32,9 @@ class GroupNorm(Norm):
     Differs: the rule for channels that num_groups does not divide; the paper has no such layer.
     """
 
-    num_groups: int = 32
-    eps: float = 1e-5
+    num_groups: int = at_least(1, 32)
+    eps: float = positive(1e-5)
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.num_groups < 1:
-            raise ValueError(f"num_groups must be at least 1, not {self.num_groups}")
-        check_eps(self.eps)
 
     def normalization(self, num_features: int) -> nn.Module:
         groups = largest_divisor(num_features, self.num_groups)

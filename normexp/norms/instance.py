@@ -8,17 +8,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps
+from normexp.norms.base import Norm
 from normexp.norms.kernels.grouped import GroupedNorm
+from normexp.norms.options import positive
 
 LARGE = 2**15  # values per sample, from which the kernel for one sample takes longer than its call
 
 
 class MapNorm(GroupedNorm):
-    """Group normalization with one group per channel: the same formula in half the time of nn.InstanceNorm2d.
+    """Group normalization with one group per channel: the same formula as nn.InstanceNorm2d, and x's memory format.
 
     Large maps in channels_last on a CPU, where the backward of that kernel takes ten times that of the contiguous
-    format, are batches of one for batch normalization instead.
+    format, are batches of one for batch normalization instead. Forward and backward on one core take about as long as
+    nn.InstanceNorm2d, whose output is always contiguous; in channels_last up to 1.8 times as long on maps of 8 x 8,
+    half as long on those of 32 x 32.
     """
 
     def __init__(self, num_features: int, eps: float, affine: bool) -> None:
@@ -69,11 +72,6 @@ class InstanceNorm(Norm):
     y = weight (x - mean) / sqrt(var + eps) + bias; biased variance.
     Training and evaluation use the same formula; no sample depends on another.
 
-    Args:
-        eps: added to the variance inside the root.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
-
     Shape: (N, C, *) -> (N, C, *), with more than one position.
 
     Raises:
@@ -83,16 +81,9 @@ class InstanceNorm(Norm):
     Differs: weight starts at 1, in the authors' code uniformly in (0, 1).
     """
 
-    eps: float = 1e-5
+    eps: float = positive(1e-5)
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
-
-    @property
-    def cancels_bias(self) -> bool:
-        return True
+    cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
         return MapNorm(num_features, self.eps, self.affine)

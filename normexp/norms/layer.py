@@ -8,8 +8,9 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32, check_eps
+from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.grouped import GroupedNorm
+from normexp.norms.options import positive
 
 
 class SampleNorm(GroupedNorm):
@@ -36,8 +37,6 @@ class LayerNorm(Norm):
     image size.
 
     Args:
-        eps: added to the variance inside the root.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
         placement: `pre` normalizes the summed inputs as in the paper, `post` the nonlinearity's output.
 
     Shape: (N, C, *) -> (N, C, *).
@@ -50,13 +49,9 @@ class LayerNorm(Norm):
     unit.
     """
 
-    eps: float = 1e-5
+    eps: float = positive(1e-5)
     affine: bool = True
     rowwise: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
 
     def normalization(self, num_features: int) -> nn.Module:
         return SampleNorm(num_features, self.eps, self.affine)

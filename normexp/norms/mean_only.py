@@ -9,8 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, at_least_float32, check_momentum
+from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import check_batch
+from normexp.norms.options import share
 
 
 def channel_sum(x: Tensor) -> Tensor:
@@ -59,16 +61,15 @@ class SubtractMean(torch.autograd.Function):
         return grad_x, None if ctx.bias_dtype is None else total.to(ctx.bias_dtype)
 
 
-class MeanOnly(nn.Module):
+class MeanOnly(PerChannel):
     """Subtract each channel's batch mean in training, its running mean in evaluation; then add `bias`."""
 
-    bias: nn.Parameter | None
     running_mean: Tensor
 
     def __init__(self, num_features: int, momentum: float, affine: bool) -> None:
-        super().__init__()
-        self.num_features, self.momentum = num_features, momentum
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        super().__init__(num_features)
+        self.momentum = momentum
+        self.learn(weight=False, bias=affine)
         self.register_buffer("running_mean", torch.zeros(num_features))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -79,9 +80,6 @@ class MeanOnly(nn.Module):
         y, mean = SubtractMean.apply(x, self.bias)
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
         return y
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, momentum={self.momentum}, affine={self.bias is not None}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,16 +103,9 @@ class MeanOnlyBatchNorm(Norm):
     Differs: nothing. The released code's option `mean_only_bn` also normalizes weights; this one does not.
     """
 
-    momentum: float = 0.1
+    momentum: float = share(0.1)
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_momentum(self.momentum)
-
-    @property
-    def cancels_bias(self) -> bool:
-        return True
+    cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
         return MeanOnly(num_features, self.momentum, self.affine)

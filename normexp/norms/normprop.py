@@ -13,6 +13,7 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, Site, Step, TimeStep, num_outputs, output_dim, weight_layers
 from normexp.norms.kernels.gaussian import activation_moments, maximum_moments
+from normexp.norms.options import one_of, positive
 
 RELU_GAIN = 1.21  # as printed: the root of pi / (pi - 1) = 1.4669, by which a ReLU layer scales gradients
 MAXIMA = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
@@ -155,18 +156,11 @@ class NormProp(Norm):
     inputs=standardize inputs.per=feature. The code corrects no pooling.
     """
 
-    jacobian: str = "gamma"
+    jacobian: str = one_of("gamma", "weight", "none")
     beta: float = 0.0
     project: bool = True
     correct_pooling: bool = True
-    recurrent_gain: float = 2.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.jacobian not in ("gamma", "weight", "none"):
-            raise ValueError(f"jacobian must be 'gamma', 'weight' or 'none', not {self.jacobian!r}")
-        if not self.recurrent_gain > 0:
-            raise ValueError(f"recurrent_gain must be above 0, not {self.recurrent_gain}")
+    recurrent_gain: float = positive(2.0)
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         gamma = 1 / RELU_GAIN if self.jacobian == "gamma" else 1.0

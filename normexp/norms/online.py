@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from normexp.norms.base import Norm, at_least_float32, check_eps
+from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, position_sum, scale_shift
 from normexp.norms.kernels.tiles import tiled, tiles
+from normexp.norms.options import one_of, positive, share
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
 
@@ -96,11 +98,9 @@ def position_mean(x: Tensor) -> Tensor:
     return position_sum(x) / num_positions(x)
 
 
-class Online(nn.Module):
+class Online(PerChannel):
     """Normalize by statistics of all examples seen before, whatever the batch size."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
     running_mean: Tensor
     running_var: Tensor
     scale_control: Tensor
@@ -109,11 +109,10 @@ class Online(nn.Module):
     def __init__(
         self, num_features: int, eps: float, momentum: float, control_rate: float, control: str, affine: bool
     ) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        super().__init__(num_features)
+        self.eps, self.momentum = eps, momentum
         self.control_rate, self.control = control_rate, control
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.learn(affine, affine)
         self.register_buffer("running_mean", torch.zeros(num_features))
         self.register_buffer("running_var", torch.ones(num_features))
         self.register_buffer("scale_control", torch.zeros(num_features))
@@ -121,7 +120,7 @@ class Online(nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # backward writes the controls
     def forward(self, x: Tensor) -> Tensor:
-        affine = [] if self.weight is None or self.bias is None else [self.weight, self.bias]
+        affine = self.affine
         if not self.training or not len(x):
             rstd = (self.running_var + self.eps).rsqrt()
             return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine).to(x.dtype)
@@ -165,9 +164,6 @@ class Online(nn.Module):
         """Return 1 / sqrt(mean(z^2) + eps) over all features of each sample: (N, 1)."""
         return (position_mean(z.square()).mean(1, keepdim=True) + self.eps).rsqrt()
 
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, control={self.control}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineNorm(Norm):
@@ -187,8 +183,6 @@ class OnlineNorm(Norm):
         momentum: weight of a new example in the running estimates (1 - alpha_f of the paper).
         control_rate: weight of the integrals in the gradient (1 - alpha_b of the paper).
         control: `layer_scaling` as in the paper, `clamp` to [-5, 5] as in its code, or `none`.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -196,20 +190,11 @@ class OnlineNorm(Norm):
     Differs: nothing known.
     """
 
-    eps: float = 1e-5
-    momentum: float = 0.001
-    control_rate: float = 0.01
-    control: str = "layer_scaling"
+    eps: float = positive(1e-5)
+    momentum: float = share(0.001)
+    control_rate: float = share(0.01)
+    control: str = one_of("layer_scaling", "clamp", "none")
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
-        for name in ("momentum", "control_rate"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in (0, 1], not {getattr(self, name)}")
-        if self.control not in ("layer_scaling", "clamp", "none"):
-            raise ValueError(f"control must be 'layer_scaling', 'clamp' or 'none', not {self.control!r}")
 
     def normalization(self, num_features: int) -> nn.Module:
         return Online(num_features, self.eps, self.momentum, self.control_rate, self.control, self.affine)

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.moments import scale_shift
+from normexp.norms.options import positive
 
 
-class PositionNorm(nn.Module):
+class PositionNorm(PerChannel):
     """Normalize the channels at each position of each sample; `weight` and `bias` have shape (C,)."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
-
     def __init__(self, num_features: int, eps: float, affine: bool) -> None:
-        super().__init__()
-        self.num_features, self.eps = num_features, eps
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        super().__init__(num_features)
+        self.eps = eps
+        self.learn(affine, affine)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] == 1:
@@ -35,10 +33,7 @@ class PositionNorm(nn.Module):
         # it would sum their gradients in x's type, so they are not the layer's own.
         ones, zeros = (None if x.is_cuda else make(x.shape[1], device=x.device) for make in (torch.ones, torch.zeros))
         y = along_channels(x, ones, zeros, self.eps)
-        return y if self.weight is None or self.bias is None else scale_shift(y, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
+        return scale_shift(y, *self.affine) if self.affine else y
 
 
 def along_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
@@ -60,9 +55,7 @@ class PositionalNorm(Norm):
     the network at once and is not included: what is removed here is gone.
 
     Args:
-        eps: added to the variance inside the root.
         affine: learn `weight` (starts at 1) and `bias` (starts at 0); the paper has none.
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *), C > 1.
 
@@ -73,12 +66,8 @@ class PositionalNorm(Norm):
     Differs: no moment shortcut; biased variance, where the authors' torch code divides by C - 1.
     """
 
-    eps: float = 1e-5
+    eps: float = positive(1e-5)
     affine: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
 
     def normalization(self, num_features: int) -> nn.Module:
         return PositionNorm(num_features, self.eps, self.affine)

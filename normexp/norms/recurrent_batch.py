@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.norms.base import STATES, Norm, Site, Step, TimeStep, check_eps, check_momentum
+from normexp.norms.base import STATES, Norm, Site, Step, TimeStep
 from normexp.norms.kernels.batched import AlwaysBatchNorm, AnyRankBatchNorm, check_batch
-from normexp.norms.kernels.population import ESTIMATES, EXAMPLES, check_estimates, estimate
+from normexp.norms.kernels.population import EXAMPLES, estimate
+from normexp.norms.options import one_of, positive, share
 
 ROUNDING = 1e-6  # a standard deviation this far below the size of the values is their rounding error
 
@@ -115,8 +116,6 @@ class RecurrentBatchNorm(Norm):
     Args:
         gain: start of the recurrent `weight`; 0.1 keeps the derivative of tanh near 1. In `normalization` it is 1.
         bias: learn the recurrent `bias` (starts at 0), but never at a `term`, whose sum has a bias of its own.
-        eps: added to the variance inside the root.
-        momentum: weight of the new batch in the running estimates.
         estimates: `population` makes them anew before every evaluation: the statistics of 5,000 training examples,
             with the weights as they are. Over many time steps, small errors of running averages (`running`) add up.
             Features that did not vary over these examples (pixels of the border) give `bias` then, as in training.
@@ -134,23 +133,12 @@ class RecurrentBatchNorm(Norm):
     torch, there biased.
     """
 
-    gain: float = 0.1
+    gain: float = positive(0.1)
     bias: bool = True
-    eps: float = 1e-5
-    momentum: float = 0.1
-    estimates: str = "population"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.gain > 0:
-            raise ValueError(f"gain must be above 0, not {self.gain}")
-        check_eps(self.eps)
-        check_momentum(self.momentum)
-        check_estimates(self.estimates, (*ESTIMATES, "batch"))
-
-    @property
-    def cancels_bias(self) -> bool:
-        return True
+    eps: float = positive(1e-5)
+    momentum: float = share(0.1)
+    estimates: str = one_of("population", "running", "batch")
+    cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
         kind = AlwaysBatchNorm if self.estimates == "batch" else AnyRankBatchNorm

@@ -5,30 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.moments import mean_square, over_positions
+from normexp.norms.options import positive
 
 
-class RootMeanSquare(nn.Module):
+class RootMeanSquare(PerChannel):
     """Divide each sample by the root of the mean of its squares; then scale each channel by `weight`."""
 
-    weight: nn.Parameter | None
-
     def __init__(self, num_features: int, eps: float, affine: bool) -> None:
-        super().__init__()
-        self.num_features, self.eps = num_features, eps
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
+        super().__init__(num_features)
+        self.eps = eps
+        self.learn(weight=affine, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         scale = (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
         scale = scale.expand(-1, x.shape[1]) if self.weight is None else scale * self.weight
         return (x * over_positions(scale, x)).to(x.dtype)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +47,9 @@ class RMSNorm(Norm):
     Differs: eps (1e-5 as here everywhere; the authors' code has other values); no bias, which the layer has.
     """
 
-    eps: float = 1e-5
+    eps: float = positive(1e-5)
     affine: bool = True
     rowwise: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
 
     def normalization(self, num_features: int) -> nn.Module:
         return RootMeanSquare(num_features, self.eps, self.affine)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, check_eps, num_outputs, output_dim
+from normexp.norms.base import Norm, num_outputs, output_dim
 from normexp.norms.kernels.gaussian import activation_moments
+from normexp.norms.options import positive
 
 
 class ScaledStandardWeight(nn.Module):
@@ -72,11 +73,7 @@ class ScaledWeightStandardization(Norm):
     clipping belong to those networks and are not part of the scheme.
     """
 
-    eps: float = 1e-4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
+    eps: float = positive(1e-4)
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         step = ScaledStandardWeight(layer, self.eps)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, check_eps, output_dim
+from normexp.norms.base import Norm, output_dim
 from normexp.norms.kernels.power_iteration import WARM_UP, as_matrix, power_step, singular_value
+from normexp.norms.options import at_least, positive
 
 
 class UnitSpectralNorm(nn.Module):
@@ -60,14 +61,8 @@ class SpectralNorm(Norm):
     forward pass has a norm near 1. torch's own spectral_norm evaluates with the last training step's u and v.
     """
 
-    n_power_iterations: int = 1
-    eps: float = 1e-12
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_power_iterations < 1:
-            raise ValueError(f"n_power_iterations must be at least 1, not {self.n_power_iterations}")
-        check_eps(self.eps)
+    n_power_iterations: int = at_least(1, 1)
+    eps: float = positive(1e-12)
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)

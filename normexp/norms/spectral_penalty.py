@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, output_dim, weight_layers
+from normexp.norms.base import Norm, output_dim, weight_layers
 from normexp.norms.kernels.power_iteration import as_matrix, power_step, singular_value
+from normexp.norms.options import positive
 
 BUFFER = "singular_vector"  # on the layer itself: saved, moved and resumed with it
 
@@ -36,14 +37,8 @@ class SpectralPenalty(Norm):
     Differs: the output layer is penalized with model.normalize_output=true only, as under every scheme.
     """
 
-    strength: float = 0.01
-    eps: float = 1e-12
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.strength > 0:
-            raise ValueError(f"strength must be above 0, not {self.strength}")
-        check_eps(self.eps)
+    strength: float = positive(0.01)
+    eps: float = positive(1e-12)
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)

@@ -7,27 +7,26 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, check_eps, check_momentum
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import check_batch
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import moments, pooled, scale_shift
+from normexp.norms.options import positive, share
 
 
-class MixedNorm(nn.Module):
+class MixedNorm(PerChannel):
     """Normalize by a learned mixture of instance, layer and batch statistics."""
 
-    weight: nn.Parameter | None
-    bias: nn.Parameter | None
     running_mean: Tensor
     running_var: Tensor
 
     def __init__(self, num_features: int, eps: float, momentum: float, affine: bool) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        super().__init__(num_features)
+        self.eps, self.momentum = eps, momentum
         self.mean_logits = nn.Parameter(torch.ones(3))  # instance, layer, batch
         self.var_logits = nn.Parameter(torch.ones(3))
-        self.register_parameter("weight", nn.Parameter(torch.ones(num_features)) if affine else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        self.learn(affine, affine)
         self.register_buffer("running_mean", torch.zeros(num_features))
         self.register_buffer("running_var", torch.ones(num_features))
 
@@ -55,9 +54,6 @@ class MixedNorm(nn.Module):
             self.running_var.lerp_((var * (count / (count - 1))).to(self.running_var.dtype), self.momentum)
         return mean, var
 
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
-
 
 def mixture(statistics: tuple[Tensor, ...], logits: Tensor, x: Tensor) -> Tensor:
     """Return the weighted sum (N, C) of statistics per sample and channel, per sample, and per channel."""
@@ -82,9 +78,6 @@ class SwitchableNorm(Norm):
 
     Args:
         eps: added to the mixed variance inside the root.
-        momentum: weight of the new batch in the running estimates.
-        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
-        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -93,17 +86,13 @@ class SwitchableNorm(Norm):
 
     Source: Luo et al. 2019, arXiv:1806.10779, equations 3 to 5 [equation numbers from memory].
     Differs: the authors' code takes the unbiased variance for instances, keeps the biased one of the batch in
-    its running estimate, and has a rate of 0.003 on vectors.
+    its running estimate, and has a rate of 0.003 on vectors; its layer for vectors takes unbiased variances for layer
+    and batch too, and its running variance starts at 0.
     """
 
-    eps: float = 1e-5
-    momentum: float = 0.1
+    eps: float = positive(1e-5)
+    momentum: float = share(0.1)
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_eps(self.eps)
-        check_momentum(self.momentum)
 
     def normalization(self, num_features: int) -> nn.Module:
         return MixedNorm(num_features, self.eps, self.momentum, self.affine)

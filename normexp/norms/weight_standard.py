@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, check_eps, output_dim
+from normexp.norms.base import Norm, output_dim
+from normexp.norms.options import one_of, positive
 
 
 class StandardWeight(nn.Module):
@@ -50,14 +51,8 @@ class WeightStandardization(Norm):
     order of the fan-in, so a deep network needs a normalization of its activations (`stack`).
     """
 
-    std: str = "unbiased"
-    eps: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.std not in ("biased", "unbiased"):
-            raise ValueError(f"std must be 'biased' or 'unbiased', not {self.std!r}")
-        check_eps(self.eps)
+    std: str = one_of("unbiased", "biased")
+    eps: float = positive(1e-5)
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)

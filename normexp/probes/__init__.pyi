@@ -1,10 +1,13 @@
 from .base import Probe as Probe
 from .covariance_spectrum import CovarianceSpectrum as CovarianceSpectrum
 from .effective_rate import EffectiveRate as EffectiveRate
+from .equilibrium import Equilibrium as Equilibrium
 from .gradient_norm import GradientNorm as GradientNorm
+from .gram_distance import GramDistance as GramDistance
 from .jacobian import Jacobian as Jacobian
 from .moments import Moments as Moments
 from .percentiles import Percentiles as Percentiles
+from .residual_variance import StreamVariance as StreamVariance
 from .several import Several as Several
 from .update_angle import UpdateAngle as UpdateAngle
 from .weight_norm import WeightNorms as WeightNorms

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from normexp.norms.kernels.trial import left_as_found
 from normexp.seeding import stream
@@ -28,6 +29,7 @@ class Situation:
         training: count -> (x, y), the first training examples of the first epoch's order, unaugmented.
         loss: (outputs, y) -> the task's mean loss, without penalty and weight decay.
         rate: the learning rate of the next step.
+        optimizer: the run's own; a probe leaves it as it found it. None where nothing is trained.
     """
 
     model: nn.Module
@@ -35,6 +37,7 @@ class Situation:
     training: Callable[[int], Batch]
     loss: Callable[[Tensor, Tensor], Tensor]
     rate: float
+    optimizer: Optimizer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +74,10 @@ def training_mode(model: nn.Module, device: torch.device) -> Iterator[None]:
         yield
 
 
-def inputs_of(model: nn.Module, modules: Mapping[str, nn.Module], x: Tensor) -> dict[str, Tensor]:
-    """Return what enters each named module, at its first call, when x passes in evaluation mode."""
+def inputs_of(
+    model: nn.Module, modules: Mapping[str, nn.Module], x: Tensor, training: bool = False
+) -> dict[str, Tensor]:
+    """Return what enters each named module, at its first call, when x passes in evaluation (or training) mode."""
     seen: dict[str, Tensor] = {}
 
     def keep(name: str) -> Callable[..., None]:
@@ -85,7 +90,7 @@ def inputs_of(model: nn.Module, modules: Mapping[str, nn.Module], x: Tensor) -> 
 
     hooks = [module.register_forward_pre_hook(keep(name)) for name, module in modules.items()]
     try:
-        with evaluation_mode(model):
+        with training_mode(model, x.device) if training else evaluation_mode(model), torch.no_grad():
             model(x)
     finally:
         for hook in hooks:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-from torch.func import functional_call
-
-from normexp.probes.base import Probe, Reading, Situation, training_mode
+from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.layers import free_weights
+from normexp.probes.scale_free import outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +43,3 @@ class EffectiveRate(Probe):
                 square = float(weight.units.square().sum())
                 readings += [(name, "squared_norm", square), (name, "effective_rate", situation.rate / square)]
         return readings
-
-
-@torch.no_grad()
-def outputs(model: nn.Module, x: Tensor, changed: dict[str, Tensor]) -> Tensor:
-    """Return the network's outputs in training mode with some parameters replaced."""
-    with training_mode(model, x.device):
-        return functional_call(model, changed, (x,))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from normexp.config import option, options
-from normexp.config.instantiate import instantiate
-from normexp.config.options import without_descriptions
+from normexp.config import options
+from normexp.config.instantiate import instantiate_option
 from normexp.errors import unknown
 from normexp.probes.base import Probe, Row, Situation
 
@@ -39,5 +38,5 @@ class Several(Probe):
 
 def make(name: str) -> Probe:
     """Build an option of `probe` with its default settings."""
-    probe: Probe = instantiate(without_descriptions(option("probe", name)))
+    probe: Probe = instantiate_option("probe", name)
     return probe

@@ -24,7 +24,7 @@ from normexp.records.files import (
     sweep_temporaries,
     write_atomically,
 )
-from normexp.records.find import find_runs
+from normexp.records.find import find_run, find_runs
 from normexp.records.names import (
     ARCHIVE,
     ASIDE,
@@ -40,7 +40,7 @@ from normexp.records.names import (
     TIMING,
     TRACEBACK,
 )
-from normexp.records.parsing import json_object
+from normexp.records.parsing import json_object, yaml_mapping
 from normexp.records.printable import printable
 from normexp.records.public_names import public_name, with_public_names
 from normexp.records.run import RunDirectory, read_rows
@@ -66,6 +66,7 @@ __all__ = [
     "RunDirectory",
     "cell",
     "damaged",
+    "find_run",
     "find_runs",
     "json_object",
     "printable",
@@ -76,4 +77,5 @@ __all__ = [
     "sweep_temporaries",
     "with_public_names",
     "write_atomically",
+    "yaml_mapping",
 ]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from normexp.records.fences import check_fence
 from normexp.records.files import MOST_ROWS, Damaged, open_regular, read_regular, write_atomically
 from normexp.records.parsing import csv_rows
 
@@ -31,6 +32,7 @@ class CurveFile:
 
     def append(self, row: Mapping[str, object]) -> None:
         with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
+            check_fence()
             file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
 
     def _rows(self) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
+from normexp.records.fences import check_fence
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 
@@ -103,6 +104,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)
+        check_fence()  # last of all: what was slow lies behind us
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -23,7 +23,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
     """
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
-        here = list(_at(path.resolve()))
+        here = list(_at(_resolved(path)))
         if not here and not os.path.lexists(path):
             raise UserError(f"{printable(path)}: no such file or directory")
         if not here:
@@ -33,6 +33,26 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
         for run in here:
             found.setdefault(run.path, run)
     return [found[path] for path in sorted(found)]
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve(strict=os.path.lexists(path))
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        reason = getattr(error, "strerror", None) or "its links lead nowhere"
+        raise UserError(f"{printable(path)}: cannot be read ({reason})") from None
+
+
+def find_run(path: str | Path, who: str) -> RunDirectory:
+    """Return the one run directory at or below a path. Raises UserError where there is none, or more than one.
+
+    Args:
+        who: what asks for it, the beginning of the error.
+    """
+    runs = find_runs([path])
+    if len(runs) != 1:
+        raise UserError(f"{who} holds {len(runs)} runs; name one run directory")
+    return runs[0]
 
 
 def _at(path: Path) -> Iterator[RunDirectory]:

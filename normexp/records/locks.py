@@ -77,8 +77,9 @@ def locked(folder: Path) -> Iterator[None]:
         finally:
             ended.set()
             beating.join()
-            with suppress(OSError):
-                _write(descriptor, "")
+            if _owner(descriptor) == Owner.this():  # where flock lies, somebody else may own it by now
+                with suppress(OSError):
+                    _write(descriptor, "")
     finally:
         os.close(descriptor)
 

@@ -45,6 +45,8 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
 
     Raises: UserError where a run has other results in each, before anything is written.
     """
+    if first.exists() and second.exists() and first.samefile(second):
+        raise UserError(f"{first} {second}: one folder; give two")
     target = into or first
     there = _runs(target) if target.exists() else {}
     chosen, left = dict(there), []

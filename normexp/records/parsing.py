@@ -44,7 +44,7 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
     text = decoded(data)
     try:
         if _MAY_BE_DEEP.search(text, _after_comment(text)):
-            _check_events(text)
+            check_events(text)
         loaded = yaml.load(text, Loader=_LOADER)
     except ValueError:
         raise
@@ -53,6 +53,21 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise ValueError("not a mapping")
     return loaded
+
+
+def check_keys(text: str) -> None:
+    """Raise ValueError for a key that stands twice in a mapping: YAML keeps the last alone, and says nothing."""
+    nodes = [yaml.compose(text, Loader=_LOADER)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+        if isinstance(node, yaml.MappingNode):
+            keys = [str(key.value) for key, _ in node.value]
+            if twice := next((i for i, key in enumerate(keys) if key in keys[:i]), None):
+                line = node.value[twice][0].start_mark.line + 1
+                raise ValueError(f"line {line}: key {keys[twice]!r} stands there twice")
+            nodes += [value for _, value in node.value]
 
 
 def csv_rows(data: bytes) -> list[dict[str, str]]:
@@ -88,7 +103,7 @@ def _after_comment(text: str) -> int:
     return text.find("\n") if text.startswith("#") else 0
 
 
-def _check_events(text: str) -> None:
+def check_events(text: str) -> None:
     """Look at YAML event by event, which needs no stack: refuse aliases, and what would recurse too deeply."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):

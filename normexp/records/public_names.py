@@ -9,7 +9,7 @@ _MOVED = {
     "normexp.inputs.": "normexp.data.inputs.",
     "normexp.schedules.": "normexp.training.schedules.",
 }
-_PUBLIC = ("norms", "models.init", "models", "data.inputs", "data", "probes", "studies")
+_PUBLIC = ("norms", "models.init", "models.placements", "models", "data.inputs", "data", "probes", "studies")
 
 
 def public_name(target: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, UNDECIDED
+from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, UNDECIDED
 from normexp.evidence.stats import false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
 from normexp.records import damaged, printable, read_json
@@ -27,7 +27,10 @@ Counted as holds / contradicted / undecided, by kind:
 - **exact**: identities, arithmetic and theorems, tested to a tolerance; most of them could hardly fail.
 - **full scale**: training or measurement at the set-up that was published.
 - **scaled**: at a smaller scale of ours. "Holds at this scale" says that the ordering is seen there, and no more.
-- **own**: claimed by no source; what we looked for besides."""
+- **own**: claimed by no source; what we looked for besides.
+
+A printed number is judged at the published set-up only; at another scale it is *not judged*. An asterisk: too few seeds
+to decide every claim of the family by ranks; the experiment says why it stands."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Report:
     command: str
     claims: tuple[dict[str, Any], ...]
     changed: tuple[str, ...] = ()
+    underpowered: str = ""
 
     def counts(self, kind: str) -> Counter[str]:
         return Counter(claim["verdict"] for claim in self.claims if claim["kind"] == kind)
@@ -48,14 +52,15 @@ class Report:
 
 def read_reports(results: Path) -> list[Report]:
     """Return every claims.json under results/NAME/SCALE, by name; each tested claim with its `q`."""
-    reports = [_read(path) for path in sorted(results.glob(f"*/*/{CLAIMS}"))]
+    reports = [read_report(path) for path in sorted(results.glob(f"*/*/{CLAIMS}"))]
     tested = _tested(reports)
     for claim, q in zip(tested, false_discovery_rate([claim["p"] for claim in tested]), strict=True):
         claim["q"] = q
     return reports
 
 
-def _read(path: Path) -> Report:
+def read_report(path: Path) -> Report:
+    """Read one claims.json. Raises UserError where it is damaged, or was written by an older program."""
     content = read_json(path) or {}
     claims = tuple(content["claims"]) if isinstance(content.get("claims"), list) else ("none",)
     if not all(isinstance(claim, dict) for claim in claims):
@@ -67,7 +72,8 @@ def _read(path: Path) -> Report:
     if not _is_report(content):
         raise damaged(path, "not the judged claims of an experiment; `normexp report` writes it from the records")
     name, scale, command = (printable(content[key]) for key in ("experiment", "scale", "command"))
-    return Report(name, scale, command, tuple(map(_shown, claims)), tuple(map(printable, content["changed"])))
+    return Report(name, scale, command, tuple(map(_shown, claims)), tuple(map(printable, content["changed"])),
+                  printable(content.get("underpowered", "")))  # fmt: skip
 
 
 def _shown(claim: Judged) -> dict[str, Any]:
@@ -77,6 +83,7 @@ def _shown(claim: Judged) -> dict[str, Any]:
 
 def _is_report(content: Mapping[str, Any]) -> bool:
     head = all(isinstance(content.get(key), str) for key in ("experiment", "scale", "command"))
+    head = head and isinstance(content.get("underpowered", ""), str)
     claims = content["claims"]
     right = all(isinstance(claim.get(key), kind) for claim in claims for key, kind in _FORM.items())
     return head and right and isinstance(content.get("changed"), list)
@@ -108,6 +115,8 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
     for report in reports:
         yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(_line, report.claims))
         yield from (f"- *{change}*" for change in report.changed)
+        if report.underpowered:
+            yield f"- *underpowered: {report.underpowered}*"
         yield ""
     yield from ("## The evidence", "")
     for report in reports:
@@ -134,7 +143,9 @@ def _count_table(reports: Sequence[Report]) -> Iterator[str]:
     yield f"| experiment | scale | {' | '.join(KINDS)} | all |"
     yield "|---|---|" + "---|" * (len(KINDS) + 1)
     for each in reports:
-        yield _row(each.experiment, each.scale, [each.counts(kind) for kind in KINDS])
+        yield _row(
+            each.experiment + (" *" if each.underpowered else ""), each.scale, [each.counts(kind) for kind in KINDS]
+        )
     yield _row("**all**", "", [_total(reports, kind) for kind in KINDS])
 
 
@@ -146,7 +157,8 @@ def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:
 def _cell(counts: Counter[str]) -> str:
     if counts["preview"]:
         return f"{counts['preview']} previews"
-    return " / ".join(str(counts[verdict]) for verdict in VERDICTS) if counts else ""
+    judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if counts else ""
+    return judged + (f" ({counts[NOT_JUDGED]} {NOT_JUDGED})" if counts[NOT_JUDGED] else "")
 
 
 def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:

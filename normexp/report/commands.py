@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.config import option
+from normexp.config.overrides import check_once
 from normexp.errors import UserError, unknown
 from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
 from normexp.report.frame import Frame, folder_frame, frame_of, where
@@ -16,6 +17,7 @@ from normexp.report.labels import Options
 from normexp.report.neighbours import neighbours
 from normexp.report.notes import notes
 from normexp.report.options import run_options
+from normexp.runs.run import check_writable
 
 if TYPE_CHECKING:
     from normexp.report.figures.formats import Look
@@ -45,6 +47,8 @@ def plot_command(
     from normexp.report.figures.formats import check_formats, look
 
     chosen, written = look(style, width), check_formats(formats)
+    if out is not None:
+        check_writable(_stem(Path(out), "curves").parent, "--out")
     frame = chosen_runs(words)
     runs = [record.directory for record in frame.records]
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
@@ -108,6 +112,7 @@ def chosen_runs(words: Sequence[str]) -> Frame:
     """
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     filters = dict(word.split("=", 1) for word in words if word not in paths)
+    check_once(word for word in words if word not in paths)
     if not paths:
         raise UserError(f"{words[0]}: only a filter; give run directories or a folder of them first (results/runs)")
     frame = frame_of(paths)

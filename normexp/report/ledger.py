@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from normexp.config.allowed import parse
-from normexp.config.overrides import parse_overrides, plain_value
-from normexp.errors import Unavailable, UserError, unknown
+from normexp.config.overrides import check_once, parse_overrides, plain_value
+from normexp.errors import Submitted, Unavailable, UserError, unknown
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.load import is_file, load, names, scales
+from normexp.experiments.load import is_file, laws, load, names, read, scales, usual_scale
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import read_json, write_atomically
 from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
 from normexp.report.sources import entries, summary
+from normexp.runs.run import check_writable
+from normexp.sweeps.executors.settings import take_executor
+from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import take_jobs
 
 FILES = ("dataset.archive", "dataset.file")
@@ -33,42 +36,100 @@ def reproduce_all(
     dry_run: bool = False,
     force: bool = False,
     plan_only: bool = False,
+    of_laws: bool = False,
 ) -> int:
     """Run and render the experiments that are named; return 1 if a run failed.
 
     Args:
+        of_laws: run every experiment that tests a law, at full scale unless `scale` says otherwise.
         plan_only: run nothing; say how many seeds would decide the claims that are undecided.
 
     Of several, one whose data cannot be had is left out and said; the exit status is then 2. Raises Unavailable for
     one by itself.
     """
-    from normexp.experiments.reproduce import reproduce
-
+    settings, words = take_executor(words)
     jobs, words = take_jobs(words, jobs)
-    chosen, given = split(words, REPRODUCE)
-    if not chosen and not everything:
-        raise UserError(f"reproduce: no experiment named; give one of {', '.join(names())}, or --all")
-    results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", None)
-    extra = {key: plain_value(parse_overrides([f"{key}={value}"])[0]) for key, value in given.items()}
-    wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
-    experiments = [load(name, at).with_extra(extra) for name, at in wanted.items()]
+    sharing = Sharing(settings, jobs)
+    sharing.check(force)
+    experiments, results = _wanted(words, everything, of_laws)
     for experiment in experiments:
         if arm is not None:
             check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
     if plan_only:
         return _plan(experiments, results)
-    statuses = []
-    for experiment in experiments:
-        try:
-            statuses.append(reproduce(experiment, results, jobs, arm, dry_run, force))
-        except Unavailable as error:
-            if len(experiments) == 1:
-                raise
-            logger.info(f"{experiment.name}: left out: {'; '.join(str(error).splitlines())}")
-            statuses.append(2)
-        if not dry_run and not statuses[-1]:
-            _show(experiment, results)
-    return max(statuses)
+    alone = len(experiments) == 1
+    return max([_reproduce(each, results, jobs, arm, dry_run, force, sharing, alone) for each in experiments])
+
+
+def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list[Experiment], Path]:
+    """Return the experiments that the words name, with what they say of every run, and the folder of results."""
+    chosen, given = split(words, REPRODUCE)
+    if of_laws:
+        chosen = list(dict.fromkeys([*chosen, *laws()]))
+    if not chosen and not everything:
+        raise UserError("reproduce: no experiment named; give a NAME (normexp list experiments), --all or --laws")
+    if everything and chosen:
+        raise UserError(f"reproduce: --all and {'--laws' if of_laws else chosen[0]}: give one of the two")
+    results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "paper" if of_laws else None)
+    _check_files(given)
+    extra = {key: plain_value(parse_overrides([f"{key}={value}"])[0]) for key, value in given.items()}
+    wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
+    if len(wanted) == 1:
+        _check_data(*next(iter(wanted.items())), extra)
+    return [load(name, at).with_extra(extra) for name, at in wanted.items()], results
+
+
+def _reproduce(
+    experiment: Experiment,
+    results: Path,
+    jobs: int | None,
+    arm: str | None,
+    dry_run: bool,
+    force: bool,
+    sharing: Sharing,
+    alone: bool,
+) -> int:
+    """Run and render one experiment; return its exit status, 2 where one of several cannot have its data."""
+    from normexp.experiments.reproduce import reproduce
+
+    try:
+        status = reproduce(experiment, results, jobs, arm, dry_run, force, sharing)
+    except Submitted as elsewhere:
+        logger.info(f"{experiment.name}: {elsewhere}; it then goes on, or shows the table")
+        return 0
+    except Unavailable as error:
+        if alone:
+            raise
+        logger.info(f"{experiment.name}: left out: {'; '.join(str(error).splitlines())}")
+        return 2
+    if not dry_run and not status:
+        _show(experiment, results)
+    return status
+
+
+def _check_files(given: Mapping[str, str]) -> None:
+    for key in FILES:
+        if key in given and not Path(given[key]).expanduser().exists():
+            raise UserError(f"{key}={given[key]}: no such file or folder")
+
+
+def _check_data(name: str, scale: str | None, extra: Mapping[str, object]) -> None:
+    """Raise UserError where the data of the first run cannot be had, before all runs are composed and checked."""
+    from normexp.sweeps.prefetch import to_download
+
+    experiment = read(name, scale or usual_scale(name))
+    arm, point = next(iter(experiment.arms), None), experiment.points()
+    if arm is None or not point:
+        return
+    config = experiment.config(arm, point[0])
+    for key in FILES:
+        group, _, leaf = key.partition(".")
+        if key in extra and leaf not in config[group]:
+            chosen = config.choices[group]
+            raise UserError(
+                f"{name} at scale={experiment.scale} is made with dataset={chosen}, which has no {key}; leave it out"
+            )
+    to_download([experiment.with_extra(extra).config(arm, point[0])])
 
 
 def _plan(experiments: Sequence[Experiment], results: Path) -> int:
@@ -101,13 +162,18 @@ def _show(experiment: Experiment, results: Path) -> None:
 
 
 def report_all(words: Sequence[str]) -> Iterator[Path]:
-    """Render what is recorded; yield the files written."""
-    from normexp.report.experiment.render import render
+    """Render what is recorded; yield the files written, the page of all of them last."""
+    from normexp.report.experiment.render import rendered, write_rendered
+    from normexp.report.page.write import write_pages
 
-    files = {Path(word).stem: word for word in words if is_file(word)}
+    chosen, given = split(words, REPORT)
+    results, files = Path(given.get("results_dir", "results")), {Path(word).stem: word for word in chosen}
+    contents = []
     for folder in recorded(words):
         name = folder.parent.name
-        yield from render(load(files.get(name, name), folder.name), folder.parent.parent)
+        contents.append(rendered(load(files.get(name, name), folder.name), results))
+        yield from write_rendered(contents[-1], results)
+    yield from write_pages(contents, results, everything=not chosen)
 
 
 def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: str, width: str | None) -> Iterator[Path]:
@@ -116,6 +182,7 @@ def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: st
     from normexp.report.figures.formats import check_formats, look
 
     chosen, names = look(style, width), check_formats(formats)
+    check_writable(Path(out), "--out")
     for folder in recorded(words):
         experiment = load(folder.parent.name, folder.name)
         for name, content in draw_figures(experiment, folder.parent.parent, chosen, names).items():
@@ -162,6 +229,7 @@ def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[st
     """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist."""
     chosen = [word for word in words if "=" not in word]
     given = dict(word.split("=", 1) for word in words if "=" in word)
+    check_once(word for word in words if "=" in word)
     for name in chosen:
         if name not in names() and not is_file(name):
             raise unknown("experiment", name, names())
@@ -171,3 +239,19 @@ def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[st
     if "scale" in given:
         parse(" | ".join(SCALES), "").check("scale", given["scale"])
     return chosen, given
+
+
+def laws_page(words: Sequence[str], plain: bool = False) -> str:
+    """Return the page of laws as text, or as JSON.
+
+    Args:
+        words: names of experiments, results_dir=; by default every law.
+    """
+    from normexp.report.laws import as_json as laws_as_json
+    from normexp.report.laws import page, read_laws
+
+    chosen, given = split(words, ("results_dir",))
+    found = read_laws(Path(given.get("results_dir", "results")), chosen)
+    if plain:
+        return json.dumps(laws_as_json(found), indent=1, ensure_ascii=False) + "\n"
+    return "\n".join(page(found)) + "\n"

@@ -8,6 +8,8 @@ from typing import Any
 
 from normexp.config.defaults import with_defaults
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.own import GROUPS as OWN_GROUPS
+from normexp.config.own import target_key
 from normexp.config.text import shown
 from normexp.records import RunDirectory
 from normexp.report.labels import NOTE, Options
@@ -28,8 +30,9 @@ def run_options(directory: RunDirectory) -> Options:
     options = {key: shown(value) for key, value in _leaves(keys) if key not in SAME_ARM}
     options |= {key: PurePath(options[key]).name for key in PATH_KEYS if key in options}
     options |= {group: str(option) for group, option in config["_choices_"].items()}
-    if "norm._target_" in changed:  # a scheme of the user's own goes by its class name
-        options["norm"] = options["norm._target_"].rpartition(".")[2]
+    for group in OWN_GROUPS:  # a part of the user's own goes by its class name
+        if target_key(group) in changed:
+            options[group] = options[target_key(group)].rpartition(".")[2]
     note = str(directory.environment.get("data", {}).get("note") or "")
     return Options({**options, NOTE: note}, int(config.get("seed", 0)), changed)
 

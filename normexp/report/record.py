@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from normexp.config.options import option, options
 from normexp.errors import UserError
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Made, error_of
 from normexp.experiments.check import PROBE
@@ -131,7 +132,13 @@ class Record:
         """Return what the claims read: all metrics and `probe/LAYER/STATISTIC`, by step."""
         diverged = self.status["step"] if self.state == "diverged" else None
         metrics = {name: values for name, values in self.metrics.items() if name != "lr"}
-        return Curve(self.steps, metrics | self._probed(), self.state, diverged, Made.of(self.directory.environment))
+        made = Made.of(self.directory.environment, self._classes())
+        return Curve(self.steps, metrics | self._probed(), self.state, diverged, made)
+
+    def _classes(self) -> int:
+        """Return the number of classes that the data set's option tells; 0 where it tells none."""
+        name = self.options["dataset"] if self.options else ""
+        return int(option("dataset", name).get("_classes_", 0)) if name in options("dataset") else 0
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""

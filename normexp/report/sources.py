@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from normexp.evidence.audit import CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
 from normexp.experiments.load import names, read, scales
+from normexp.experiments.schema import Published, PublishedOnly
 from normexp.records import read_rows
 from normexp.report.formats import unguarded
 
@@ -169,17 +169,17 @@ def _trainings(document: str) -> Iterator[str]:
     yield "inputs, and the experiments train their arms at smaller scales, so that they are listed and not judged."
     yield from ("", "| experiment | arm | quantity | printed | place |", "| --- | --- | --- | ---: | --- |")
     for name, one in quoted:
-        yield f"| `{name}` | {one['arm']} | {one['metric']} | {one['value']} | {one['place']} |"
+        yield f"| `{name}` | {one.arm} | {one.metric} | {one.value} | {one.place} |"
     yield ""
 
 
-def quoted_results(document: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def quoted_results(document: str) -> Iterator[tuple[str, Published | PublishedOnly]]:
     """Yield (experiment, published number) for all numbers of trainings that a document quotes."""
     for name in names():
         experiment = read(name, scales(name)[-1])
-        for one in (*experiment.published, *experiment.published_only):
-            if not (one.get("ours") or one.get("said")) and document in one["place"]:
-                yield name, one
+        quoted = [one for one in experiment.published if not (one.ours or one.said)]
+        yield from ((name, one) for one in quoted if document in one.place)
+        yield from ((name, one) for one in experiment.published_only if document in one.place)
 
 
 def counted(found: Sequence[Entry]) -> str:

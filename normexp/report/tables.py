@@ -16,7 +16,10 @@ from normexp.report.table import Table, Value
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = ("test/accuracy", "test/rmse", "validation/accuracy", "validation/rmse", "train/loss")
+METRICS = (
+    "test/accuracy", "test/rmse", "test/bits_per_byte",
+    "validation/accuracy", "validation/rmse", "validation/bits_per_byte", "train/loss",
+)  # fmt: skip
 MEANING = (
     "Mean ± standard deviation (divisor n - 1; none for one seed) over the runs that stayed finite, "
     "at the final step: the last row of metrics.csv, not the best one."

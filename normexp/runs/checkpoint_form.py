@@ -66,27 +66,35 @@ def _check_model(saved: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> N
 
 def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    wanted, found = state_names(optimizer), dict[int, set[str]]()
+    wanted, found = names_by_parameter(optimizer), dict[int, set[str]]()
     for name, tensor in saved.items():
         index, _, key = name.partition("/")
-        if not index.isdecimal() or int(index) >= len(parameters) or key not in wanted:
+        if not index.isdecimal() or int(index) >= len(parameters) or key not in wanted[int(index)]:
             raise ValueError(f"optimizer/{name} is unknown")
         if tensor.numel() != 1 and tensor.shape != parameters[int(index)].shape:
             raise ValueError(f"optimizer/{name} is {_look(tensor)}, its parameter {_look(parameters[int(index)])}")
         found.setdefault(int(index), set()).add(key)
-    if wanted and not found:
+    if any(wanted) and not found:
         raise ValueError("the optimizer's state is missing")
     for place, keys in found.items():
-        if keys != wanted:
-            raise ValueError(f"optimizer/{place}/{min(wanted - keys)} is missing")
+        if keys != wanted[place]:
+            raise ValueError(f"optimizer/{place}/{min(wanted[place] - keys)} is missing")
+
+
+def names_by_parameter(optimizer: Optimizer) -> list[set[str]]:
+    """Return what an optimizer keeps of each of its parameters; one that joins several knows which are whose."""
+    inner = getattr(optimizer, "inner", None) or [optimizer]
+    return [
+        names for each in inner for names in [state_names(each)] for group in each.param_groups for _ in group["params"]
+    ]
 
 
 def state_names(optimizer: Optimizer) -> set[str]:
     """Return what an optimizer of this kind keeps of every parameter, found out on a parameter of one number."""
     allowed = inspect.signature(type(optimizer)).parameters
     settings = {key: value for key, value in optimizer.defaults.items() if key in allowed}
-    number = nn.Parameter(torch.zeros(1))
-    number.grad = torch.zeros(1)
+    number = nn.Parameter(torch.zeros(1, 1))  # some move matrices only
+    number.grad = torch.zeros(1, 1)
     alike = type(optimizer)([number], **settings)
     alike.step()
     return {name for name, value in alike.state[number].items() if value is not None}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from normexp.config import Config, compose
+from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, RunDirectory
+from normexp.records import CHECKPOINT, CONFIG, RunDirectory
 from normexp.runs import run as runs
 
 if TYPE_CHECKING:
@@ -45,22 +45,21 @@ def load_model(
         path: the run directory.
         input_shape: of one example, without the batch; by default that of the run's data set, which is then loaded.
         num_outputs: the number of classes, or of targets.
-        plugins: modules that a scheme of the user's own may come from. A record by itself never names code.
+        plugins: modules that parts of the user's own may come from. A record by itself never names code.
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
-    from normexp.config.instantiate import instantiate
-    from normexp.training.build import build_model
+    from normexp.training.build import build_model, build_norm
 
     directory = RunDirectory(Path(path))
     weights = _weights(directory.path / CHECKPOINT)
-    config = _recorded(directory)
+    config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:
         from normexp.data.loading import Loader
 
         data = Loader().load(config)
         input_shape, num_outputs = data.input_shape, data.num_outputs
-    model = build_model(config, instantiate(config["norm"], plugins=list(plugins)), input_shape, num_outputs)
+    model = build_model(config, build_norm(config), input_shape, num_outputs)
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -76,11 +75,26 @@ def _checked(overrides: Sequence[str]) -> Sequence[str]:
     return overrides
 
 
-def _recorded(directory: RunDirectory) -> Config:
-    """Return the configuration that a record holds, with today's defaults for keys that it does not have yet."""
+def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
+    """Return the configuration that a record holds, with today's defaults for keys that it does not have yet.
+
+    The record's own `plugins` are not used: it may come from anybody.
+    """
     record = with_defaults(directory.config)
-    values = {key: value for key, value in record.items() if not key.startswith("_")}
+    values = {key: value for key, value in record.items() if not key.startswith("_")} | {"plugins": list(plugins)}
+    for group in groups():
+        _check_code(directory, group, values[group], record["_choices_"][group])
     return Config(values, record["_choices_"], record.get("_changes_") or {})
+
+
+def _check_code(directory: RunDirectory, group: str, node: Mapping[str, Any], choice: str) -> None:
+    """Raise UserError where a record names code of ours that is not what the chosen option names."""
+    ours = option(group, choice)["_target_"] if choice in options(group) else None
+    inside = [part["_target_"] for part in node.values() if isinstance(part, Mapping) and "_target_" in part]
+    if (ours is None and node["_target_"].startswith("normexp.")) or node["_target_"] != (ours or choice):
+        raise UserError(f"{directory.path / CONFIG}: damaged: {group}={choice} is not {node['_target_']}")
+    if foreign := [target for target in inside if target.startswith("normexp.") and ".norms." not in target]:
+        raise UserError(f"{directory.path / CONFIG}: damaged: {foreign[0]} is no scheme")
 
 
 def _weights(path: Path) -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from normexp.config import Config, flat
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.text import shortened
 from normexp.data.loading import Loader
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
@@ -80,13 +81,24 @@ def _train(
         logger.info(ADVICE)
 
 
-def check_writable(path: Path) -> None:
-    """Raise UserError if a folder cannot be made at `path`, without making anything."""
-    nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+def check_writable(path: Path, key: str = "results_dir") -> None:
+    """Raise UserError if a folder cannot be made at `path`, without making anything.
+
+    Args:
+        key: what gave the path.
+    """
+    try:
+        nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    except OSError as error:  # a name that is too long
+        raise UserError(f"{key}: {shortened(str(path))}: {error.strerror}") from None
+    if (
+        below := next((each for each in path.absolute().parents if each.is_symlink() and not each.exists()), None)
+    ) is not None:
+        raise UserError(f"{key}: {below} is a link that leads nowhere")
     if not nearest.is_dir():
-        raise UserError(f"results_dir: {nearest} is a file, not a folder")
+        raise UserError(f"{key}: {nearest} is a file, not a folder")
     if not os.access(nearest, os.W_OK | os.X_OK) or os.statvfs(nearest).f_flag & os.ST_RDONLY:
-        raise UserError(f"results_dir: {nearest} is not writable; choose another with results_dir=PATH")
+        raise UserError(f"{key}: {nearest} is not writable; choose another {key}")
 
 
 def _status(directory: RunDirectory) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 
 @contextmanager
-def stop_signals(callback: Callable[[], None]) -> Iterator[None]:
-    """Call `callback` at SIGINT and SIGTERM while the block runs; only the main thread can, elsewhere nothing changes.
+def stop_signals(callback: Callable[[], None], also: Sequence[int] = ()) -> Iterator[None]:
+    """Call `callback` at SIGINT, SIGTERM and the signals `also`; only the main thread can, elsewhere nothing changes.
 
     A second SIGINT acts as usual, so that a user need not wait. A second SIGTERM does not: a batch system sends one to
     every process of a job, and a sweep hands its own on to workers that have had theirs.
@@ -24,7 +24,7 @@ def stop_signals(callback: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, previous[signal.SIGINT])
         callback()
 
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, *also)}
     for number in previous:
         signal.signal(number, stop)
     try:

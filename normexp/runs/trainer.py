@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -13,10 +13,11 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.data.loading import LastValue
-from normexp.errors import Interrupted
+from normexp.errors import Interrupted, UserError
 from normexp.probes.base import Row, Situation
 from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
+from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, make_directory
@@ -128,6 +129,8 @@ class Trainer:
             self.timer.reset()
             initialize_from_data(self.components)
         environment = self._environment()
+        if self.resumes and (earlier := earlier_machines(self._environment_before(), environment, self.position.step)):
+            environment["continued"] = earlier
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
         self.recorder.begin(keep_until, self.config.to_yaml(), environment)
 
@@ -190,6 +193,7 @@ class Trainer:
             training=components.batches.first,
             loss=components.task.loss,
             rate=components.lr(self.position.step),
+            optimizer=components.optimizer,
         )
         return components.probe.rows(self.config.choices["probe"], situation)
 
@@ -241,6 +245,13 @@ class Trainer:
         self.recorder.status(status, self.position.step, **facts)
         if counts:
             self.timer.start()
+
+    def _environment_before(self) -> Mapping[str, Any]:
+        """Return environment.json as the attempt before left it; nothing where it is damaged."""
+        try:
+            return self.recorder.directory.environment
+        except UserError:
+            return {}
 
     def _environment(self) -> dict[str, Any]:
         components = self.components

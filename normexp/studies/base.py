@@ -10,8 +10,8 @@ from functools import cached_property
 import torch
 
 from normexp.config import Config
-from normexp.config.instantiate import instantiate
 from normexp.data.base import Data
+from normexp.data.loading import load
 from normexp.training.build import build
 from normexp.training.components import Components
 from normexp.training.process import process_settings
@@ -41,8 +41,7 @@ class StudyContext:
     @cached_property
     def data(self) -> Data:
         """The splits of `dataset`, as NumPy arrays."""
-        data: Data = instantiate(self.config["dataset"]).load(self.seed)
-        return data
+        return load(self.config)
 
     @cached_property
     def components(self) -> Components:

@@ -77,6 +77,9 @@ class HousePricesExample(Study):
 def _houses(context: StudyContext, inputs: object = None) -> tuple[Array, Array]:
     """Return the training split's inputs, normalized where an option is given, and its targets."""
     split = context.data.train
+    if split.x.ndim != 2 or context.data.task != "regression":
+        chosen = context.config.choices["dataset"]
+        raise UserError(f"study=house_prices_example: dataset={chosen} is no regression on a table; use house_prices")
     x = instantiate(inputs).fit(split.x).apply(split.x) if isinstance(inputs, dict) else split.x
     return np.asarray(x, dtype=np.float64), np.asarray(split.y, dtype=np.float64)
 

@@ -53,6 +53,11 @@ class InferenceCost(Study):
         without = StudyContext(without_norm(context.config), context.process)
         scheme, plain = context.components, without.components
         x = scheme.batches.first(scheme.batches.batch_size)[0]
+        if not kept(plain.model, x):
+            chosen = context.config.choices["model"]
+            raise UserError(
+                f"study=inference_cost: model={chosen} keeps nothing for backward, so there is no ratio of it"
+            )
         training = {"training": update(scheme), "plain_training": update(plain)}
         timed(training, WARM_UP, scheme.device)  # also moves the running statistics off their start
         networks = {"forward": evaluating(context), "folded": folded(context), "plain": evaluating(without)}

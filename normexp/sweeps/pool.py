@@ -18,7 +18,16 @@ from normexp.errors import Interrupted, UserError
 from normexp.records import TRACEBACK, RunDirectory, write_atomically
 
 # A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
-PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from normexp.sweeps.worker import main; main()"
+# A batch system may send SIGUSR2 to all processes of a job: what to do about it is the sweep's business.
+PROGRAM = """
+import sys
+sys.path[:] = sys.argv[1:]
+import signal
+if hasattr(signal, "SIGUSR2"):
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+from normexp.sweeps.worker import main
+main()
+"""
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
 STOPPED = "stopped, and what was running is saved; the same command continues"
 
@@ -159,7 +168,7 @@ class Pool:
                 waiting.put(cell)
                 time.sleep(BUSY_PAUSE)
             else:
-                self._record_failure(cell, answer)
+                record_failure(cell.directory, answer)
                 self.on_end(cell, answer)
 
     def _train(self, worker: Worker, cell: Job, force: bool) -> dict[str, Any]:
@@ -167,18 +176,18 @@ class Pool:
         message = {"verb": "train", "overrides": cell.overrides, "path": path, "force": force}
         return worker.request(message, lambda step, steps: self.on_step(cell, step, steps))
 
-    def _record_failure(self, cell: Job, answer: dict[str, Any]) -> None:
-        """Leave the cause of a death in the run directory: the dead worker could not."""
-        directory = cell.directory
-        if answer["status"] != "failed":
+
+def record_failure(directory: RunDirectory, answer: dict[str, Any]) -> None:
+    """Leave the cause of a death in the run directory: the dead worker could not."""
+    if answer["status"] != "failed":
+        return
+    with suppress(OSError, UserError):  # a full disk, a damaged record: the sweep's last lines still tell
+        recorded = directory.status
+        if recorded["status"] == "failed" and recorded.get("cause", "").startswith(answer["cause"]):
             return
-        with suppress(OSError, UserError):  # a full disk, a damaged record: the sweep's last lines still tell
-            recorded = directory.status
-            if recorded["status"] == "failed" and recorded.get("cause", "").startswith(answer["cause"]):
-                return
-            directory.path.mkdir(parents=True, exist_ok=True)
-            known = {key: value for key, value in recorded.items() if key not in ("status", "cause")}
-            directory.write_status("failed", **known, cause=answer["cause"])
-            (directory.path / TRACEBACK).unlink(missing_ok=True)  # of an earlier attempt
-            if "traceback" in answer:
-                write_atomically(directory.path / TRACEBACK, answer["traceback"])
+        directory.path.mkdir(parents=True, exist_ok=True)
+        known = {key: value for key, value in recorded.items() if key not in ("status", "cause")}
+        directory.write_status("failed", **known, cause=answer["cause"])
+        (directory.path / TRACEBACK).unlink(missing_ok=True)  # of an earlier attempt
+        if "traceback" in answer:
+            write_atomically(directory.path / TRACEBACK, answer["traceback"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from normexp.config import Config
-from normexp.config.instantiate import instantiate
+from normexp.data.loading import dataset_of
 from normexp.errors import Unavailable, UserError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _with_each(configs: Iterable[Config], do: Callable[[Dataset], object]) -> li
     done, problems = [], []
     for config in different.values():
         try:
-            done.append((config, do(instantiate(config["dataset"]))))
+            done.append((config, do(dataset_of(config))))
         except UserError as error:
             problems.append(str(error))
     if problems:

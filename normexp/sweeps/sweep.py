@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,9 +17,12 @@ from normexp.records import FINISHED, TRACEBACK, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.runs.signals import stop_signals
+from normexp.sweeps.executors.settings import take_executor
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import format_duration, sweep_progress
+from normexp.sweeps.shard import WHOLE, Shard, in_shard, take_shard
+from normexp.sweeps.submit import Sharing, run_shared
 from normexp.training.cores import physical_cores
 
 DAMAGED = "damaged"
@@ -68,10 +71,15 @@ class Cell:
 
 @dataclass
 class Plan:
-    """The cells of a sweep by what is to be done with them, and the combinations that cannot work."""
+    """The cells of a sweep by what is to be done with them, and the combinations that cannot work.
+
+    Args:
+        results: the folder above all run directories.
+    """
 
     cells: list[Cell]
     impossible: list[str] = field(default_factory=list)
+    results: Path = Path("results")
 
     @property
     def done(self) -> list[Cell]:
@@ -95,7 +103,7 @@ class Plan:
         return ", ".join(parts)
 
 
-def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
+def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOLE) -> Plan:
     """Compose and check every cell before anything starts; equal cells collapse into one.
 
     Raises: UserError for the first value that is not allowed. A combination of allowed values that cannot work
@@ -113,8 +121,10 @@ def make_plan(overrides: Sequence[str], force: bool = False) -> Plan:
             cells.setdefault(path, Cell(config, path))
     if not cells:
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
-    check_cells(cells.values(), force)
-    return Plan(list(cells.values()), list(dict.fromkeys(impossible)))
+    results = Path(next(iter(cells.values())).config["results_dir"])
+    own = in_shard(list(cells.values()), shard)
+    check_cells(own, force)
+    return Plan(own, list(dict.fromkeys(impossible)), results)
 
 
 def check_cells(cells: Iterable[Cell], force: bool) -> None:
@@ -132,10 +142,14 @@ def sweep(overrides: Sequence[str], jobs: int | None, dry_run: bool = False, for
 
     Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
     """
+    settings, overrides = take_executor(overrides)
+    shard, overrides = take_shard(overrides)
     jobs, overrides = take_jobs(overrides, jobs)
-    plan = make_plan(overrides, force)
+    sharing = Sharing(settings, jobs)
+    sharing.check(force)
+    plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
-    return run_plan(plan, jobs, dry_run, force)
+    return run_plan(plan, jobs, dry_run, force, sharing)
 
 
 def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
@@ -146,8 +160,11 @@ def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
         prefetch(configs)
 
 
-def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool) -> int:
-    """Say the plan, estimate it, train it; return the exit status. Raises Interrupted after Ctrl-C or SIGTERM."""
+def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool, sharing: Sharing | None = None) -> int:
+    """Say the plan, estimate it, train it; return the exit status.
+
+    Raises: Interrupted after Ctrl-C or SIGTERM, Submitted where workers elsewhere go on with it.
+    """
     to_train = plan.to_train(force)
     logger.info(plan.describe())
     for reason in plan.impossible:
@@ -159,9 +176,21 @@ def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool) -> int:
     if dry_run and (names := to_download(cell.config for cell in to_train)):
         logger.info(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0
-    with worker_pool(jobs, len(to_train)) as workers:
+    sharing = sharing or Sharing()
+    if sharing.is_elsewhere:
+        return 0 if dry_run else shared_status(plan, run_shared(plan.cells, plan.results, sharing, []))
+    with worker_pool(sharing.workers(jobs), len(to_train)) as workers:
+        if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
+            return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
         logger.info(time_needed(workers, to_train, force))
         return 0 if dry_run else train_all(workers, to_train, force)
+
+
+def shared_status(plan: Plan, ended: Mapping[Path, tuple[str, str]]) -> int:
+    """Name what failed, and what nobody trains any more; return the exit status."""
+    missing = ("open", "no worker is left")
+    states = [(cell, *ended.get(cell.path, missing)) for cell in plan.cells]
+    return say_failures([(cell, cause) for cell, status, cause in states if status not in FINISHED], len(plan.cells))
 
 
 @contextmanager
@@ -250,10 +279,15 @@ def train_all(workers: list[Worker], cells: Sequence[Cell], force: bool) -> int:
 
         Pool(workers, progress.step, end).run(cells, force)
     failures += [(cell, "its worker gave no answer") for cell in cells if cell.path not in ended]
+    return say_failures(failures, len(cells))
+
+
+def say_failures(failures: Sequence[tuple[Cell, str]], cells: int) -> int:
+    """Name the cells that failed, of so many; return the exit status."""
     for cell, cause in failures:
         logger.info(f"failed: {cell.path}: {cause}")
         if (traceback := cell.path / TRACEBACK).exists():
             logger.info(f"        traceback: {traceback}")
     if failures:
-        logger.info(f"{len(failures)} of {len(cells)} cells failed; the same command tries them again")
+        logger.info(f"{len(failures)} of {cells} cells failed; the same command tries them again")
     return 1 if failures else 0

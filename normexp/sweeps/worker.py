@@ -10,15 +10,19 @@ import json
 import os
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
 from normexp.config import compose
 from normexp.data.loading import Loader
-from normexp.errors import Busy, Interrupted, UserError
+from normexp.errors import Busy, Interrupted, Taken, UserError
 from normexp.records import RunDirectory
+from normexp.records.fences import fenced
 from normexp.runs.progress import NullProgress
 from normexp.runs.run import run
+from normexp.sweeps.claim_folder import ClaimFolder
+from normexp.sweeps.protocol import Claim, carry_out, is_valid
 
 loader = Loader()  # a sweep's cells mostly train on the same data
 
@@ -62,8 +66,14 @@ def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
         return {"cause": _one_line(error)}
 
 
-def train(events: IO[str], overrides: list[str], path: str, force: bool) -> dict[str, Any]:
-    """Run one cell; return its status and, where it did not end, the cause in one line."""
+def train(
+    events: IO[str], overrides: list[str], path: str, force: bool, claim: list[Any] | None = None
+) -> dict[str, Any]:
+    """Run one cell; return its status and, where it did not end, the cause in one line.
+
+    Args:
+        claim: of a shared sweep: its folder, then what a Claim consists of; nothing is written once it is taken.
+    """
 
     class Events(NullProgress):
         def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
@@ -76,7 +86,10 @@ def train(events: IO[str], overrides: list[str], path: str, force: bool) -> dict
             self.poll(done, 0.0)
 
     try:
-        directory = run(compose(overrides), force, Events, Path(path), loader)
+        with fenced(claim_check(*claim)) if claim else nullcontext():
+            directory = run(compose(overrides), force, Events, Path(path), loader)
+    except Taken:
+        return {"status": "taken"}
     except Busy:
         return {"status": "busy"}
     except Interrupted as stopped:
@@ -86,6 +99,17 @@ def train(events: IO[str], overrides: list[str], path: str, force: bool) -> dict
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
         return {"status": "failed", "cause": _one_line(error), "traceback": traceback.format_exc()}
     return {"status": RunDirectory(directory.path).status["status"]}
+
+
+def claim_check(sweep: str, *claim: Any) -> Callable[[], None]:
+    """Return what is called before each write of a record: it raises Taken where the claim is another worker's."""
+    folder, own = ClaimFolder(Path(sweep)), Claim(*claim)
+
+    def check() -> None:
+        if not carry_out(is_valid(own), folder):
+            raise Taken(f"{sweep}: cell {own.cell} was taken over")
+
+    return check
 
 
 def _one_line(error: Exception) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -15,16 +15,21 @@ from torch import nn
 from torch.optim import Optimizer
 
 from normexp.config import Config
-from normexp.config.instantiate import instantiate, locate
+from normexp.config.instantiate import instantiate, instantiate_part, locate
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
 from normexp.errors import UserError
+from normexp.models.init.base import Init
+from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
+from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.hardware import choose_device, choose_threads
+from normexp.training.network import make_model
+from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
 
 TRIAL_EXAMPLES = 32  # enough for a scheme that needs more examples than channels, few enough to take no time
@@ -56,10 +61,10 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         evaluated=splits,
         eval_every=config["eval_every"] or -(-batches.steps_per_epoch // config["evals_per_epoch"]),
         norm=norm,
-        init=instantiate(config["init"]),
-        probe=instantiate(config["probe"]),
+        init=instantiate_part(config, "init", Init),
+        probe=instantiate_part(config, "probe", Probe),
         device=device,
-        threads=choose_threads(config["threads"], model, config["batch_size"]),
+        threads=choose_threads(config["threads"], model, config["batch_size"] * data.positions),
         compiled=torch.compile(model) if config["compile"] else None,  # type: ignore[arg-type]
         autocast=_autocast(config["precision"], device),
         clip_norm=config["clip_norm"],
@@ -72,34 +77,48 @@ def lay_out(model: nn.Module) -> nn.Module:
 
 
 def build_norm(config: Config) -> Norm:
-    """Build the scheme; the only part that may come from a plugin."""
-    norm = instantiate(config["norm"], plugins=config["plugins"])
-    if not isinstance(norm, Norm):
-        raise UserError(f"{config['norm']['_target_']}: is no Norm (derive it from normexp.norms.base.Norm)")
-    return norm
+    """Build the scheme."""
+    return instantiate_part(config, "norm", Norm)
 
 
 def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
     """Build the network with its initial weights, the same for every scheme with one seed."""
-    with seeded(config["seed"], "initialization"):
-        model = instantiate(config["model"], input_shape=input_shape, num_outputs=num_outputs, norm=norm)
-        assert isinstance(model, nn.Module)
-    init = instantiate(config["init"])
+    with seeded(config["seed"], "initialization"), fitting(config):
+        model = make_model(config, norm, input_shape, num_outputs)
+    init = instantiate_part(config, "init", Init)
     if not (init.keeps_own and getattr(model, "keeps_initialization", False)):
         init.apply(model, config["seed"])
+    if isinstance(model, Transformer):
+        model.begin()
     return model
 
 
 def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
     batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
+    way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
+    with fitting(config, way_out), torch.no_grad(), seeded(config["seed"], "trial"):
+        copy.deepcopy(model)(batch)
+
+
+@contextmanager
+def fitting(config: Config, way_out: str = "") -> Iterator[None]:
+    """Raise as UserError, one line, what a network or a scheme says of shapes and sizes that it cannot have.
+
+    A scheme of the user's own may fail in any way; what ours raise besides is a mistake in the program.
+    """
+    own = any("." in config.choices[group] for group in ("model", "norm"))
+    known = (ValueError, RuntimeError, AssertionError, MemoryError, OverflowError)
     try:
-        with torch.no_grad(), seeded(config["seed"], "trial"):
-            copy.deepcopy(model)(batch)
-    except (ValueError, RuntimeError) as error:
-        chosen = f"model={config.choices['model']} norm={config.choices['norm']} dataset={config.choices['dataset']}"
-        way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
-        raise UserError(f"{chosen}: {str(error).splitlines()[0]}{way_out}") from error
+        yield
+    except Exception as error:
+        if isinstance(error, UserError) or not (own or isinstance(error, known)):
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
+            reason = "the network is larger than the memory of this machine"
+        chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm", "dataset"))
+        raise UserError(f"{chosen}: {reason}{way_out}") from error
 
 
 def initialize_from_data(components: Components) -> None:
@@ -147,22 +166,25 @@ def _fitting_inputs(data: Data, fit_on: str) -> Array:
 
 def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> Optimizer:
     """Build torch's optimizer, fused where torch has it (one pass over the parameters instead of several)."""
-    parameters = inspect.signature(locate(config["optim"]["_target_"])).parameters
-    fusible = "fused" in parameters and device.type in ("cpu", "cuda")
+    optimizer = locate(config["optim"]["_target_"], config["plugins"])
+    fusible = "fused" in inspect.signature(optimizer).parameters and device.type in ("cpu", "cuda")
     fused: dict[str, Any] = {"fused": True} if fusible else {}
-    optimizer = instantiate(config["optim"], params=model.parameters(), **fused)
-    assert isinstance(optimizer, Optimizer)
-    return optimizer
+    groups_of = getattr(optimizer, "groups_of", nn.Module.parameters)  # where it has to know which layers they are of
+    return instantiate_part(config, "optim", Optimizer, params=groups_of(model), **fused)
 
 
 def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameters]:
     """Return step -> the base rate times the schedule's factor, and Adam's betas where the schedule sets beta1."""
     options = {key: value for key, value in config["schedule"].items() if key != "_target_"}
-    schedule = partial(locate(config["schedule"]["_target_"]), total=steps, **options)
+    factors = locate(config["schedule"]["_target_"], config["plugins"])
+    if not callable(factors):
+        raise UserError(f"{config['schedule']['_target_']}: is no function of the step")
+    schedule = partial(factors, total=steps, **options)
     optim = config["optim"]
+    check_schedule(schedule, config["schedule"]["_target_"])
 
     def hyperparameters(step: int) -> Hyperparameters:
-        factor, beta1 = schedule(step)
+        factor, beta1 = as_setting(schedule(step))
         lr = {"lr": optim["lr"] * factor}
         return lr if beta1 is None else {**lr, "betas": (beta1, optim["betas"][1])}
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
+from normexp.models.transformer.trunk import Transformer
 from normexp.seeding import stream
 from normexp.training.batches import Batch
 from normexp.training.compiled import compile_fullgraph
@@ -75,7 +76,7 @@ def make_step(components: Components) -> Step:
 
     learn = gradient if components.compiled is None else compile_fullgraph(gradient)
     update = optimizer_step(optimizer)
-    after = components.after_update or components.norm.step_hook(components.model)
+    after = components.after_update or _after_update(components)
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,6 +91,21 @@ def make_step(components: Components) -> Step:
         return loss, outputs
 
     return step
+
+
+def _after_update(components: Components) -> Callable[[], None] | None:
+    """Return what the scheme and the network's placement have to do after every update, or None."""
+    model = components.model
+    own = model.update_hook() if isinstance(model, Transformer) else None
+    hooks = [hook for hook in (components.norm.step_hook(model), own) if hook is not None]
+    if len(hooks) < 2:
+        return hooks[0] if hooks else None
+
+    def both() -> None:
+        for hook in hooks:
+            hook()
+
+    return both
 
 
 def clip(optimizer: Optimizer, largest: float) -> None:

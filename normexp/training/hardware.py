@@ -34,13 +34,17 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(asked: int | None, model: nn.Module, batch_size: int) -> int:
-    """Return the number of CPU threads: as asked, or one where the work of a step is too small to share."""
+def choose_threads(asked: int | None, model: nn.Module, rows: int) -> int:
+    """Return the number of CPU threads: as asked, or one where the work of a step is too small to share.
+
+    Args:
+        rows: how often a step computes with every weight: for each example, of a text for each of its tokens.
+    """
     if asked is not None:
         return asked
     convolutional = any(not isinstance(layer, nn.Linear) for layer in weight_layers(model))
     weights = sum(parameter.numel() for parameter in model.parameters())
-    return _cores() if convolutional or weights * batch_size > SMALL_WORK else 1
+    return _cores() if convolutional or weights * rows > SMALL_WORK else 1
 
 
 def describe(device: torch.device, threads: int) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from normexp.errors import UserError
 
 
 class Setting(NamedTuple):
@@ -47,12 +49,38 @@ def exponential(step: int, total: int, halvings: float = 1.0, times: float = 1.0
     return Setting(times * 0.5 ** (halvings * step / total))
 
 
-def cosine(step: int, total: int, warmup: float = 0.0) -> Setting:
-    """Linear from 0 to 1 over the fraction `warmup`, then (1 + cos) / 2 down to 0.
+def cosine(step: int, total: int, warmup: float = 0.0, final: float = 0.0) -> Setting:
+    """Linear from 0 to 1 over the fraction `warmup`, then half a cosine from 1 down to `final`.
 
     Source: Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5, without restarts.
     """
     rising = warmup * total
     if step < rising:
-        return Setting((step + 1) / (rising + 1))
-    return Setting((1 + math.cos(math.pi * (step - rising) / (total - rising))) / 2)
+        return warmed_up(step, total, warmup)
+    falling = (1 + math.cos(math.pi * (step - rising) / (total - rising))) / 2
+    return Setting(final + (1 - final) * falling)
+
+
+def warmed_up(step: int, total: int, warmup: float = 0.1) -> Setting:
+    """Linear from 0 to 1 over the fraction `warmup`, then 1.
+
+    Source: Goyal et al. 2017, arXiv:1706.02677, section 2.2. Differs: the first step has a share of the rate, not 0.
+    """
+    return Setting(min(1.0, (step + 1) / (warmup * total + 1)))
+
+
+def as_setting(given: Any) -> Setting:
+    """Return what a schedule returned as a Setting; a function of the user's own may return the factor alone."""
+    return given if isinstance(given, Setting) else Setting(float(given))
+
+
+def check_schedule(schedule: Callable[..., Any], name: str) -> None:
+    """Raise UserError for a function of the user's own that is not (step, total steps, ...) -> factor."""
+    try:
+        as_setting(schedule(0))
+    except (TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{name}: is no schedule, a function (step, total, ...) that returns the factor of the learning rate "
+            f"({reason})"
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -72,6 +73,32 @@ class Regression(Task):
         return {"loss": loss, "rmse": self.scale * max(loss, 0.0) ** 0.5}
 
 
+@dataclass(frozen=True)
+class LanguageModel(Task):
+    """Cross-entropy of the next token in nats, averaged over positions; the metric is its bits per byte of the text.
+
+    Shapes: outputs (N, T, C), y (N, T) int64.
+
+    Args:
+        bytes_per_token: of the whole text, on average; 1 of bytes and of ASCII characters.
+    """
+
+    bytes_per_token: float = 1.0
+    metric = "bits_per_byte"
+
+    def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
+        nats = F.cross_entropy(outputs.flatten(0, 1).float(), y.flatten(), reduction=reduction)
+        return nats if reduction == "mean" else nats / y.shape[1]
+
+    def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return outputs.new_zeros(())
+
+    def metrics(self, loss: float, correct: float) -> dict[str, float]:
+        return {"loss": loss, "bits_per_byte": loss / (math.log(2) * self.bytes_per_token)}
+
+
 def task_of(data: Data) -> Task:
     """Return the task that a data set poses."""
+    if data.task == "language":
+        return LanguageModel(data.bytes_per_token)
     return Classification() if data.task == "classification" else Regression(data.target_scale)

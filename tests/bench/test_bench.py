@@ -8,6 +8,7 @@ import json
 import pytest
 
 from normexp.bench.commands import peak_memory, python
+from normexp.bench.picture import races, write_picture
 from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS, side
@@ -67,6 +68,17 @@ def test_bench_writes_a_table_and_its_data(tmp_path):
     assert json.loads(written[1].read_text()) == {
         "environment": {"commit": "c"}, "caption": "Caption.", "data": {"a": [1.0]}, "wrong": [],
     }  # fmt: skip
+
+
+def test_bench_draws_a_dot_per_turn_of_normexp_over_the_other_sides(tmp_path):
+    speeds = {"normexp": [6.0, 8.0], "resident": [3.0, 2.0], "skorch": [6.0, 4.0]}
+    data = {name: {"steps_per_second": each, "losses": []} for name, each in speeds.items()}
+    Result("steps-mlp", "Caption.", [], [], data=data).write(tmp_path, {"processor": "P", "cores": 2})
+    chart = races(tmp_path)
+    assert chart.data["ratio"].tolist() == [2.0, 4.0, 1.0, 2.0]
+    assert chart.data["side"].nunique() == 2
+    assert [path.name for path in write_picture(tmp_path)] == ["steps.png", "steps.svg"]
+    assert write_picture(tmp_path / "nothing") == []
 
 
 def test_bench_peak_memory_is_that_of_the_command():

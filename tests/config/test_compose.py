@@ -6,11 +6,14 @@ import random
 import shlex
 
 import pytest
-from companions import companions
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from omegaconf import OmegaConf
 
 from normexp.cli.verbs import main
 from normexp.config import Config, compose, flat, groups, options
-from normexp.config.options import is_description
+from normexp.config.compose import _composed as composed
+from normexp.config.options import config_dir, is_description, without_descriptions
 from normexp.errors import UserError
 
 MISTAKES = {
@@ -55,7 +58,14 @@ MISTAKES = {
     "more than any float": ([f"optim.lr=1{'0' * 400}"], "optim.lr=1000", "a number in (0, inf)"),
     "threads of no machine": (["threads=1000000"], "threads=1000000", "[1, 1024]"),
     "name without end": ([f"norm={'x' * 100_000}"], "norm=xxx", "(100,000 characters)"),
-    "own optimizer": (["optim._target_=my.SGD", "plugins=[my]"], "optim._target_", "only norm._target_"),
+    "a network of torchvision": (["model=resnet18"], "model=resnet18", "model=torchvision model.name=resnet18?"),
+    "a class of torch": (["norm=BatchNorm2d"], "norm=BatchNorm2d", "did you mean norm=batch?"),
+    "a class of ours": (["norm=EvoNormS0"], "EvoNormS0", "did you mean norm=evonorm_s0?"),
+    "an abbreviation": (["norm=frn"], "norm=frn", "did you mean norm=filter_response?"),
+    "another program's key": (["learning_rate=1"], "'learning_rate'", "did you mean optim.lr?"),
+    "another program's key in its group": (["optim.learning_rate=1"], "optim.learning_rate", "did you mean optim.lr?"),
+    "a key of no option": (["norm.num_groups=8"], "norm.num_groups", "allowed: no key of norm"),
+    "own study": (["study._target_=my.S", "plugins=[my]"], "study._target_", "may be named by GROUP._target_"),
 }
 
 
@@ -116,14 +126,25 @@ def test_compose_a_default_given_by_hand_is_no_change():
     assert compose(["seed=0", "norm=none", "optim.momentum=0.9", "epochs=20"]) == compose([])
 
 
-@pytest.mark.parametrize("group", groups())
-def test_compose_description_keys_never_reach_values(group):
-    for name in options(group):
-        try:
-            keys = flat(compose([f"{group}={name}", *companions(group, name)]).values)
-        except UserError as error:
-            pytest.fail(str(error))
-        assert not [key for key in keys if any(is_description(part) for part in key.split("."))]
+def test_compose_puts_options_together_as_hydra_does():
+    """Every option of every group stands in one of these configurations."""
+    for i in range(max(len(options(group)) for group in groups())):
+        chosen = {group: options(group)[i % len(options(group))] for group in groups()}
+        with initialize_config_dir(str(config_dir()), version_base="1.3"):
+            whole = OmegaConf.to_container(hydra_compose("config", [f"{key}={name}" for key, name in chosen.items()]))
+        found = composed(tuple(chosen.items()))
+        assert list(flat(found.values).items()) == list(flat(without_descriptions(whole)).items())
+        assert not [key for key in flat(found.values) if any(is_description(part) for part in key.split("."))]
+        assert found.choices == chosen
+        for group in groups():
+            assert found.about[group] == {key: value for key, value in whole[group].items() if is_description(key)}
+
+
+def test_compose_gives_every_configuration_lists_of_its_own():
+    first, second = compose(["model=mlp", "model.widths=[3,4]"]), compose(["model=mlp", "model.widths=[3,4]"])
+    first["model"]["widths"].append(5)
+    assert second["model"]["widths"] == [3, 4]
+    assert compose(["model=mlp", "model.widths=[3,4]"])["model"]["widths"] == [3, 4]
 
 
 def test_compose_own_scheme_brings_its_own_parameters():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from companions import companions
+from companions import KINDS, companions
 from torch import nn
 
 from normexp.config import compose, groups, option, options
@@ -41,7 +41,7 @@ def test_config_root_says_what_each_key_is():
 
 def test_config_folders_are_the_groups():
     folders = {path.name for path in config_dir().iterdir() if path.is_dir()}
-    assert folders == {*groups(), "experiment"}
+    assert folders == {*groups(), "experiment", "executor"}  # these two are no part of a run
 
 
 @each_file
@@ -49,7 +49,7 @@ def test_config_composes(group, name):
     assert compose([f"{group}={name}", *companions(group, name)]).choices[group] == name
 
 
-PASSED_BY_BUILD = {"model": {"input_shape", "num_outputs", "norm"}, "schedule": {"step", "total"}}
+PASSED_BY_BUILD = {"model": {"input_shape", "num_outputs", "norm", "placement"}, "schedule": {"step", "total"}}
 UNBOUNDED = {"inputs-minmax": {"low", "high"}, "inputs-minmax_symmetric": {"low", "high"}}
 UNBOUNDED["inputs-binarize"] = {"threshold"}
 CHOSEN = {  # where an option chooses other values than its constructor
@@ -57,8 +57,11 @@ CHOSEN = {  # where an option chooses other values than its constructor
     ("optim", "sgd"): {"lr", "momentum"},
     ("optim", "rmsprop"): {"lr"},
 }
-KNOWN = {"_about_", "_source_", "_allowed_", "_kind_", "_task_", "_accepts_", "_gives_", "_needs_", "_inputs_"}
+KNOWN = {"_about_", "_source_", "_allowed_", "_kind_", "_task_", "_classes_"}
+KNOWN |= {"_accepts_", "_gives_", "_needs_", "_inputs_"}
+KNOWN |= {"_tokens_", "_placed_", "_causal_", "_normalizes_"}  # of transformers
 KNOWN |= {"_masked_by_", "_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_", "_recurrent_"}
+KNOWN |= {"_measures_time_"}
 
 
 @each_file
@@ -106,8 +109,10 @@ def unmatched(group, node, keys, parameters):
     ours = PASSED_BY_BUILD.get(group, set())
     if group == "norm":
         ours = {"placement"} - set(node)  # left out where it changes nothing
-    if node.get("_task_") == "classification":
+    if group == "dataset" and node["_task_"] != "regression":
         ours = ours | {"standardize_target"}
+    if group == "model":
+        ours = ours & set(parameters)
     return set(keys) ^ (set(parameters) - ours)
 
 
@@ -138,17 +143,16 @@ def test_config_names_the_placement_of_every_scheme_that_has_something_to_place(
     assert "_batch_statistics_" in option("norm", norm)
 
 
-IMAGE_MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in ("sequence", "text")]
-# A scheme of each kind: none, running estimates, a size of its own, maps alone, weights, weights and pools, both parts
-# of a stack, in place of the nonlinearity. Networks know the contract alone (lint-imports), so kinds are what counts.
-KINDS = ["none", "batch", "decorrelated", "instance", "weight", "normprop", "weight_mean_only", "evonorm_s0"]
+OTHER_DATA = ("sequence", "text", "token")
+IMAGE_MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in OTHER_DATA]
 SHAPES = {"1 channel": (1, 16, 16), "3 channels": (3, 20, 20)}
 
 
-@pytest.mark.parametrize("norm", KINDS)
 @pytest.mark.parametrize("model", IMAGE_MODELS)
-def test_config_every_model_runs_with_every_kind_of_norm(model, norm):
-    check_shapes(model, norm, SHAPES.values())
+def test_config_every_model_runs_with_every_kind_of_norm(model):
+    """Images of one channel and of three in turn; the product is among the slow tests."""
+    for i, norm in enumerate(KINDS):
+        check_shapes(model, norm, [list(SHAPES.values())[i % 2]])
 
 
 @pytest.mark.slow
@@ -170,7 +174,9 @@ def check_shapes(model, norm, shapes):
     try:
         config = compose([f"model={model}", f"norm={norm}", *linear_output])
     except UserError:
-        assert (option("norm", norm).get("_needs_"), option("model", model)["_gives_"]) == ("maps", "vectors")
+        needs_maps = (option("norm", norm).get("_needs_"), option("model", model)["_gives_"]) == ("maps", "vectors")
+        no_tokens = option("model", model).get("_placed_") and not option("norm", norm).get("_tokens_")
+        assert needs_maps or no_tokens
         return
     for shape in shapes:
         with torch.device("meta"):
@@ -185,7 +191,12 @@ def instantiate_model(config, shape, classes: int = 10) -> nn.Module:
     """Build a network on the meta device: shapes without memory, so without initial weights."""
     from normexp.config.instantiate import instantiate
 
-    return instantiate(config["model"], input_shape=shape, num_outputs=classes, norm=build_norm(config))
+    placed = (
+        {"placement": instantiate(config["placement"])}
+        if option("model", config.choices["model"]).get("_placed_")
+        else {}
+    )
+    return instantiate(config["model"], input_shape=shape, num_outputs=classes, norm=build_norm(config), **placed)
 
 
 @pytest.mark.parametrize("norm", options("norm"))
@@ -203,6 +214,8 @@ def test_config_every_norm_computes_finite_numbers(norm):
 
 LSTM = ["model=lstm_classifier", "dataset=sequential_mnist", "inputs=none"]
 READER = ["model=attentive_reader", "dataset=babi", "inputs=none"]
+GPT = ["dataset=text", "model=gpt"]
+GPT2 = [*GPT, "model.layers=12", "model.heads=12", "model.width=768"]
 SETTINGS = {  # documented settings of the golden file: overrides, input shape, number of classes
     "linear on digits": (["model=linear"], (1, 8, 8), 10),
     "mlp on digits": (["model=mlp"], (1, 8, 8), 10),
@@ -224,6 +237,16 @@ SETTINGS = {  # documented settings of the golden file: overrides, input shape, 
         (80, 3),
         200,
     ),
+    "gpt on 65 characters": ([*GPT], (64,), 65),
+    "GPT-2, 124M": ([*GPT2], (1024,), 50_257),
+    "gpt, rotary, SwiGLU, untied": (
+        [*GPT, "model.positions=rotary", "model.feed_forward=swiglu", "model.tied=false"],
+        (64,),
+        65,
+    ),
+    "gpt, sub": ([*GPT, "placement=sub"], (64,), 65),
+    "vit on CIFAR-10": (["model=vit"], (3, 32, 32), 10),
+    "vit on digits, patches of 2, mean": (["model=vit", "model.patch=2", "model.pool=mean"], (1, 8, 8), 10),
 }
 
 
@@ -242,7 +265,12 @@ def test_config_parameter_counts_are_those_of_the_golden_file(setting):
 
 def test_config_golden_file_covers_every_model():
     assert set(json.loads(GOLDEN.read_text())) == set(SETTINGS)
-    assert {overrides[0] for overrides, _, _ in SETTINGS.values()} == {f"model={name}" for name in options("model")}
+    named = {word for overrides, _, _ in SETTINGS.values() for word in overrides if word.startswith("model=")}
+    assert named == {f"model={name}" for name in options("model")}
+
+
+def test_config_gpt2_has_as_many_parameters_as_published():
+    assert count([*GPT2, "norm=layer"], (1024,), 50_257) == 124_439_808
 
 
 def test_config_convpool_has_as_many_weights_as_in_the_paper():

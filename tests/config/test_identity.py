@@ -65,7 +65,7 @@ def own_configs(tmp_path, monkeypatch):
         forget()
 
     def forget() -> None:
-        for cached in (groups, options, option, composing._composed):
+        for cached in (groups, options, option, composing._composed, composing._usual, composing._read):
             cached.cache_clear()
 
     monkeypatch.setattr(composing, "config_dir", lambda: folder)

@@ -25,7 +25,7 @@ def loaded(path: Path) -> tuple[dict[str, Any], dict[str, Any], type]:
 def test_config_has_the_fields_and_defaults_of_its_class(path: Path) -> None:
     options, about, kind = loaded(path)
     expected = {field.name: field.default for field in fields(kind)}
-    if about["_task_"] == "classification":
+    if about["_task_"] != "regression":
         del expected["standardize_target"]  # a regression's
     assert options == expected
 
@@ -33,8 +33,8 @@ def test_config_has_the_fields_and_defaults_of_its_class(path: Path) -> None:
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_config_describes_itself(path: Path) -> None:
     options, about, kind = loaded(path)
-    steps = {"_inputs_"} if about["_kind_"] in ("sequence", "text") else set()
-    assert set(about) - {"_masked_by_"} == {"_about_", "_source_", "_kind_", "_task_", "_allowed_"} | steps
+    steps = {"_inputs_"} if about["_kind_"] in ("sequence", "text", "token") else set()
+    assert set(about) - {"_masked_by_", "_classes_"} == {"_about_", "_source_", "_kind_", "_task_", "_allowed_"} | steps
     assert set(about.get("_masked_by_", [])) <= set(options)
     assert set(about["_allowed_"]) <= set(options)
     nullable = {key for key, value in options.items() if value is None}

@@ -213,7 +213,10 @@ REFUSED = {
         ["model=lstm_classifier"],
         r"needs sequences, but dataset=digits holds images; use model=linear or mod",
     ),
-    "inputs": (["dataset=adding", "model=lstm_classifier"], r"inputs=standardize does not fit dataset=adding: .*=none"),
+    "inputs": (
+        ["dataset=adding", "model=lstm_classifier", "inputs=standardize"],
+        r"inputs=standardize does not fit dataset=adding: .*=none",
+    ),
     "zca": (["dataset=sequential_mnist", "model=lstm_classifier", "inputs=zca"], r"inputs=zca does not fit"),
     "crop": (["dataset=adding", "model=lstm_classifier", "dataset.crop=1"], r"dataset=adding holds sequences; leave"),
 }

@@ -80,6 +80,10 @@ class Reference:
             return self.p[f"{site}.module.weight"] * standardize(x, 1) + self.p[f"{site}.module.bias"]
         if self.scheme == "rms":
             return self.p[f"{site}.module.weight"] * x / np.sqrt((x**2).mean(1, keepdims=True) + EPS)
+        if self.scheme == "ssnorm":
+            return self.p[f"{site}.module.gain"] * x / np.sqrt((x**2).mean(1, keepdims=True) + EPS)
+        if self.scheme == "scale_norm":
+            return self.p[f"{site}.module.gain"] * x / np.sqrt((x**2).sum(1, keepdims=True) + EPS)
         if self.scheme == "recurrent_batch":
             return self.p[f"{site}.weight"] * standardize(x, 0) + self.p.get(f"{site}.bias", 0.0)
         if self.scheme == "normprop" and site == "norm_memory":

@@ -6,9 +6,10 @@ import math
 
 import pytest
 import torch
+from companions import KINDS_FIRST
 from torch import nn
 
-from normexp.config import compose, option, options
+from normexp.config import compose, option
 from normexp.config.instantiate import instantiate
 from normexp.models.inception_small import InceptionSmall, SideBySide
 from normexp.models.init.he import He
@@ -102,6 +103,7 @@ def test_inception_small_pools_are_the_schemes():
 
 NEEDS = {  # eleven blocks in a row, so a scheme that shrinks or stretches what passes through must be held
     "dynamic_tanh": ["norm.alpha=1"],  # at 0.5 every block halves its input
+    "derf": ["norm.alpha=1"],
     "weight_standard": [
         "norm=stack",
         "norm.weights=weight_standard",
@@ -110,9 +112,11 @@ NEEDS = {  # eleven blocks in a row, so a scheme that shrinks or stretches what 
 }
 
 
-@pytest.mark.parametrize("norm", [name for name in options("norm") if name != "spectral"])
+@pytest.mark.parametrize("norm", KINDS_FIRST)
 def test_inception_small_trains_with_every_scheme(norm):
     """On digits; losses are finite and fall."""
+    if norm == "spectral":
+        return  # see below
     narrow = ["model=inception_small", "model.width=0.17", "init=he", "optim.lr=0.02", "steps=20", "threads=1"]
     config = compose([*narrow, f"norm={norm}", *NEEDS.get(norm, [])])
     components = build(config, instantiate(config["dataset"]).load(0))

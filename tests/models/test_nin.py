@@ -6,9 +6,10 @@ import math
 
 import pytest
 import torch
+from companions import KINDS_FIRST
 from torch import nn
 
-from normexp.config import compose, options
+from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.models.nin import NIN
 from normexp.norms.base import Norm, weight_layers
@@ -122,7 +123,7 @@ def losses(norm: str) -> list[float]:
     return [float(update.loss) for update in fit(components)]
 
 
-@pytest.mark.parametrize("norm", options("norm"))
+@pytest.mark.parametrize("norm", KINDS_FIRST)
 def test_nin_trains_with_every_scheme(norm):
     found = losses(norm)
     assert all(map(math.isfinite, found))

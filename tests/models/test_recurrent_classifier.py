@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from one_line import assert_refused
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
-from normexp.errors import UserError
 from normexp.models.lstm_classifier import CELLS, LSTMClassifier
 from normexp.models.recurrent.unroll import last_state, pack
 from normexp.norms.base import Norm, weight_layers
@@ -228,12 +228,7 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize(("overrides", "named", "way_out"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_recurrent_refuses_in_one_line(overrides, named, way_out):
-    with pytest.raises(UserError) as caught:
-        compose([*BASE, *overrides])
-    message = str(caught.value)
-    assert named in message
-    assert way_out in message
-    assert "\n" not in message
+    assert_refused([*BASE, *overrides], named, way_out)
 
 
 def test_a_mask_alone_is_no_input():

@@ -55,8 +55,8 @@ def by_complex_step(function, point: np.ndarray) -> np.ndarray:
     return result
 
 
-def test_six_schemes_are_recurrent():
-    assert SCHEMES == ["none", "layer", "normprop", "recurrent_batch", "rms", "weight"]
+def test_eight_schemes_are_recurrent():
+    assert SCHEMES == ["none", "layer", "normprop", "recurrent_batch", "rms", "scale_norm", "ssnorm", "weight"]
 
 
 @each_case

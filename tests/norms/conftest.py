@@ -50,8 +50,7 @@ def accepts(name: str, shape: tuple[int, ...]) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def _one_thread_one_seed() -> None:
-    torch.set_num_threads(1)
+def _one_seed() -> None:
     torch.manual_seed(0)
 
 

@@ -140,6 +140,15 @@ def test_cancelled_biases_are_dropped():
     assert all(layer.bias is not None for layer in layers)
 
 
+def test_running_mean_forgets_a_bias_that_is_dropped():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1)).double()
+    x = torch.randn(8, 3, 6, 6, dtype=torch.double)
+    model(x)
+    expected = model.eval()(x)
+    assert convert(model, BatchNorm())[0].bias is None
+    torch.testing.assert_close(model(x), expected)
+
+
 def test_group_norm_is_replaced_too():
     model = build("resnet18", norm_layer=lambda channels: nn.GroupNorm(2, channels))
     assert count(convert(model, BatchNorm()), AnyRankBatchNorm) == 20

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from conftest import CHANNELS, CONFIGS, TESTED_WITH, instantiate
@@ -18,6 +20,21 @@ def test_affine_learns_a_weight_from_1_and_a_bias_from_0_or_nothing(name):
         assert key not in without
         if key in learned:
             torch.testing.assert_close(learned[key].detach(), torch.full((CHANNELS,), start))
+
+
+@pytest.mark.parametrize("name", [name for name in AFFINE if name != "online"])  # which scales the whole afterwards
+def test_affine_scales_and_shifts_what_it_is_without(name):
+    """Where affine is off by default, nothing else computes with a weight and a bias."""
+    torch.manual_seed(0)
+    plain = instantiate(CONFIGS[name], **{**TESTED_WITH.get(name, {}), "affine": True}).normalization(CHANNELS)
+    scaled, x = copy.deepcopy(plain), torch.randn(32, CHANNELS, 3, 3)
+    weight, bias = torch.ones(CHANNELS, 1, 1), torch.zeros(CHANNELS, 1, 1)
+    for key, value in (("weight", weight.normal_()), ("bias", bias.normal_())):
+        if key in dict(scaled.named_parameters()):
+            getattr(scaled, key).data.copy_(value.flatten())
+        else:
+            value.fill_(float(key == "weight"))
+    torch.testing.assert_close(scaled(x), plain(x) * weight + bias, rtol=1e-4, atol=1e-5)
 
 
 GROUPED = [name for name, config in CONFIGS.items() if "num_groups" in config]

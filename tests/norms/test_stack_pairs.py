@@ -28,24 +28,22 @@ def refused(name, second):
 
 @pytest.mark.parametrize("first", PARTS)
 def test_stack_of_every_pair_is_its_parts_in_order(first):
-    x = torch.randn(32, 3, 8, 8)
-    for second in PARTS:
+    x = torch.randn(32, 3, 6, 6)
+    for i, second in enumerate(PARTS):
         if refused(first, second):
             with pytest.raises(ValueError, match=r"both (set the weights|replace the nonlinearity)"):
                 Stack(weights=SCHEMES[first], activations=SCHEMES[second])
             continue
         stack = Stack(weights=SCHEMES[first], activations=SCHEMES[second])
-        for fn in (nn.Tanh(), None):
-            torch.manual_seed(0)
-            block = stack.block(nn.Conv2d(3, CHANNELS, 3), fn)
-            found = copy.deepcopy(block)(x)
-            expected = nn.Sequential(
-                block[0], *normalizations(SCHEMES[first], fn), *normalizations(SCHEMES[second], fn)
-            )
-            if fn is not None:
-                expected.append(SCHEMES[second].nonlinearity(SCHEMES[first].nonlinearity(fn)))
-            torch.testing.assert_close(found, expected(x), msg=lambda text: f"{first} + {second}: {text}")  # noqa: B023
-            found.square().mean().backward()
+        fn = (nn.Tanh(), None)[(i + PARTS.index(first)) % 2]  # before a nonlinearity and as an output, in turn
+        torch.manual_seed(0)
+        block = stack.block(nn.Conv2d(3, CHANNELS, 3), fn)
+        found = copy.deepcopy(block)(x)
+        expected = nn.Sequential(block[0], *normalizations(SCHEMES[first], fn), *normalizations(SCHEMES[second], fn))
+        if fn is not None:
+            expected.append(SCHEMES[second].nonlinearity(SCHEMES[first].nonlinearity(fn)))
+        torch.testing.assert_close(found, expected(x), msg=lambda text: f"{first} + {second}: {text}")  # noqa: B023
+        found.square().mean().backward()
 
 
 def normalizations(norm, fn):

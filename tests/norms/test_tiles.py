@@ -80,6 +80,7 @@ def test_gradient_without_a_graph_is_the_one_with(name):
 
 def test_tiles_are_slices_of_samples_and_shared_vectors(monkeypatch):
     monkeypatch.setattr(tiles, "TILE", 12)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # every thread has a cache of its own
     x, rows, vector = torch.randn(5, 3, 2), torch.randn(5, 3), torch.randn(3)
     found = list(tiles.tiles(x, rows, vector))
     assert [len(part) for part, _, _ in found] == [2, 2, 1]

@@ -10,9 +10,12 @@ import numpy as np
 from fabricated import Fabric
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from pydantic import TypeAdapter
 
 from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.figures import FigureSpec
 from normexp.experiments.load import parse
+from normexp.experiments.schema import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
 from normexp.report.experiment.measured import measured
 from normexp.report.figures.captions import caption
@@ -35,6 +38,13 @@ BASE: dict[str, Any] = {
     "deviations": ["It is made up"],
 }
 Rows = Sequence[Mapping[str, object]]
+FIGURE: TypeAdapter[Any] = TypeAdapter(FigureSpec)
+TYPES: dict[str, TypeAdapter[Any]] = {
+    "table": TypeAdapter(Table),
+    "published": TypeAdapter(list[Published]),
+    "published_only": TypeAdapter(list[PublishedOnly]),
+    "figures": TypeAdapter(list[FigureSpec]),
+}
 
 
 @dataclass
@@ -78,7 +88,7 @@ class Made:
         self.tables(PROBES, make)
 
     def chart(self, **spec: Any) -> Chart:
-        figures = replace(self.experiment, figures=[{"name": "x", **spec}])
+        figures = replace(self.experiment, figures=[FIGURE.validate_python({"name": "x", **spec})])
         return charts(figures, measured(self.experiment, self.fabric.root), self.fabric.root, ())["x"]
 
     def figure(self, **spec: Any) -> Figure:
@@ -89,13 +99,14 @@ class Made:
         return caption(self.chart(**spec))
 
     def draw(self, **spec: Any) -> Drawn:
-        figures = replace(self.experiment, figures=[{"name": "x", **spec}])
+        figures = replace(self.experiment, figures=[FIGURE.validate_python({"name": "x", **spec})])
         return draw_all(figures, measured(self.experiment, self.fabric.root), self.fabric.root, (), formats=["svg"])[0]
 
 
 def made(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:
     """Return an experiment with other arms or another grid."""
-    return Made(fabric, replace(parse("x", scale, BASE), **changes))
+    typed = {key: TYPES[key].validate_python(value) if key in TYPES else value for key, value in changes.items()}
+    return Made(fabric, replace(parse("x", scale, BASE), **typed))
 
 
 def learning(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:

@@ -67,7 +67,7 @@ def test_seconds_per_step_are_of_the_steps_so_far(fabricate: Fabric) -> None:
 
 
 def test_ratio_is_paired_by_seed(fabricate: Fabric) -> None:
-    column = {"metric": "seconds_per_step", "at": "last", "over": "Plain"}
+    column = {"metric": "seconds_per_step", "at": "last", "relative_to": "Plain"}
     shown = table(runs(fabricate, table={"columns": [column]}))
     ratios = [3 / 2, 4 / 3, 5 / 4]
     assert shown["With BN"][0] == f"{np.mean(ratios):.2f} ± {np.std(ratios, ddof=1):.2f}"
@@ -100,10 +100,10 @@ def test_row_that_is_only_printed_is_checked(change: dict[str, Any], message: st
 
 
 def test_ratio_is_checked() -> None:
-    column = {"metric": "seconds_per_step", "at": "last", "over": "Plane"}
+    column = {"metric": "seconds_per_step", "at": "last", "relative_to": "Plane"}
     with pytest.raises(UserError, match=r"did you mean Plain\?"):
         parse("x", "cpu", {**BASE, "table": {"columns": [column]}})
-    both = {"metric": "test/accuracy", "target": 0.5, "over": "Plain"}
+    both = {"metric": "test/accuracy", "target": 0.5, "relative_to": "Plain"}
     with pytest.raises(UserError, match="goes with at, not with target"):
         parse("x", "cpu", {**BASE, "table": {"columns": [both]}})
 

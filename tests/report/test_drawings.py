@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import Made, Rows, assert_clean, learning, made, texts
+from drawn import BASE, Made, Rows, assert_clean, learning, made, texts
 from fabricated import Fabric
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 
 from normexp.errors import UserError
-from normexp.experiments.figures import MODELS, parse_figure
+from normexp.experiments.figures import MODELS
+from normexp.experiments.load import parse
 from normexp.report.figures.formats import look, settings
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.own.path import cut_path
@@ -214,7 +215,7 @@ def test_heat_prints_the_mean_and_who_diverged_and_hatches_what_has_no_value(fab
 
 
 def test_heat_over_an_arm_prints_ratios_paired_by_seed(two: Made) -> None:
-    chart = two.chart(kind="heat", metric="test/loss", axis="batch_size", over="With BN")
+    chart = two.chart(kind="heat", metric="test/loss", axis="batch_size", relative_to="With BN")
     assert chart.data["text"].tolist()[2:] == ["1", "1"]
     assert chart.labels["z"] == "test loss / that of With BN"
 
@@ -300,8 +301,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "arm": ({"kind": "curves", "metric": "test/loss", "arms": ["Plan"]}, "arm 'Plan' .*did you mean Plain"),
     "axis": ({"kind": "bars", "metric": "test/loss", "axis": "batch"}, "axis 'batch' .*did you mean batch_size"),
     "place": ({"kind": "bars", "metric": "test/loss", "where": {"batch_size": 9}}, "value of batch_size '9'.*8, 16"),
-    "over": ({"kind": "heat", "metric": "test/loss", "axis": "batch_size", "over": "Pln"}, "arm 'Pln' .*mean Plain"),
-    "target": ({"kind": "steps_to_target", "metric": "test/loss", "target": "low"}, "target='low' is neither a number"),
+    "relative": ({"kind": "bars", "metric": "test/loss", "relative_to": "Pln"}, "arm 'Pln' .*mean Plain"),
     "layer": ({"kind": "multiples", "statistic": "p85", "layers": ["hiden.0"]}, "'hiden.0' .*did you mean hidden.0"),
     "statistic": ({"kind": "multiples", "statistic": "p58"}, "statistic 'p58' .*p15, p50, p85; did you mean p85"),
     "table": ({"kind": "lines", "table": "surfac", "x": "w", "y": "b"}, "'surfac' .*did you mean surface"),
@@ -325,14 +325,18 @@ def test_a_name_that_does_not_exist_is_one_line(two: Made, spec: dict[str, Any],
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "kind": ({"kind": "curvs"}, "kind 'curvs' .*did you mean curves"),
     "key": ({"kind": "against", "metric": "m", "axis": "a", "lg": ["x"]}, "key 'lg' .*did you mean log"),
-    "missing key": ({"kind": "contour", "table": "t", "x": "x", "y": "y"}, "z is missing"),
+    "missing key": ({"kind": "contour", "table": "t", "x": "x", "y": "y"}, "z: is missing"),
     "log axis": ({"kind": "heat", "metric": "m", "axis": "a", "log": ["y"]}, "'y' .*allowed: z"),
-    "x": ({"kind": "curves", "metric": "m", "x": "epochs"}, "x 'epochs' .*did you mean epoch"),
-    "panels": ({"kind": "multiples", "statistic": "s", "panels": "layers"}, "panels 'layers' .*did you mean layer"),
+    "x": ({"kind": "curves", "metric": "m", "x": "epochs"}, "x: the name 'epochs' .*did you mean epoch"),
+    "panels": (
+        {"kind": "multiples", "statistic": "s", "panels": "layers"},
+        "panels: the name 'layers' .*did you mean layer",
+    ),
     "better": ({"kind": "steps_to_target", "metric": "m", "target": 0, "better": "high"}, "did you mean higher"),
+    "target": ({"kind": "steps_to_target", "metric": "m", "target": "low"}, "target: 'low' is neither a number"),
     "metric and metrics": ({"kind": "heat", "metric": "m", "metrics": ["m"]}, "give either metric or metrics"),
     "neither axis nor metrics": ({"kind": "heat", "metric": "m"}, "give either axis or metrics"),
-    "at": ({"kind": "bars", "metric": "m", "at": "end"}, "at: .*last.*'end'"),
+    "at": ({"kind": "bars", "metric": "m", "at": "end"}, "at: 'end' is none of last"),
     "limits": ({"kind": "curves", "metric": "m", "limits": [1, 0]}, r"\[1.0, 0.0\] is not \[LOW, HIGH\]"),
     "limits at no scale": ({"kind": "curves", "metric": "m", "limits": {"cpu": [0, 1], "papr": [0, 1]}}, "mean paper"),
     "limits of an axis": ({"kind": "curves", "metric": "m", "limits": {"z": [0, 1]}}, "'z' .*allowed: x, y"),
@@ -342,7 +346,8 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("spec", "message"), SHAPES.values(), ids=SHAPES)
 def test_a_wrong_key_is_one_line_before_anything_runs(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message) as refused:
-        parse_figure("experiment x: figure", {"name": "x", **spec})
+        parse("x", "cpu", {**BASE, "figures": [{"name": "x", **spec}]})
+    assert str(refused.value).startswith("experiment x: figures[0]")
     assert "\n" not in str(refused.value)
 
 

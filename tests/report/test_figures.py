@@ -146,7 +146,7 @@ def test_mistakes_are_one_line(fabricate: Fabric) -> None:
             inches(width)
     with pytest.raises(UserError, match=r"no finished run to plot \(failed: 1, running: 1\)"):
         plot_command([str(fabricate(norm=s, status=s).path) for s in ("running", "failed")])
-    with pytest.raises(UserError, match="cannot be written"):
+    with pytest.raises(UserError, match="is a file, not a folder"):
         plot_command([str(run.path)], str(run.path / "config.yaml"))
 
 

@@ -22,10 +22,12 @@ def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict
     return usual | facts
 
 
-def write(results: Path, name: str, scale: str, claims: list[dict[str, Any]], changed: tuple[str, ...] = ()) -> None:
+def write(
+    results: Path, name: str, scale: str, claims: list[dict[str, Any]], changed: tuple[str, ...] = (), **more: str
+) -> None:
     folder = results / name / scale
     folder.mkdir(parents=True)
-    head = {"experiment": name, "scale": scale, "command": f"normexp reproduce {name} scale={scale}"}
+    head = {"experiment": name, "scale": scale, "command": f"normexp reproduce {name} scale={scale}", **more}
     (folder / "claims.json").write_text(json.dumps({**head, "changed": list(changed), "claims": claims}))
 
 
@@ -122,3 +124,17 @@ def test_report_of_an_older_program_is_named_with_what_renews_it(tmp_path: Path)
 @pytest.mark.parametrize("text", ["-1.00, -1.00", "=1+1", "'quoted'", "plain", "-3.5"])
 def test_a_cell_that_is_kept_from_spreadsheets_reads_back_as_it_was(text: str) -> None:
     assert unguarded(_harmless(text)) == text
+
+
+def test_too_few_seeds_are_said(tmp_path: Path) -> None:
+    write(tmp_path, "first", "cpu", [claim("scaled", "undecided", 0.3)], underpowered="a pilot")
+    write(tmp_path, "second", "cpu", [claim("scaled", "undecided", 0.3)])
+    text = lines(tmp_path)
+    assert "- *underpowered: a pilot*" in text
+    assert "| first * | cpu |  |  | 0 / 0 / 1 |  | 0 / 0 / 1 |" in text
+    assert "| second | cpu |  |  | 0 / 0 / 1 |  | 0 / 0 / 1 |" in text
+
+
+def test_a_printed_number_that_is_not_judged_is_counted_apart(tmp_path: Path) -> None:
+    write(tmp_path, "first", "cpu", [claim("scaled", "not judged"), claim("scaled", "holds", 0.01)])
+    assert "| first | cpu |  |  | 1 / 0 / 0 (1 not judged) |  | 1 / 0 / 0 (1 not judged) |" in lines(tmp_path)

@@ -7,41 +7,24 @@ from pathlib import Path
 
 import pytest
 import torch
+from mortal import Killed, train_until
 
 from normexp.config import compose
-from normexp.config.instantiate import instantiate
-from normexp.records import CHECKPOINT, METRICS, PROBES, TIMING, RunDirectory
+from normexp.evidence.curves import Made
+from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory
 from normexp.runs import trainer
 
 TINY = ["model=mlp", "model.widths=[8]", "batch_size=32", "steps=12", "eval_every=3", "device=cpu"]
 TINY += ["probe=gradient_norm"]
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of the run gets to know it."""
-
-
-def train(path: Path, *overrides: str, saved: int = 0, dies: int = 0) -> RunDirectory:
-    class Mortal(trainer.Trainer):
-        def _poll(self) -> bool:
-            if self.position.step == saved:
-                self._save("running")
-            if self.position.step == dies:
-                raise Killed
-            return False
-
-    config = compose([*TINY, *overrides])
-    data = instantiate(config["dataset"]).load(config["seed"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "Trainer", Mortal)
-        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
-        trainer.train(config, data, RunDirectory(path), force=False)
-    return RunDirectory(path)
+def train(path: Path, *overrides: str) -> RunDirectory:
+    return train_until(compose([*TINY, *overrides]), path)
 
 
 def kill(path: Path, *overrides: str) -> None:
     with pytest.raises(Killed):
-        train(path, *overrides, saved=7, dies=8)
+        train_until(compose([*TINY, *overrides]), path, {7}, 8)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not say which file is written")
@@ -99,3 +82,33 @@ def test_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch
     assert continued.environment["threads"] == 1
     for name in (METRICS, CHECKPOINT):
         assert (continued.path / name).read_bytes() == (expected.path / name).read_bytes()
+
+
+def test_record_tells_every_processor_that_a_run_was_computed_on(tmp_path, monkeypatch):
+    """Continuing elsewhere is allowed: the run ends, perhaps in other last digits, and its record says why."""
+
+    def on(processor):
+        real = trainer.describe
+        monkeypatch.setattr(trainer, "describe", lambda *given: real(*given) | {"processor": processor})
+
+    on("first")
+    kill(tmp_path, "threads=1")
+    on("second")
+    with pytest.raises(Killed):
+        train_until(compose([*TINY, "threads=1"]), tmp_path, {10}, 11)
+    on("third")
+    record = train(tmp_path, "threads=1").environment
+    assert record["processor"] == "third"
+    assert [(each["until_step"], each["processor"]) for each in record["continued"]] == [(7, "first"), (10, "second")]
+    assert Made.of(record).processor.count(" then ") == 2
+
+
+def test_record_of_a_run_that_stays_where_it_was_tells_of_no_other(tmp_path):
+    kill(tmp_path, "threads=1")
+    assert "continued" not in train(tmp_path, "threads=1").environment
+
+
+def test_damaged_record_of_the_machine_stops_no_run(tmp_path):
+    kill(tmp_path, "threads=1")
+    (tmp_path / ENVIRONMENT).write_text("{")
+    assert train(tmp_path, "threads=1").status["status"] == "done"

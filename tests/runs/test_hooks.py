@@ -6,39 +6,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from mortal import Killed, train_until
 from safetensors.torch import load_file
 
 from normexp.config import compose
-from normexp.config.instantiate import instantiate
-from normexp.records import CHECKPOINT, METRICS, RunDirectory
-from normexp.runs import trainer
+from normexp.records import CHECKPOINT, METRICS
 
 TINY = ["model=cnn", "model.widths=[8,8]", "batch_size=16", "dataset.subset=64", "threads=1", "optim.lr=0.05"]
 TINY += ["steps=6", "eval_every=3", "device=cpu"]
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of the run gets to know it."""
-
-
 def train(path: Path, overrides: list[str], dies: int | None = None) -> dict[str, bytes]:
     """Train in `path`, or continue; if told so, save a checkpoint before the step at which the process dies."""
-
-    class Mortal(trainer.Trainer):
-        def _poll(self) -> bool:
-            if dies is not None and self.position.step == dies - 1:
-                self._save("running")
-            if self.position.step == dies:
-                raise Killed
-            return False
-
-    config = compose([*TINY, *overrides])
-    data = instantiate(config["dataset"]).load(config["seed"])
     path.mkdir(exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "Trainer", Mortal)
-        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
-        trainer.train(config, data, RunDirectory(path), force=False)
+    train_until(compose([*TINY, *overrides]), path, {dies - 1} if dies else (), dies)
     return {name: (path / name).read_bytes() for name in (METRICS, CHECKPOINT)}
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mortal import Killed, train_until
 
 from normexp.config import compose, options
-from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, METRICS, PROBES, RunDirectory
-from normexp.runs import trainer
 
 TINY = ["model=cnn", "model.widths=[8,8]", "batch_size=16", "dataset.subset=64", "threads=1", "device=cpu"]
 TINY += ["steps=6", "eval_every=2", "probe=gradient_norm"]
@@ -28,25 +27,8 @@ CHOICES = {
 combinations = st.fixed_dictionaries({key: st.sampled_from(list(values)) for key, values in CHOICES.items()})
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of the run gets to know it."""
-
-
-def train(path: Path, overrides: list[str], saved: int = 0, dies: int = 0) -> dict[str, bytes]:
-    class Mortal(trainer.Trainer):
-        def _poll(self) -> bool:
-            if self.position.step == saved:
-                self._save("running")
-            if self.position.step == dies:
-                raise Killed
-            return self.accumulator.first_nonfinite() is not None
-
-    config = compose([*TINY, *overrides])
-    data = instantiate(config["dataset"]).load(config["seed"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "Trainer", Mortal)
-        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
-        trainer.train(config, data, RunDirectory(path), force=False)
+def train(path: Path, overrides: list[str], saved: int = 0, dies: int | None = None) -> dict[str, bytes]:
+    train_until(compose([*TINY, *overrides]), path, {saved}, dies)
     return {name: (path / name).read_bytes() for name in (METRICS, PROBES, CHECKPOINT) if (path / name).exists()}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mortal import Killed, train_until
 
 from normexp.config import compose
 from normexp.data.base import Data, Split
@@ -179,39 +180,21 @@ NOISY += ("steps=12", "eval_every=5", "dataset.crop=1", "dataset.flip=true", "de
 NOISY += ("clip_norm=0.5",)
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of the run gets to know it."""
-
-
-def train_until(path: Path, saves: set[int], dies: int | None, data: Data | None = None, **flags: bool) -> None:
-    """Train NOISY in `path`, saving a checkpoint after the steps `saves`, dying after the step `dies`."""
-
-    class Mortal(trainer.Trainer):
-        def _poll(self) -> bool:
-            if self.position.step in saves:
-                self._save("running")
-            if self.position.step == dies:
-                raise Killed
-            return False
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "Trainer", Mortal)
-        patch.setattr(trainer.Recorder, "failed", lambda *_: None)
-        options = {"force": False, **flags}
-        trainer.train(compose(NOISY), data or fake_data(), RunDirectory(path), **options)
+def train_noisy(path: Path, saves: set[int], dies: int | None, data: Data | None = None, **flags: bool) -> None:
+    train_until(compose(NOISY), path, saves, dies, data or fake_data(), **flags)
 
 
 def killed_and_continued(path: Path, saved: int, dies: int) -> None:
     with pytest.raises(Killed):
-        train_until(path, {saved}, dies)
+        train_noisy(path, {saved}, dies)
     torch.rand(3)  # another process has another random state
-    train_until(path, set(), None)
+    train_noisy(path, set(), None)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory) -> dict[str, bytes]:
     path = tmp_path_factory.mktemp("uninterrupted")
-    train_until(path, set(), None)
+    train_noisy(path, set(), None)
     return outcome(path)
 
 
@@ -237,10 +220,10 @@ def test_run_killed_and_continued_ends_in_the_same_bytes(tmp_path, uninterrupted
 
 
 def test_run_killed_after_the_last_checkpoint_ends_in_the_same_bytes(tmp_path, uninterrupted):
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     status = tmp_path / "status.json"
     status.write_text(status.read_text().replace('"done"', '"running"'))
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     assert outcome(tmp_path) == uninterrupted
     assert RunDirectory(tmp_path).status["status"] == "done"
 
@@ -260,12 +243,12 @@ def test_run_without_the_optimizer_state_would_end_in_other_bytes(tmp_path, unin
 
 def test_run_begun_with_other_data_is_refused(tmp_path):
     with pytest.raises(Killed):
-        train_until(tmp_path, {3}, 4)
+        train_noisy(tmp_path, {3}, 4)
     before = outcome(tmp_path)
     with pytest.raises(UserError, match="other data"):
-        train_until(tmp_path, set(), None, data=fake_data(seed=1))
+        train_noisy(tmp_path, set(), None, data=fake_data(seed=1))
     assert outcome(tmp_path) == before
-    train_until(tmp_path, set(), None, data=fake_data(seed=1), force=True)
+    train_noisy(tmp_path, set(), None, data=fake_data(seed=1), force=True)
     assert RunDirectory(tmp_path).status["status"] == "done"
 
 
@@ -285,10 +268,10 @@ def test_run_damaged_state_is_set_aside_and_the_run_starts_afresh(tmp_path, unin
     name, change = DAMAGES[damage]
     caplog.set_level("INFO", "normexp")
     with pytest.raises(Killed):
-        train_until(tmp_path, {3}, 4)
+        train_noisy(tmp_path, {3}, 4)
     bad = change((tmp_path / name).read_bytes())
     (tmp_path / name).write_bytes(bad)
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     assert f"{name}: damaged (" in caplog.text
     assert "starting again" in caplog.text
     assert (tmp_path / f"{name}.damaged").read_bytes() == bad
@@ -298,9 +281,9 @@ def test_run_damaged_state_is_set_aside_and_the_run_starts_afresh(tmp_path, unin
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"step\n" + b"9" * 200_000 + b"\n"])
 def test_run_damaged_timings_do_not_stop_it(tmp_path, uninterrupted, content):
     with pytest.raises(Killed):
-        train_until(tmp_path, {3}, 4)
+        train_noisy(tmp_path, {3}, 4)
     (tmp_path / "timing.csv").write_bytes(content)
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     assert {n: b for n, b in outcome(tmp_path).items() if not n.endswith(".damaged")} == uninterrupted
 
 
@@ -314,7 +297,7 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
     monkeypatch.undo()
     assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
     assert "in fail" in (tmp_path / "traceback.txt").read_text()
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     assert outcome(tmp_path) == uninterrupted
     assert not (tmp_path / "traceback.txt").exists()
 
@@ -339,15 +322,15 @@ def test_run_stopped_in_an_evaluation_continues_to_the_same_bytes(tmp_path, unin
     monkeypatch.undo()
     facts = RunDirectory(tmp_path).status
     assert (facts["status"], facts["step"]) == ("interrupted", step)
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     assert outcome(tmp_path) == uninterrupted
 
 
 def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
-    train_until(tmp_path, set(), None)
+    train_noisy(tmp_path, set(), None)
     monkeypatch.setattr(trainer.Recorder, "begin", lambda *_: (_ for _ in ()).throw(Killed()))
     with pytest.raises(Killed):
-        train_until(tmp_path, set(), None, force=True)
+        train_noisy(tmp_path, set(), None, force=True)
     assert RunDirectory(tmp_path).status["status"] == "running"
 
 

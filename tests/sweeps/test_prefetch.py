@@ -171,7 +171,7 @@ def reproduce(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]
 def test_reproduce_without_its_data_is_one_line(reproduce, results, name):
     status, lines = reproduce(name, "scale=cpu", "dataset.archive=/nowhere")
     assert (status, len(lines)) == (2, 1)
-    assert "dataset.archive=/nowhere: no such folder" in lines[0]
+    assert "dataset.archive=/nowhere: no such file or folder" in lines[0]
     assert not results.exists()
 
 

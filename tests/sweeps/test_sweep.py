@@ -86,7 +86,7 @@ WRONG = {
     "no values": ("optim.lr=range(0)", "has no values"),
     "jobs=0": ("jobs=0", "jobs=0: must be an integer in [1, inf)"),
     "jobs=abc": ("jobs=abc", "jobs=abc: must be an integer in [1, inf)"),
-    "--jobs=abc": ("--jobs=abc", "invalid int value: 'abc'"),
+    "--jobs=abc": ("--jobs=abc", "'abc': must be an integer"),
 }
 
 

@@ -15,27 +15,30 @@ from normexp.training.metrics import evaluate
 
 NORMS = options("norm")
 STEPS = 30
+NARROW = {"cnn": ["model.widths=[8,16]"], "mlp": ["model.widths=[48,48]"]}
 
 
 def trained(*overrides):
-    """Train a little; return (losses, validation loss)."""
+    """Train a little; return (losses, loss on all validation images before, and after)."""
     config = compose([*overrides, f"steps={STEPS}", "threads=1", "optim.lr=0.02"])
     components = build(config, instantiate(config["dataset"]).load(0))
     initialize_from_data(components)
-    losses = [float(update.loss) for update in fit(components)]
     validation = components.evaluated["validation"]
-    measured = evaluate(components, [validation.take(torch.arange(len(validation)))])
-    return losses, measured["loss"]
+    images = [validation.take(torch.arange(len(validation)))]
+    before = evaluate(components, images)["loss"]
+    losses = [float(update.loss) for update in fit(components)]
+    return losses, before, evaluate(components, images)["loss"]
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("model", ["cnn", "mlp"])
 def test_every_norm_trains_on_digits(model, norm):
     try:
-        losses, validation = trained(f"model={model}", f"norm={norm}")
+        losses, before, after = trained(f"model={model}", f"norm={norm}", *NARROW[model])
     except Impossible:
         assert option("norm", norm).get("_needs_") == "maps"
         return
     assert all(map(math.isfinite, losses))
-    assert math.isfinite(validation)
-    assert sum(losses[-5:]) < sum(losses[:5])
+    assert math.isfinite(after)
+    # Of the same images: thirty batches of their own each differ by as much as the slowest scheme learns.
+    assert after < before

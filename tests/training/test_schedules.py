@@ -110,3 +110,14 @@ def test_schedule_beta1_reaches_the_optimizer():
 def test_schedule_beta1_is_refused_by_an_optimizer_without_one():
     with pytest.raises(UserError, match=r"schedule\.beta1=0\.5 with optim=sgd: .*use optim=adam or optim=adamw"):
         compose(["schedule=linear_tail", "schedule.beta1=0.5"])
+
+
+def test_schedule_cosine_ends_at_the_share_that_is_asked_for():
+    assert schedules.cosine(TOTAL, TOTAL, warmup=0.25, final=0.1).factor == pytest.approx(0.1)
+    assert schedules.cosine(10, TOTAL, final=0.1).factor == pytest.approx(0.55)
+    assert schedules.cosine(0, TOTAL, final=0.1).factor == 1.0
+
+
+def test_schedule_warmup_rises_and_stays():
+    assert curve("warmed_up", warmup=0.25) == pytest.approx([min(1, (n + 1) / 6) for n in range(TOTAL)])
+    assert curve("warmed_up", warmup=0.0) == [1.0] * TOTAL

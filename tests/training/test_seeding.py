@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from companions import KINDS
 
 from normexp.config import compose, option, options
 from normexp.data.base import Data, Split
@@ -15,15 +18,18 @@ from normexp.training.build import build, build_model, build_norm, initialize_fr
 
 CONVOLUTIONAL = ("cnn", "convpool", "inception_small", "nin", "torchvision")
 NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}
-RECURRENT = ("sequence", "text")  # see tests/models
+RECURRENT = ("sequence", "text", "token")  # see tests/models
 MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in RECURRENT]
 # resnet18 shares a ReLU with its shortcuts, so `convert` refuses what replaces nonlinearities
 REFUSED = {("torchvision", norm) for norm in ("evonorm_b0", "evonorm_s0", "filter_response")}
-PAIRS = [
+PAIRS = [  # every scheme in a small network, every network with a scheme of each kind
     (m, n)
     for m in MODELS
     for n in options("norm")
-    if (m in CONVOLUTIONAL or n not in NEEDS_MAPS) and (m, n) not in REFUSED
+    if (m in CONVOLUTIONAL or n not in NEEDS_MAPS)
+    and (m, n) not in REFUSED
+    and (m in ("cnn", "mlp") or n in KINDS)
+    and (m != "vit" or option("norm", n).get("_tokens_"))
 ]
 each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 
@@ -61,17 +67,18 @@ def initial_weight(layer: torch.nn.Module) -> torch.Tensor:
     return getattr(steps.weight, "original", layer.weight) if steps is not None else layer.weight
 
 
+@cache
+def plain_network(model: str) -> torch.nn.Module:
+    return network(model, "none")
+
+
 @each_pair
-def test_seeding_initial_weights_are_those_of_every_other_norm(model, norm):
-    ours, plain = weights(network(model, norm)), weights(network(model, "none"))
-    assert len(ours) == len(plain) > 0
-    for one, other in zip(ours, plain, strict=True):
+def test_seeding_initial_weights_and_biases_are_those_of_every_other_norm(model, norm):
+    ours, plain = network(model, norm), plain_network(model)
+    assert len(weights(ours)) == len(weights(plain)) > 0
+    for one, other in zip(weights(ours), weights(plain), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
-
-
-@each_pair
-def test_seeding_initial_biases_are_those_of_every_other_norm(model, norm):
-    for one, other in zip(weight_layers(network(model, norm)), weight_layers(network(model, "none")), strict=True):
+    for one, other in zip(weight_layers(ours), weight_layers(plain), strict=True):
         if one.bias is not None and other.bias is not None:
             torch.testing.assert_close(one.bias, other.bias, rtol=0, atol=0)
 
@@ -101,8 +108,8 @@ def test_seeding_initial_weights_do_not_depend_on_the_state_of_the_process():
     assert all(torch.equal(a, b) for a, b in zip(first, weights(network("torchvision", "batch")), strict=True))
 
 
-@pytest.mark.parametrize("norm", options("norm"))
-def test_seeding_every_norm_sees_the_same_batches(norm):
+@pytest.mark.parametrize("norm", KINDS)
+def test_seeding_every_kind_of_norm_sees_the_same_batches(norm):
     augmented = ["dataset.crop=2", "dataset.flip=true"]
     ours = build(config_of("cnn", norm, *augmented), fake_data()).batches.from_step(0)
     plain = build(config_of("cnn", "none", *augmented), fake_data()).batches.from_step(0)

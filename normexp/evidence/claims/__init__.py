@@ -4,12 +4,14 @@ from normexp.evidence.claims.check import check_claim
 from normexp.evidence.claims.claim import KINDS, Claim, kind_at
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.claims.judge import judge
+from normexp.evidence.claims.result import NOT_JUDGED
 from normexp.evidence.claims.verdict import CONTRADICTED, HOLDS, UNDECIDED, Verdict, entry
 
 __all__ = [
     "CONTRADICTED",
     "HOLDS",
     "KINDS",
+    "NOT_JUDGED",
     "UNDECIDED",
     "Claim",
     "Place",

@@ -51,9 +51,10 @@ def check_names(
         claim = claim.model_copy(update={"than": _rivals(claim, arm_names)})
     for place in claim.places():
         _check_place(place, arm_names, axes)
-    metric = getattr(claim, "metric", "")
-    if metric and metric not in metric_names:
-        raise unknown("metric", metric, metric_names)
+    for key in ("metric", "formula", "remainder", "rounding"):
+        metric = getattr(claim, key, "")
+        if metric and isinstance(metric, str) and metric not in metric_names:
+            raise unknown(key, metric, metric_names)
     if claim.of in claim.places()[1:] and not isinstance(getattr(claim, "target", None), Place):
         raise UserError(f"{claim.of} is compared with itself")
     if isinstance(claim, Trend):

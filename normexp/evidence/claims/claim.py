@@ -7,16 +7,19 @@ compare: steps         the speed-up of an arm over another: how many times fewer
 compare: count         runs of an arm that diverge, stay finite, or never reach the target: all of them do
 compare: equals        the metric of every run, to a number or to the other arm's run of its seed, to a tolerance
 compare: trend         an arm along an axis of the grid: it grows (`> 0`), falls (`< 0`) or stays (`within M of 0`)
+compare: follows       the metric of an arm is what a formula predicts, at every place of the grid, see `formula`
+compare: leaves        the same of a control that breaks an assumption: somewhere it is not
 
 text, source   the sentence, and where it stands (page, figure or section)
 kind           exact, full scale, scaled or own; `kind_at` derives it where the YAML does not say
 of, than       an arm, or {arm: NAME, AXIS: VALUE} for an arm at one place of the grid
 metric         a column of metrics.csv
-at             last | best | mean | step N; a run that diverged before counts as worst
+at             last | best | mean | range (largest minus smallest) | step N; a run that diverged before counts as worst
 in             the region, see `normexp.evidence.claims.region`
 target         a number or its text, "best of ARM": the best value of that arm's run with the same seed, or for steps a
                list of numbers: the claim is then about every one of them
 origin         where the target comes from
+printed        true for a number that the paper prints: it is judged at scale paper only
 where          {AXIS: VALUE}: look there only; otherwise the claim is about every point of the grid
 better         higher | lower, for a metric whose name does not tell
 """
@@ -25,14 +28,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from normexp.config.schema import Strict, refusal
-from normexp.evidence.claims.fields import BEST_OF, THE_OTHERS, Arm, At, In, Place, Rivals, Target, Text
-from normexp.evidence.claims.old_spelling import modern
+from normexp.evidence.claims.fields import BEST_OF, THE_OTHERS, Arm, At, AtEvery, In, Place, Rivals, Target, Text
 from normexp.evidence.claims.region import Region
 from normexp.evidence.curves import AxisValue, better_direction
 
+Positive = Annotated[float, Field(gt=0)]
 Kind = Literal["exact", "full scale", "scaled", "own"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -44,6 +47,7 @@ class Claim(Strict):
     source: Text
     compare: str
     kind: Kind | None = None
+    printed: Literal[True] | None = None
     of: Arm
     where: dict[str, AxisValue] = Field(default_factory=dict)
     better: Literal["higher", "lower"] | None = None
@@ -214,9 +218,41 @@ class Trend(Measured):
     region: In = Field(alias="in")
 
 
+class Follows(Measured):
+    """The metric is what a formula predicts, at every place, to a tolerance that follows from the number of seeds."""
+
+    compare: Literal["follows"]
+    formula: Text
+    """The column that has the prediction; where it is empty the law says nothing."""
+    at: AtEvery = "last"
+    remainder: str = ""
+    """The column that has the remainder of an asymptotic law, in the unit of the metric."""
+    order: str = ""
+    """Of the remainder, in words: `1/width`."""
+    rounding: Positive | str | None = None
+    """Of an identity: the relative rounding of its arithmetic, or the column that has the absolute one; every run is
+    held to it."""
+    resolution: float = Field(0.1, gt=0)
+    """The share of the prediction that the half-width of an interval may have for the law to be shown."""
+
+    @model_validator(mode="after")
+    def _has_one_tolerance(self) -> Follows:
+        if self.rounding is not None and self.remainder:
+            raise refusal("an identity (rounding) has no remainder")
+        if self.order and not self.remainder:
+            raise refusal("order describes a remainder; name its column")
+        return self
+
+
+class Leaves(Follows):
+    """A control, which breaks an assumption of the law, leaves the formula: the negation of `follows`."""
+
+    compare: Literal["leaves"]  # type: ignore[assignment]
+
+
 AnyClaim = Annotated[
-    Annotated[Value | Difference | Ratio | StepsToTarget | Count | Equals | Trend, Field(discriminator="compare")],
-    BeforeValidator(modern),
+    Value | Difference | Ratio | StepsToTarget | Count | Equals | Trend | Follows | Leaves,
+    Field(discriminator="compare"),
 ]
 CLAIM: TypeAdapter[Any] = TypeAdapter(AnyClaim)
 
@@ -224,11 +260,14 @@ CLAIM: TypeAdapter[Any] = TypeAdapter(AnyClaim)
 def kind_at(claim: Claim, scale: str) -> Kind:
     """Return what sort of verdict the claim gets at a scale: what the YAML says, else what follows.
 
-    exact        an equality: an identity, arithmetic, a theorem
+    exact        an equality: an identity, arithmetic, a theorem, a law that holds to rounding
     full scale   training or measurement at a published set-up, which scale paper is
     scaled       at our scale
-    own          no paper claims it; the YAML has to say so
+    own          no paper claims it: the YAML says so, and of the controls of a law it is always so
     """
     if claim.kind == "full scale" and scale != "paper":
         return "scaled"
-    return claim.kind or ("exact" if isinstance(claim, Equals) else "full scale" if scale == "paper" else "scaled")
+    if claim.kind or isinstance(claim, Leaves):
+        return claim.kind or "own"  # a control is ours
+    exact = isinstance(claim, Equals) or (isinstance(claim, Follows) and claim.rounding is not None)
+    return "exact" if exact else "full scale" if scale == "paper" else "scaled"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from normexp.evidence.claims.claim import Count, Equals
 from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import goal, runs_by_point, shared_points, steps, targets, values, values_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of
-from normexp.evidence.curves import Curves
+from normexp.evidence.curves import Curve, Curves
+from normexp.evidence.learned import learned
 from normexp.evidence.stats import paired_differences, proportion_interval
 
 
@@ -36,10 +38,21 @@ def count(claim: Count, curves: Curves) -> TestResult:
 
 def _convergence(claim: Count, curves: Curves) -> TestResult:
     diverges = claim.event == "diverges"
-    return all_of([
+    found = runs_by_point(curves, claim.of)
+    result = all_of([
         _counted(f"{claim.of}{at_point(point)} {claim.event}", [run.diverged == diverges for run in runs.values()])
-        for point, runs in runs_by_point(curves, claim.of).items()
+        for point, runs in found.items()
     ])  # fmt: skip
+    return replace(
+        result, remarks=(*result.remarks, *_above_chance(run for runs in found.values() for run in runs.values()))
+    )
+
+
+def _above_chance(runs: Iterable[Curve]) -> Iterator[str]:
+    """Say how many runs learned, where chance is known: finite alone means little."""
+    judged = [learned(run) for run in runs]
+    if judged and None not in judged:
+        yield f"{sum(map(bool, judged))} of {len(judged)} runs learned: they ended three standard errors above chance"
 
 
 def _never_reaches(claim: Count, curves: Curves) -> TestResult:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from normexp.config.schema import refusal, shortened
 from normexp.errors import UserError
@@ -17,7 +17,7 @@ from normexp.evidence.stats import Printed
 
 BEST_OF = "best of "
 THE_OTHERS = "the others"
-_AT = re.compile(r"last|best|mean|step \d+")
+_AT = re.compile(r"last|best|mean|range|step \d+")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _read_target(given: Any) -> Any:
 
 def _read_at(given: str) -> str:
     if not _AT.fullmatch(given):
-        raise refusal(f"{given!r} is none of last, best, mean, step N")
+        raise refusal(f"{given!r} is none of last, best, mean, range, step N")
     return given
 
 
@@ -78,6 +78,7 @@ def _read_text(given: str) -> str:
 _ARM = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["arm"]}]}
 Text = Annotated[str, AfterValidator(_read_text)]
 At = Annotated[str, AfterValidator(_read_at), WithJsonSchema({"type": "string", "pattern": f"^({_AT.pattern})$"})]
+AtEvery = Annotated[str, Field(pattern=r"^(last|every|step \d+)$")]
 Arm = Annotated[Place, BeforeValidator(_read_place), WithJsonSchema(_ARM)]
 Rivals = Annotated[
     list[Place] | Literal["the others"],

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from normexp.evidence.claims.claim import Claim, Count
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import LEVEL, difference, ratio, trend, value
+from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
-from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
+from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
 from normexp.evidence.stats import SampleSize, holm, holm_confidence, plan
+from normexp.evidence.verdicts import PAPER
 
 _TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
     "value": value,
@@ -24,16 +27,20 @@ _TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
     "count": count,
     "equals": equals,
     "trend": trend,
+    "follows": follows,
+    "leaves": leaves,
 }
 
 
-def judge(claims: Sequence[Claim], curves: Curves) -> list[Verdict]:
+def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER) -> list[Verdict]:
     """Return the verdicts in the order of the claims.
 
+    A printed number is judged at scale paper only; at another it is shown, and takes no part in what follows.
     A statistical claim is decided where its p-value, Holm-corrected over all claims that could be tested, is below
-    0.05. Counts and exact equalities are no tests and take no part in the correction.
+    0.05. Counts and exact equalities are no tests and take no part in the correction; a law has one of its own, over
+    its places.
     """
-    results = [_result(claim, curves) for claim in claims]
+    results = [_result(claim, curves, scale) for claim in claims]
     tested = [result.decision.p for result in results if result.decision]
     corrected = iter(zip(holm(tested), holm_confidence(tested), strict=True))
     verdicts = []
@@ -46,9 +53,11 @@ def judge(claims: Sequence[Claim], curves: Curves) -> list[Verdict]:
     return verdicts
 
 
-def _result(claim: Claim, curves: Curves) -> TestResult:
+def _result(claim: Claim, curves: Curves, scale: str) -> TestResult:
     try:
-        return _TESTS[claim.compare](claim, curves)
+        result = _TESTS[claim.compare](claim, curves)
+        unjudged = claim.printed and scale != PAPER
+        return replace(result, decision=None, settled=NOT_JUDGED) if unjudged else result
     except MissingRuns as reason:
         return TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from normexp.evidence.claims.claim import Claim, Count, Equals, StepsToTarget
+from normexp.evidence.claims.claim import Claim, Count, Equals, Follows, StepsToTarget
 
 
 def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
@@ -21,7 +21,7 @@ def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
     """
     if n < 2:
         return 1.0
-    tested = [claim for claim in claims if not isinstance(claim, Count | Equals)]
+    tested = [claim for claim in claims if not isinstance(claim, Count | Equals | Follows)]
     by_rank = any(isinstance(claim, StepsToTarget) for claim in tested)
     return min(1.0, len(tested) * smallest_rank_p(n)) if by_rank else 0.0
 

@@ -77,7 +77,8 @@ def values_by_point(claim: Measured, curves: Curves) -> dict[Point, Values]:
 
 
 def value_at(curve: Curve, metric: str, at: str, better: str | None) -> float:
-    """Return the metric at the last evaluation, at its best, on average, or at a step (the last evaluation by then).
+    """Return the metric at the last evaluation, at its best, on average, how far it ranges, or at a step (the last
+    evaluation by then).
 
     A run that diverged, or whose value is not finite, has the worst value there is (-inf or inf), NaN where the
     metric's direction is not known. `step N` before the divergence is a value like any other.
@@ -143,10 +144,12 @@ def _at_step(curve: Curve, column: Column, step: int) -> float:
 
 
 def _over_all(column: Column, at: str, better: str | None) -> float:
-    """Return the last, the mean or the best value; the best is over the finite ones."""
+    """Return the last, the mean or the best value, or the largest minus the smallest; these two of the finite ones."""
     if at == "mean":  # nothing is trained before step 0, so a training metric is empty there
         return float(column[1:].mean() if len(column) > 1 and np.isnan(column[0]) else column.mean())
     if at == "last":
         return float(column[-1])
     finite = column[np.isfinite(column)]
+    if at == "range":
+        return float(np.ptp(finite)) if len(finite) else math.nan
     return float(finite.max() if better == "higher" else finite.min()) if len(finite) else math.nan

@@ -10,6 +10,7 @@ from typing import Any
 from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
+NOT_JUDGED = "not judged"  # a printed number, at another scale than its own
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.config import Config, compose
+from normexp.config.overrides import check_once
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, FINISHED, METRICS, PROBES, RunDirectory
 from normexp.runs.place import default_run_dir, with_content
+from normexp.sweeps.prefetch import prefetch, to_download
 
 Say = Callable[[str], None]
 
@@ -59,8 +61,14 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
     words = list(overrides) or USUAL.split()
     if kills < 1:
         raise UserError(f"verify resume: --kills {kills}: must be at least 1")
-    if compose(words).choices["study"] != "none":
+    check_once(words)
+    if given := [word for word in words if word.startswith("results_dir=")]:
+        raise UserError(f"verify resume: {given[0]}: it trains in a folder of its own; leave it out")
+    config = compose(words)
+    if config.choices["study"] != "none":
         raise UserError("verify resume: a study starts again when it was killed; give a training run")
+    to_download([config])
+    prefetch([config])
     with tempfile.TemporaryDirectory(prefix="normexp-verify-") as folder:
         whole, seconds = uninterrupted(words, Path(folder) / "whole")
         say(f"{' '.join(words)}: trained without a stop ({seconds:.1f} s of training)")

@@ -15,6 +15,7 @@ from torch.nn.utils import parametrize
 from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
 from normexp.norms.kernels.modules import LAYERS, NORMS, fused_tail, is_linear_in_weight, is_nonlinearity, width
+from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool2d, nn.AvgPool2d)
 
@@ -215,7 +216,7 @@ class Conversion:
             if isinstance(module, nn.Sequential):
                 for layer, after in pairwise(module):
                     if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS):
-                        layer.register_parameter("bias", None)
+                        drop_bias(layer, after, self.new[after])
 
 
 @dataclass(frozen=True)
@@ -262,31 +263,3 @@ def cannot(why: str) -> Callable[[Any], None]:
         raise CannotConvert(why)
 
     return refuse
-
-
-@torch.no_grad()
-def carry(old: nn.Module, new: nn.Module) -> None:
-    """Keep scales and shifts, and running estimates where both are batch normalization: what they say stays true."""
-    both = isinstance(old, nn.modules.batchnorm._BatchNorm) and isinstance(new, nn.modules.batchnorm._BatchNorm)
-    state = dict(new.named_parameters()) | (dict(new.named_buffers()) if both else {})
-    known = dict(old.named_parameters(recurse=False)) | dict(old.named_buffers(recurse=False))
-    for name, value in state.items():
-        if name in known and known[name].shape == value.shape and (both or name in ("weight", "bias")):
-            value.copy_(known[name])
-
-
-def swap(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
-    """Put `new[module]` in every place of `module`, also where one module has several places."""
-    for parent in list(model.modules()):
-        for name, child in list(parent._modules.items()):
-            if child in new:
-                parent._modules[name] = new[child]
-
-
-def add_biases(layers: Iterable[nn.Module]) -> None:
-    """Give every layer without a bias one of zeros."""
-    for layer in layers:
-        if layer.bias is None:
-            weight = layer.weight
-            assert isinstance(weight, torch.Tensor)
-            layer.bias = nn.Parameter(weight.new_zeros(num_outputs(layer)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,13 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 EXAMPLES, BATCH = 5000, 500  # how many are looked at, and how many at a time where a network is wide
-ESTIMATES = ("running", "population")
-
-
-def check_estimates(estimates: str, allowed: Sequence[str] = ESTIMATES) -> None:
-    """Raise ValueError unless this names a way to come by the statistics of evaluation."""
-    if estimates not in allowed:
-        raise ValueError(f"estimates must be {' or '.join(map(repr, allowed))}, not {estimates!r}")
+ESTIMATES = ("running", "population")  # how batch normalization comes by the statistics of evaluation
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from normexp.norms.base import at_least_float32
-from normexp.norms.kernels.tiles import samples, tiled, tiles
+from normexp.norms.kernels.tiles import kept_by_others, samples, tiled, tiles
 
 Function = Callable[..., Tensor]
 Gradient = Callable[..., tuple[Tensor, ...]]
@@ -29,7 +29,7 @@ def recomputed(function: Function, gradient: Gradient, x: Tensor, *others: Tenso
         function: x: (N, C, *) and the others -> (N, C, *), of operators that can be differentiated twice.
         gradient: the gradient of its output, x and the others -> a gradient for x and each of the others.
     """
-    if torch.compiler.is_compiling() or not torch.is_grad_enabled():  # the compiler decides what to keep itself
+    if kept_by_others() or not torch.is_grad_enabled():
         return tiled(function, x, *others)
     return Recomputed.apply(function, gradient, x, *others)
 

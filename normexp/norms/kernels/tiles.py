@@ -31,9 +31,17 @@ def tiled(function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor
 
     It gets x in float32 at least; its result is rounded once to x's type.
     """
-    if torch.compiler.is_compiling() or len(x) <= samples(x):
+    if kept_by_others() or len(x) <= samples(x):
         return function(at_least_float32(x), *others).to(x.dtype)
     y = torch.empty_like(x)
     for out, part, *rest in tiles(y, x, *others):
         out.copy_(function(at_least_float32(part), *rest))
     return y
+
+
+def kept_by_others() -> bool:
+    """Tell whether torch.compile, torch.export or torch.func calls a formula, and so decides what backward keeps.
+
+    Neither takes the autograd functions and the slices that keep less: a compiler fuses them itself.
+    """
+    return torch.compiler.is_compiling() or bool(torch._C._are_functorch_transforms_active())

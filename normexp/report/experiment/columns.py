@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
-from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
+from normexp.evidence.learned import ERRORS, learned
+from normexp.evidence.stats import PointEstimate, RankSumTest, mean, paired, standard_deviation
 from normexp.evidence.verdicts import published_verdict
+from normexp.experiments import schema
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import is_share, title
 from normexp.report.rounding import with_interval
@@ -18,6 +19,7 @@ from normexp.report.table import Value
 from normexp.report.tables import EMPTY, summary
 
 Values = Mapping[int, float]  # seed -> value
+Printed = schema.Published | schema.PublishedOnly
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,13 @@ class Row:
 
     Args:
         at: where on its curves a column looks that does not say so itself.
-        published: the entry of the YAML for it; empty where the paper prints none.
+        published: the entry of the YAML for it; None where the paper prints none.
         verdict: of a row that has no runs: refused, or printed only.
     """
 
     cell: Cell
     at: str = ""
-    published: Mapping[str, Any] = field(default_factory=dict)
+    published: Printed | None = None
     verdict: str = ""
 
 
@@ -151,7 +153,9 @@ class Published(Column):
         return f"published {self.of}"
 
     def _printed(self, row: Row) -> str:
-        return row.published.get("value", "") if self.values is None else self.values.get(row.cell.arm, "")
+        if self.values is not None:
+            return self.values.get(row.cell.arm, "")
+        return row.published.value if row.published else ""
 
     def text(self, row: Row) -> str:
         return self._printed(row) or EMPTY
@@ -171,6 +175,13 @@ class Difference(Column):
     def head(self) -> str:
         return f"difference to {self.baseline} [95 %]"
 
+    @property
+    def meaning(self) -> str:
+        return (
+            f"Difference to {self.baseline}: mean over the seeds, paired by seed, with its 95 % t interval; by rank, "
+            "where a run diverged or all differences are equal, the median over all runs of both, which are no pairs."
+        )
+
     def estimate(self, row: Row) -> PointEstimate | None:
         """Return None for the baseline itself, and below two pairs."""
         other = Cell(self.baseline, row.cell.point)
@@ -183,7 +194,8 @@ class Difference(Column):
         if found is None:
             return EMPTY
         interval, factor = found.confidence_interval(), self.metric.factor
-        return with_interval(factor * found.value, factor * interval.low, factor * interval.high)
+        text = with_interval(factor * found.value, factor * interval.low, factor * interval.high)
+        return text + (" by rank" if isinstance(found, RankSumTest) else "")
 
     def plain(self, row: Row) -> dict[str, Value]:
         found = self.estimate(row)
@@ -205,12 +217,12 @@ class Verdict(Column):
         return self._verdict(row) or EMPTY
 
     def plain(self, row: Row) -> dict[str, Value]:
-        return {self.head: self._verdict(row), "place": row.published.get("place", "")}
+        return {self.head: self._verdict(row), "place": row.published.place if row.published else ""}
 
     def _verdict(self, row: Row) -> str:
-        if row.verdict or not row.published:
+        if row.verdict or not isinstance(row.published, schema.Published):
             return row.verdict
-        return str(published_verdict(self.metric.values(row), row.published["value"], self.margin, self.scale))
+        return str(published_verdict(self.metric.values(row), row.published.printed, self.margin, self.scale))
 
 
 @dataclass(frozen=True)
@@ -239,3 +251,30 @@ class Finite(Column):
 
     def plain(self, row: Row) -> dict[str, Value]:
         return {}  # every metric has its own counts
+
+
+@dataclass(frozen=True)
+class Learned(Column):
+    """How many runs ended above chance, of how many."""
+
+    found: Measured
+    head = "learned"
+
+    @property
+    def meaning(self) -> str:
+        made = [run.made for seeds in self.found.curves.values() for run in seeds.values()]
+        classes = " or ".join(str(each) for each in sorted({each.classes for each in made}))
+        return (
+            f"Learned: runs whose last test accuracy is above chance, 1 in {classes}, by more than {ERRORS:g} standard "
+            "errors of such a share of the test examples; a run can be finite and stay at chance."
+        )
+
+    def judged(self, row: Row) -> list[bool | None]:
+        return [learned(run) for run in self.found.curves.get(row.cell, {}).values()]
+
+    def text(self, row: Row) -> str:
+        runs = self.judged(row)
+        return f"{sum(map(bool, runs))}/{len(runs)}" if runs else EMPTY
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        return {"learned": sum(map(bool, self.judged(row)))}

@@ -9,6 +9,7 @@ from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.check import PROBE
 from normexp.experiments.experiment import Experiment, Point
 from normexp.report.frame import experiment_frame
+from normexp.report.record import Record
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Measured:
         notes: what the data say of themselves ("CIFAR-10, JPEG copy").
         precisions: in which the runs were computed, where they say; fp32 left out.
         commits: of the code that made the runs; `+` marks changed files.
+        records: every run of the grid, whatever its status.
     """
 
     curves: Curves
@@ -30,6 +32,7 @@ class Measured:
     notes: tuple[str, ...]
     precisions: tuple[str, ...]
     commits: tuple[str, ...]
+    records: tuple[Record, ...] = ()
 
     @property
     def metrics(self) -> list[str]:
@@ -59,6 +62,7 @@ def measured(experiment: Experiment, results: Path) -> Measured:
         notes=tuple(sorted(notes - {""})),
         precisions=tuple(sorted(precisions - {"fp32"})),
         commits=tuple(sorted(commits)),
+        records=frame.records,
     )
 
 

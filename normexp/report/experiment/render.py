@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,41 @@ from normexp.evidence.claims.check import check_names
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.reproduce import command, read_choice, read_selection
+from normexp.experiments.schema import Published
+from normexp.experiments.selection import selection_notes, undecided_choices
 from normexp.experiments.shape import CLAIMS
 from normexp.records import write_atomically
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
+from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.drawn import drawn as figure
 from normexp.report.figures.experiments import draw_all, page
 from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.formats import csv_text, html_page, latex, markdown
+from normexp.report.table import Table
 
 MOST_CHOICES = 12  # that a footnote can hold
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What an experiment shows, before it is files.
+
+    Args:
+        claims: with verdict and evidence, as claims.json has them.
+        changes: what was declared otherwise when the runs began.
+    """
+
+    experiment: Experiment
+    found: Measured
+    changes: Sequence[Change]
+    table: Table
+    claims: Sequence[dict[str, Any]]
+    figures: Sequence[Drawn]
 
 
 def render(experiment: Experiment, results: Path) -> list[Path]:
@@ -36,26 +56,36 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
 
     Raises: UserError where no run is finished, or a record is damaged.
     """
+    return write_rendered(rendered(experiment, results), results)
+
+
+def rendered(experiment: Experiment, results: Path) -> Rendered:
+    """Make table, verdicts and figures from the records, and write nothing. Raises UserError as `render` does."""
     found = measured(experiment, results)
     if not found.curves:
         raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
     changes = changes_since_frozen(experiment, results)
-    notes = _notes(experiment, found, results, changes)
-    table = experiment_table(experiment, found, notes)
+    table = experiment_table(experiment, found, _notes(experiment, found, results, changes))
     claims = claim_entries(experiment, found, changes)
+    return Rendered(experiment, found, changes, table, claims, _figures(experiment, found, results, claims))
+
+
+def write_rendered(content: Rendered, results: Path) -> list[Path]:
+    """Write what an experiment shows into results/NAME/SCALE; return the files."""
+    experiment, claims = content.experiment, content.claims
     contents: dict[str, str | bytes] = {
-        "table.md": markdown(table),
-        "table.csv": csv_text(table),
-        "table.tex": latex(table),
-        "table.html": html_page(table),
-        CLAIMS: claims_text(experiment, claims, changes),
+        "table.md": markdown(content.table),
+        "table.csv": csv_text(content.table),
+        "table.tex": latex(content.table),
+        "table.html": html_page(content.table),
+        CLAIMS: claims_text(experiment, claims, content.changes),
         **targets_text(claims),
-        **summary_text(experiment, found, claims),
+        **summary_text(experiment, content.found, claims),
         **selection_text(experiment, results),
         **numbers_text(experiment, results),
-        **_figures(experiment, found, results, claims),
+        **_files(experiment, content.figures),
     }
-    return [write(results / experiment.name / experiment.scale / name, content) for name, content in contents.items()]
+    return [write(results / experiment.name / experiment.scale / name, text) for name, text in contents.items()]
 
 
 def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
@@ -63,7 +93,7 @@ def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     known = [*found.metrics, *found.probe_metrics]
     claims = [check_names(claim, list(experiment.arms), known, axes) for claim in experiment.claims]
-    return list(zip(claims, judge(claims, found.curves), strict=True))
+    return list(zip(claims, judge(claims, found.curves, experiment.scale), strict=True))
 
 
 def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
@@ -85,21 +115,29 @@ def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]], cha
     """Return claims.json: the claims, the command that makes them again, and what else was changed after the runs."""
     own = {claim["text"] for claim in claims}
     others = [str(change) for change in changes if change.what != "claim" or change.name not in own]
-    head = {"experiment": experiment.name, "scale": experiment.scale, "command": command(experiment), "changed": others}
+    head: dict[str, Any] = {
+        "experiment": experiment.name,
+        "scale": experiment.scale,
+        "command": command(experiment),
+        "changed": others,
+    }
+    if experiment.underpowered:
+        head["underpowered"] = experiment.underpowered
     return json.dumps({**head, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
 def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return {targets.csv: the speed-up of every claim about steps, over a range of targets}; else nothing."""
-    rows = [(claim["text"], at) for claim in claims for at in claim.get("targets", [])]
-    if not rows:
-        return {}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    keys = [key for key in rows[0][1] if key != "never"]
-    writer.writerow(["claim", *keys, "baseline never", "arm never"])
-    writer.writerows([text, *(at[key] for key in keys), *at["never"]] for text, at in rows)
-    return {"targets.csv": out.getvalue()}
+    rows = [
+        {
+            "claim": claim["text"],
+            **{key: value for key, value in at.items() if key != "never"},
+            **dict(zip(("baseline never", "arm never"), at["never"], strict=True)),
+        }
+        for claim in claims
+        for at in claim.get("targets", [])
+    ]
+    return {"targets.csv": _csv(rows)} if rows else {}
 
 
 def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
@@ -107,16 +145,20 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
     if experiment.select is None:
         return {}
     record = read_selection(experiment, results)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    keys = list(experiment.select.search)
-    writer.writerow(["arm", *keys, *(f"{record['metric']} seed={seed}" for seed in record["seeds"]), "chosen"])
+    rows = []
     for arm, trials in record["tried"].items():
         for trial in trials:
             scores = ["diverged or not finite" if score is None else repr(score) for score in trial["scores"]]
+            by_seed = {f"{record['metric']} seed={n}": score for n, score in zip(record["seeds"], scores, strict=True)}
             chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
-            writer.writerow([arm, *(trial["values"][key] for key in keys), *scores, chosen])
-    return {"selection.csv": out.getvalue()}
+            rows.append({"arm": arm, **trial["values"], **by_seed, "chosen": chosen})
+    return {"selection.csv": _csv(rows)}
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    import pandas as pd
+
+    return pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
@@ -137,12 +179,13 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
     for_all = ", for all arms" if experiment.select and experiment.select.arm else ""
     several = len({_look(entry) for entry in experiment.published}) > 1
     places = dict.fromkeys(
-        [(f"{_look(entry)}: " if several else "") + entry["place"] for entry in experiment.published]
-        + [entry["place"] for entry in experiment.published_only]
+        [(f"{_look(entry)}: " if several else "") + entry.place for entry in experiment.published]
+        + [entry.place for entry in experiment.published_only]
     )
     runs = [
         *_short_notes(experiment, found)[1:],  # the scale stands in the title
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
+        *_of_choices(experiment, results),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
@@ -156,11 +199,23 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
     }
 
 
-def _look(entry: dict[str, Any]) -> str:
+def _of_choices(experiment: Experiment, results: Path) -> Iterator[str]:
+    """Yield what has to be said of the choices: ties, edges of the grid, what noise leaves open."""
+    by_words: dict[str, list[str]] = {}
+    for name, remarks in selection_notes(experiment, results).items():
+        for remark in remarks:
+            by_words.setdefault(remark, []).append(name)
+    for words, names in by_words.items():
+        yield f"Of the choices: {words} ({'; '.join(names)})."
+    if names := undecided_choices(experiment, results):
+        yield f"Chosen with fewer than three seeds though the best two lie within noise: {'; '.join(names)}."
+
+
+def _look(entry: Published) -> str:
     """Return what a published number is about."""
-    if "at" in entry:
-        return str(entry["at"])
-    return f"speed-up over {entry['than']}" if "than" in entry else f"steps to {entry['target']}"
+    if entry.at:
+        return entry.at
+    return f"speed-up over {entry.than}" if entry.than else f"steps to {entry.target}"
 
 
 def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
@@ -175,7 +230,7 @@ def draw_figures(
     """Return {name: content} of the figures and the page with their captions."""
     found = measured(experiment, results)
     claims = claim_entries(experiment, found, changes_since_frozen(experiment, results))
-    return _figures(experiment, found, results, claims, style, formats)
+    return _files(experiment, _figures(experiment, found, results, claims, style, formats))
 
 
 def _figures(
@@ -185,13 +240,17 @@ def _figures(
     claims: Sequence[Mapping[str, Any]],
     style: Look | None = None,
     formats: Sequence[str] = USUAL,
-) -> Mapping[str, str | bytes]:
+) -> list[Drawn]:
     notes = _short_notes(experiment, found)
     drawn = draw_all(experiment, found, results, notes, style, formats)
     if (chart := over_targets(claims, experiment.title, notes, experiment.scale == "smoke")) is not None:
         drawn.append(figure(TARGETS, chart, style or look(), formats))
-    files = {name: content for each in drawn for name, content in each.files.items()}
-    return {**page(experiment, drawn), **files}
+    return drawn
+
+
+def _files(experiment: Experiment, figures: Sequence[Drawn]) -> Mapping[str, str | bytes]:
+    """Return {name: content} of the figures and the page with their captions."""
+    return {**page(experiment, figures), **{name: content for each in figures for name, content in each.files.items()}}
 
 
 def write(path: Path, content: str | bytes) -> Path:

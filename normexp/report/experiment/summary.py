@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from normexp.evidence.claims import CONTRADICTED, HOLDS, UNDECIDED
+from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED
 from normexp.evidence.curves import better_direction
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
-from normexp.experiments.shape import columns_of
 from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.measured import Measured
 
@@ -18,6 +17,7 @@ HEADINGS = {
     HOLDS: "What holds here",
     CONTRADICTED: "What does not",
     UNDECIDED: "What these runs cannot tell",
+    NOT_JUDGED: "Printed numbers, which only the published set-up can judge",
     "preview": "What the full scale will judge",
 }
 
@@ -50,17 +50,17 @@ def _claim(claim: Mapping[str, Any]) -> Iterator[str]:
 
 def _best(experiment: Experiment, found: Measured) -> Iterator[str]:
     """Yield a line per point of the grid: its best arms in the first metric that has a better side."""
-    looks = [each for each in columns_of(experiment.table) if "at" in each and "over" not in each]
-    metric = next((each["metric"] for each in looks if better_direction(each["metric"])), None)
-    if metric is None:
+    looks = [each for each in experiment.table.looks if each.at and not each.relative_to]
+    look = next((each for each in looks if better_direction(each.metric)), None)
+    if look is None:
         return
-    column = Metric(found, metric, next(each["at"] for each in looks if each["metric"] == metric))
+    column = Metric(found, look.metric, look.at or "")
     yield f"By {column.head}, mean over the seeds; only a claim above says whether a difference is more than chance."
     yield ""
     for point in dict.fromkeys(cell.point for cell in found.curves):
         rows = [Row(cell) for cell in found.curves if cell.point == point]
         known = [row for row in rows if column.centre(row) is not None]
-        known.sort(key=lambda row: column.centre(row) or 0.0, reverse=better_direction(metric) == "higher")
+        known.sort(key=lambda row: column.centre(row) or 0.0, reverse=better_direction(look.metric) == "higher")
         where = ", ".join(f"{axis}={value}" for axis, value in point)
         named = "; ".join(f"{row.cell.arm} {column.text(row)}" for row in known[:BEST])
         yield f"- {f'{where}: ' if where else ''}{named}"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from normexp.evidence.curves import Cell
+from normexp.evidence.curves import Cell, is_share
+from normexp.evidence.learned import learned
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.shape import columns_of
+from normexp.experiments.schema import Look
 from normexp.report.experiment.columns import (
     At,
     Column,
     Difference,
     Finite,
+    Learned,
     Metric,
     Published,
     Row,
@@ -25,7 +27,6 @@ from normexp.report.table import Table
 
 REFUSED = "refused"
 NOT_RUN = "published only"
-LOOK = ("metric", "at", "target", "than", "over")  # the keys by which a published number finds its column
 
 
 def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str, Sequence[str]]) -> Table:
@@ -34,12 +35,13 @@ def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str
     Args:
         notes: heading -> sentences below the table; what the columns mean is added.
     """
-    if experiment.table.get("metric"):
+    if experiment.table.metric:
         rows = list(_compared_rows(experiment, found))
         columns = _compared_columns(experiment, found, rows)
     else:
         rows = [Row(cell) for cell in _cells(experiment, found)]
         columns = list(_columns(experiment, found))
+    columns = [*columns, *_learned(found, columns)]
     shown = [*columns, Finite(found, tuple(columns))]
     return Table(
         title=experiment.title if experiment.title.endswith(("?", ".")) else f"{experiment.title}.",
@@ -50,6 +52,13 @@ def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str
         values=[_plain(row, columns) for row in rows],
         notes={"Set-up": [experiment.about, *_meaning(columns, rows)], **notes},
     )
+
+
+def _learned(found: Measured, columns: Sequence[Column]) -> list[Column]:
+    """Return the column of runs above chance, where test accuracies are shown and every run's chance is known."""
+    shares = any(is_share(getattr(column, "metric", "")) for column in columns if isinstance(column, Metric))
+    runs = [learned(run) for seeds in found.curves.values() for run in seeds.values()]
+    return [Learned(found)] if shares and runs and None not in runs else []
 
 
 def _plain(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
@@ -70,24 +79,26 @@ def _cells(experiment: Experiment, found: Measured) -> list[Cell]:
 
 def _columns(experiment: Experiment, found: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
-    for spec in columns_of(experiment.table):
-        column = _column(found, spec, experiment.table.get("at", "last"))
-        printed = {entry["arm"]: entry["value"] for entry in experiment.published if _look(entry) == _look(spec)}
+    for look in experiment.table.looks:
+        column = _column(found, look, experiment.table.usual)
+        printed = {entry.arm: entry.value for entry in experiment.published if _key(entry) == _key(look)}
         if printed:
             yield Published(column.short, printed)
         yield column
 
 
-def _look(entry: Mapping[str, Any]) -> list[Any]:
-    return [entry.get(key) for key in LOOK]
+def _key(look: Look) -> tuple[object, ...]:
+    """Return that by which a published number finds its column."""
+    return look.metric, look.at, look.target, look.than, look.relative_to
 
 
-def _column(found: Measured, spec: Mapping[str, Any], usual: str) -> Column:
-    if "target" not in spec:
-        looked = (found, spec["metric"], spec["at"], spec["at"] != usual)
-        return Ratio(*looked, spec["over"]) if "over" in spec else Metric(*looked)
-    race = StepsTo(found, spec["metric"], spec["target"])
-    return SpeedUpOver(race, spec["than"]) if "than" in spec else race
+def _column(found: Measured, look: Look, usual: str) -> Column:
+    if look.at is not None:
+        looked = (found, look.metric, look.at, look.at != usual)
+        return Ratio(*looked, look.relative_to) if look.relative_to else Metric(*looked)
+    assert look.target is not None  # a look has the one or the other
+    race = StepsTo(found, look.metric, look.target)
+    return SpeedUpOver(race, look.than) if look.than else race
 
 
 def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Row]) -> list[Column]:
@@ -95,28 +106,28 @@ def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Ro
     table = experiment.table
     places = {row.at for row in rows if row.at}
     only = next(iter(places)) if len(places) == 1 else ""
-    metric = Metric(found, table["metric"], only, named=only not in ("", "last"))
+    metric = Metric(found, table.metric or "", only, named=only not in ("", "last"))
     printed = any(row.published for row in rows)
     verdicts = printed or any(row.verdict for row in rows)
     return [
         *([] if only else [At()]),
         *([Published(metric.short)] if printed else []),
         metric,
-        *([Difference(metric, table["baseline"])] if table.get("baseline") else []),
-        *([Verdict(metric, table.get("margin", 0.0), experiment.scale)] if verdicts else []),
+        *([Difference(metric, table.baseline)] if table.baseline else []),
+        *([Verdict(metric, table.margin or 0.0, experiment.scale)] if verdicts else []),
     ]
 
 
 def _compared_rows(experiment: Experiment, found: Measured) -> Iterator[Row]:
     """Yield every arm at the table's place, and wherever the paper prints a number; then what was not run."""
-    metric, usual = experiment.table["metric"], experiment.table.get("at", "last")
+    metric, usual = experiment.table.metric or "", experiment.table.usual
     for cell in _cells(experiment, found):
-        entries = [entry for entry in experiment.published if (entry["arm"], entry["metric"]) == (cell.arm, metric)]
-        rows = [Row(cell, entry["at"], entry) for entry in entries if "at" in entry]
+        entries = [entry for entry in experiment.published if (entry.arm, entry.metric) == (cell.arm, metric)]
+        rows = [Row(cell, entry.at, entry) for entry in entries if entry.at]
         if not any(row.at == usual for row in rows):
             rows.append(Row(cell, usual))
         for row in rows:  # shorter runs do not get to every place
             if Metric(found, metric).values(row) or experiment.scale == "paper":
                 yield row
     yield from (Row(Cell(arm), verdict=REFUSED) for arm in experiment.refused)
-    yield from (Row(Cell(entry["arm"]), "", entry, NOT_RUN) for entry in experiment.published_only)
+    yield from (Row(Cell(entry.arm), "", entry, NOT_RUN) for entry in experiment.published_only)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.figures import parse_figure
-from normexp.experiments.shape import check_figure_names
+from normexp.experiments.shape import check_named
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
@@ -23,11 +22,10 @@ def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequen
     made = {}
     notes = [note for note in notes if note not in {f"Data: {data}." for data in found.notes}]
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
-    for entry in experiment.figures:
-        spec = parse_figure(f"experiment {experiment.name}: figure", entry)
+    for spec in experiment.figures:
         subject = Subject(experiment, found, results, spec, notes)
         known = [*found.metrics, *found.probe_metrics]
-        check_figure_names(subject.where, spec.model_dump(exclude_unset=True), list(experiment.arms), axes, known)
+        check_named(subject.where, spec, experiment.arms, axes, known)
         made[spec.name] = KINDS[spec.kind](subject)
     return made
 

@@ -38,6 +38,10 @@ def curves(subject: Subject[Curves]) -> Chart:
             rows = {"line": f"{name}, published", "run": 0, spec.x: known[spec.x], "ended": False}
             data = pd.concat([data, pd.DataFrame({**rows, "y": factor(spec.metric) * np.array(known["value"])})])
             styles[f"{name}, published"] = replace(styles[name], dashes=(4, 2), width=1.0, marker="")
+    if spec.formula:
+        predicted = subject.predicted()
+        data = pd.concat([data, predicted.measured(spec.formula, spec.x).assign(ended=False).pipe(_as_formula)])
+        styles |= _formula_styles(predicted, "")
     caption = "" if spec.published and not published else spec.caption  # it tells of curves that are not drawn
     labels = {"x": subject.words("x", spec.x), "y": subject.value_label("y", spec.metric)}
     given: dict[str, Any] = {"colour": "line", "styles": styles, "band": "sd", "labels": labels}
@@ -56,22 +60,39 @@ def against(subject: Subject[Against]) -> Chart:
     cells = {subject.name(cell, spec.axis): cell for cell in subject.runs}
     ticks = {place: short(place) if numbers else str(value) for value, place in places.items()}
     labels = {"x": subject.words("x", subject.axis(spec.axis)), "y": subject.value_label("y", spec.metric, spec.at)}
+    styles = subject.styles(list(cells.values()), spec.axis)
+    if spec.formula:
+        predicted = subject.predicted()
+        rows = predicted.samples(spec.formula, spec.at, without=spec.axis).pipe(_as_formula)
+        data = pd.concat([data, rows.assign(place=rows[spec.axis].map(places))])
+        styles |= _formula_styles(predicted, spec.axis)
     return subject.chart(
         data, spec.metric, mark="interval", x="place", y="value", colour="line", band="ci", labels=labels,
-        styles=subject.styles(list(cells.values()), spec.axis), ticks=ticks if len(ticks) <= MOST_TICKS else {},
+        styles=styles, ticks=ticks if len(ticks) <= MOST_TICKS else {},
     )  # fmt: skip
+
+
+def _as_formula(data: pd.DataFrame) -> pd.DataFrame:
+    return data.assign(line="formula: " + data["line"])
+
+
+def _formula_styles(predicted: Subject[Any], axis: str) -> dict[str, Style]:
+    """Return a dashed line without markers for each prediction, black if there is one."""
+    names = list(dict.fromkeys(predicted.name(cell, axis) for cell in predicted.runs))
+    dashed = [replace(style, dashes=(4, 2), width=1.0, marker="None") for style in in_order(len(names))]
+    return {f"formula: {name}": style for name, style in zip(names, dashed, strict=True)}
 
 
 def bars(subject: Subject[Bars]) -> Chart:
     spec = subject.spec
     axis = spec.axis or ""
-    data = subject.samples(spec.metric, spec.at, spec.over, without=axis)
+    data = subject.samples(spec.metric, spec.at, spec.relative_to, without=axis)
     if spec.sort:
         data = _sorted(data, better_direction(spec.metric) == "higher")
-    words = f"{title(spec.metric)} / that of {subject.label(spec.over)}" if spec.over else ""
+    words = f"{title(spec.metric)} / that of {subject.label(spec.relative_to)}" if spec.relative_to else ""
     labels = {"x": subject.words("x", subject.words("y", words or subject.value_label("x", spec.metric, spec.at)))}
     given: dict[str, Any] = {"mark": "interval", "x": "value", "y": "line", "band": "ci", "labels": labels}
-    metric = "" if spec.over else spec.metric
+    metric = "" if spec.relative_to else spec.metric
     if axis and spec.together:
         values = list(dict.fromkeys(data[axis]))
         styles = {f"{subject.axis(axis)} {value}": _paired(i) for i, value in enumerate(values)}
@@ -115,13 +136,9 @@ def heat(subject: Subject[Heat]) -> Chart:
         return subject.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(scale,))
     assert spec.metric is not None
     assert spec.axis is not None
-    rows = [
-        _entry(
-            subject, cell, spec.metric, subject.name(cell, spec.axis), subject.label(str(dict(cell.point)[spec.axis]))
-        )
-        for cell in cells
-    ]
-    over = f" / that of {subject.label(spec.over)}" if spec.over else ""
+    columns = {cell: subject.label(str(dict(cell.point)[spec.axis])) for cell in cells}
+    rows = [_entry(subject, cell, spec.metric, subject.name(cell, spec.axis), columns[cell]) for cell in cells]
+    over = f" / that of {subject.label(spec.relative_to)}" if spec.relative_to else ""
     labels = {"x": subject.words("x", subject.axis(spec.axis)), "z": subject.words("z", title(spec.metric) + over)}
     several = max(len(subject.runs[cell]) for cell in cells)
     what = f"Mean over {several} runs." if several > 1 else ""
@@ -130,10 +147,16 @@ def heat(subject: Subject[Heat]) -> Chart:
 
 def _entry(subject: Subject[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
     """Return one cell of the table: the mean over the runs that stayed finite, and how many did not."""
-    values = list(subject.values(cell, metric, subject.spec.at, subject.spec.over).values())
+    values = list(subject.values(cell, metric, subject.spec.at, subject.spec.relative_to).values())
     finite = [value for value in values if math.isfinite(value)]
     mean = float(np.mean(finite)) if finite else math.nan
-    text = "diverged" if not finite else f"{mean:.1f}" if is_share(metric) and not subject.spec.over else _digits(mean)
+    text = (
+        "diverged"
+        if not finite
+        else f"{mean:.1f}"
+        if is_share(metric) and not subject.spec.relative_to
+        else _digits(mean)
+    )
     if finite and len(finite) < len(values):
         text += f"\n{len(values) - len(finite)} of {len(values)} diverged"
     return {"x": column, "y": row, "value": mean, "text": text}

@@ -71,51 +71,41 @@ def _height(chart: Chart, look: Look, rows: int, columns: int) -> float:
         return text * (LINE * several * len(rows_of(chart, look)) + 6 + 2 * bool(chart.styles))
     aspect = ASPECT.get(columns, 0.85)
     panel = max(aspect * look.width / columns, LOWEST * text)
-    return rows * panel + text * (1.6 * len(_title(chart, look)) + 1.5)
+    return rows * panel + text * (1.6 * (_title(chart, look).count("\n") + bool(chart.title)) + 1.5)
 
 
-def _title(chart: Chart, look: Look) -> list[str]:
-    return textwrap.wrap(chart.title, int(112 * look.width / look.font))
+def _wrapped(text: str, letters: int) -> str:
+    return "\n".join(textwrap.wrap(text, letters))
+
+
+def _title(chart: Chart, look: Look) -> str:
+    return _wrapped(chart.title, int(112 * look.width / look.font))
 
 
 def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, look: Look) -> None:
     """Write title, panel titles and axis labels; among panels only at the outer sides."""
     if chart.title:
-        figure.suptitle(
-            "\n".join(textwrap.wrap(chart.title, int(112 * look.width / look.font))),
-            x=0.01,
-            ha="left",
-            weight="bold",
-        )
+        figure.suptitle(_title(chart, look), x=0.01, ha="left", weight="bold")
     last = len(axes) - columns
+    wide = int(128 * look.width / look.font / columns)
     for i, (name, ax) in enumerate(axes.items()):
         here = chart.panel_of(name)
-        wide = int(128 * look.width / look.font / columns)
         if here.title:
-            ax.set_title("\n".join(textwrap.wrap(here.title, wide)), color=here.text_color, fontsize="medium")
+            ax.set_title(_wrapped(here.title, wide), color=here.text_color, fontsize="medium")
         label = here.y_label or chart.labels.get("y", "")
         previous = i % columns and (list(chart.panels.values())[i - 1].y_label if here.y_label else "") == here.y_label
         if label and not previous:
             tall = int(130 * ax.get_position().height * figure.get_figheight() / look.font)
-            ax.set_ylabel("\n".join(textwrap.wrap(label, max(tall, 18))))
+            ax.set_ylabel(_wrapped(label, max(tall, 18)))
         if i >= last and chart.labels.get("x"):
-            ax.set_xlabel(
-                "\n".join(textwrap.wrap(chart.labels["x"], max(int(wide * (0.5 if chart.has_rows else 1)), 24)))
-            )
+            ax.set_xlabel(_wrapped(chart.labels["x"], max(int(wide * (0.5 if chart.has_rows else 1)), 24)))
         if chart.preview:
-            ax.text(
-                0.5,
-                0.5,
-                "preview",
-                transform=ax.transAxes,
-                fontsize=3 * look.font,
-                color="#bbbbbb",
-                alpha=0.5,
-                ha="center",
-                va="center",
-                rotation=20,
-                zorder=0,
-            )
+            _mark_preview(ax, look)
+
+
+def _mark_preview(ax: Axes, look: Look) -> None:
+    grey: dict[str, Any] = {"color": "#bbbbbb", "alpha": 0.5, "rotation": 20, "zorder": 0}
+    ax.text(0.5, 0.5, "preview", transform=ax.transAxes, fontsize=3 * look.font, ha="center", va="center", **grey)
 
 
 def _name(
@@ -155,7 +145,7 @@ def _handle(chart: Chart, name: str, marked: bool, look: Look) -> Line2D:
         line["linestyle"] = ""
         line.pop("dashes")
         line["marker"] = style.marker or "o"
-    return Line2D([], [], label="\n".join(textwrap.wrap(name, 60)), **line)
+    return Line2D([], [], label=_wrapped(name, 60), **line)
 
 
 def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], look: Look) -> bool:
@@ -171,17 +161,10 @@ def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], look: Look) -> 
         return False
     if max(len(line.name) for line in named) * 0.55 * look.font / 72 > BESIDE * look.width:
         return False
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
     for line in named:
-        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
-        ax.annotate(
-            line.name,
-            (1.0, float(line.mean[-1])),
-            (5, 0),
-            color=line.style.color,
-            fontsize="small",
-            annotation_clip=False,
-            **place,
-        )
+        end = (1.0, float(line.mean[-1]))
+        ax.annotate(line.name, end, (5, 0), color=line.style.color, fontsize="small", annotation_clip=False, **place)
     return True
 
 

@@ -6,8 +6,10 @@ import math
 import textwrap
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -24,6 +26,8 @@ APART = (0.0, 0.2, -0.2, 0.3, -0.3, 0.1, -0.1)  # of a row: where runs with the 
 WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
 NARROW = 0.045  # of the largest sum: a part that has no room for its number
 PLAIN = Style(NEUTRAL)
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -78,121 +82,81 @@ def _name_rows(ax: Axes, rows: list[Row]) -> None:
         tick.set_fontweight("bold" if row.data is None else "normal")
 
 
-def _row(
-    ax: Axes, chart: Chart, data: pd.DataFrame, height: int, look: Look
-) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def _row(ax: Axes, chart: Chart, data: pd.DataFrame, height: int, look: Look) -> list[Numbers]:
     """Draw one row, its colours one below the other; return the ends of its intervals."""
     if not chart.colour:
         style = chart.styles.get(str(data[chart.y].iloc[0]), PLAIN)
         return [_sample(ax, chart, data, height, style, look)]
-    here = [name for name in chart.styles if (data[chart.colour].astype(str) == name).any()]
+    names = data[chart.colour].astype(str)
+    here = [name for name in chart.styles if (names == name).any()]
     step = min(0.32, 0.8 / max(len(here), 1)) if len(here) > 1 else 0.0
+    heights = [height + (i - (len(here) - 1) / 2) * step for i in range(len(here))]
     return [
-        _sample(
-            ax,
-            chart,
-            data[data[chart.colour].astype(str) == name],
-            height + (i - (len(here) - 1) / 2) * step,
-            chart.styles[name],
-            look,
-        )
-        for i, name in enumerate(here)
+        _sample(ax, chart, data[names == name], at, chart.styles[name], look)
+        for name, at in zip(here, heights, strict=True)
     ]
 
 
-def _sample(
-    ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: Style, look: Look
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: Style, look: Look) -> Numbers:
+    """Draw the runs of one arm, and their median or their mean with its interval; return how far they reach."""
     values = data[chart.x].to_numpy(dtype=float)
     ended = data["ended"].to_numpy(dtype=bool) if "ended" in data else np.zeros(len(values), dtype=bool)
     known = values[np.isfinite(values)]
-    alone = len(known) == 1 or (len(known) > 0 and np.ptp(known) == 0)
-    size = (2.4 if chart.mark == "interval" else 3.2) * look.lines
-    if chart.mark == "point" or not alone:
-        below = 0.0 if chart.mark == "point" else 0.16
-        _dots(ax, values, ended, height + below, style, size)
     if chart.mark == "point":
-        _put(
-            ax,
-            float(np.median(values)) if not np.isnan(values).any() else math.nan,
-            height,
-            color=style.color,
-            marker="|",
-            alpha=0.5,
-            markersize=11 * look.lines,
-            markeredgewidth=2.2 * look.lines,
-        )
+        _dots(ax, values, ended, height, style, 3.2 * look.lines)
+        _median(ax, values, height, style, look)
         return known
-    centre = summary(known, chart.band, "x" in chart.log)
-    low, high = centre.low, centre.high
-    if chart.panel_of("").percent:
-        low, high = np.clip([low, high], 0.0, 100.0)
-    if math.isfinite(low):
-        ax.hlines(height, low, high, color=style.color, linewidth=1.2 * look.lines)
-    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * look.lines)
+    alone = len(known) == 1 or (len(known) > 0 and np.ptp(known) == 0)
+    if not alone:
+        _dots(ax, values, ended, height + 0.16, style, 2.4 * look.lines)
     if ended.any() or not len(known):
         count = f"{int(ended.sum())} of {len(values)} diverged" if ended.any() else "no value"
-        ax.annotate(
-            count,
-            (1.0, height),
-            (3, 0),
-            xycoords=ax.get_yaxis_transform(),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-            color=style.color,
-        )
-    return np.array([low, high])
+        beside: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "va": "center"}
+        ax.annotate(count, (1.0, height), (3, 0), fontsize="small", color=style.color, **beside)
+    return _interval(ax, chart, known, height, style, look)
 
 
-def _dots(
-    ax: Axes,
-    values: np.ndarray[tuple[int], np.dtype[np.float64]],
-    ended: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    height: float,
-    style: Style,
-    size: float,
-) -> None:
+def _median(ax: Axes, values: Numbers, height: float, style: Style, look: Look) -> None:
+    middle = float(np.median(values)) if not np.isnan(values).any() else math.nan
+    bar = {"marker": "|", "alpha": 0.5, "markersize": 11 * look.lines, "markeredgewidth": 2.2 * look.lines}
+    _put(ax, middle, height, color=style.color, **bar)
+
+
+def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: Style, look: Look) -> Numbers:
+    """Draw the mean with its interval; return the ends."""
+    centre = summary(known, chart.band, "x" in chart.log)
+    ends = np.array([centre.low, centre.high])
+    if chart.panel_of("").percent:
+        ends = np.clip(ends, 0.0, 100.0)
+    if math.isfinite(ends[0]):
+        ax.hlines(height, *ends, color=style.color, linewidth=1.2 * look.lines)
+    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * look.lines)
+    return ends
+
+
+def _dots(ax: Axes, values: Numbers, ended: Flags, height: float, style: Style, size: float) -> None:
     """Draw a dot per run, equal ones apart; a run that diverged is a cross."""
     so_far: Counter[float] = Counter()
     for value, diverged in zip(values.tolist(), ended.tolist(), strict=True):
         place = height + APART[so_far[value] % len(APART)] * (size > 3)
         so_far[value] += 1
-        _put(
-            ax,
-            value,
-            place,
-            color=style.color,
-            marker="x" if diverged else "o",
-            alpha=0.7,
-            markersize=size,
-            linestyle="",
-        )
+        mark = "x" if diverged else "o"
+        _put(ax, value, place, color=style.color, marker=mark, alpha=0.7, markersize=size, linestyle="")
 
 
-def _put(ax: Axes, value: float, height: float, **style: object) -> None:
+def _put(ax: Axes, value: float, height: float, **style: Any) -> None:
     """Draw a mark at a value, or at the place of what never happens."""
     if math.isfinite(value):
-        ax.plot(value, height, **style)  # type: ignore[arg-type]
+        ax.plot(value, height, **style)
     elif math.isinf(value) and value > 0:
-        ax.plot(NEVER + WIDTH / 2, height, clip_on=False, transform=ax.get_yaxis_transform(), **style)  # type: ignore[arg-type]
+        ax.plot(NEVER + WIDTH / 2, height, clip_on=False, transform=ax.get_yaxis_transform(), **style)
 
 
 def _never(ax: Axes) -> None:
-    box = Rectangle(
-        (NEVER, 0), WIDTH, 1, facecolor="#f0f0f0", edgecolor="none", zorder=0, clip_on=False, transform=ax.transAxes
-    )
-    ax.add_patch(box)
-    ax.annotate(
-        "never",
-        (NEVER + WIDTH / 2, 0),
-        (0, -4),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        ha="center",
-        fontsize="small",
-    )
+    grey: dict[str, Any] = {"facecolor": "#f0f0f0", "edgecolor": "none", "zorder": 0, "clip_on": False}
+    ax.add_patch(Rectangle((NEVER, 0), WIDTH, 1, transform=ax.transAxes, **grey))
+    below: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "ha": "center"}
+    ax.annotate("never", (NEVER + WIDTH / 2, 0), (0, -4), fontsize="small", **below)
 
 
 def _largest_sum(chart: Chart, rows: list[Row]) -> float:

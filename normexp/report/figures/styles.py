@@ -24,6 +24,7 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.2, 1.2), (6, 1.4, 1.2,
 DOTTED = (1.0, 1.4)
 NEUTRAL = "#333333"  # of rows and lines that no scheme tells apart
 SALT = "2411871"  # found by search: the schemes of configs/norm are all distinct, and batch is blue
+OTHERWISE = {"scale_norm": "ScaleNorm"}  # schemes that came later and would look like an earlier one
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0
 MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too light on white
@@ -48,7 +49,7 @@ def of_scheme(name: str) -> Style:
     """Return a scheme's style; without a scheme it is black."""
     if name == "none":
         return Style("#000000", marker="o")
-    digest = hashlib.sha256(f"{SALT} {name}".encode()).digest()
+    digest = hashlib.sha256(f"{SALT} {OTHERWISE.get(name, name)}".encode()).digest()
     return Style(COLOURS[digest[0] % len(COLOURS)], marker=MARKERS[digest[1] % len(MARKERS)])
 
 

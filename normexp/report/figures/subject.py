@@ -65,6 +65,11 @@ class Subject(Generic[Spec]):
             raise self.error("no run of its arms is finished")
         return runs
 
+    def predicted(self) -> Subject[Spec]:
+        """Return the subject of the first arm alone: the one whose formula a figure draws."""
+        arms = [next(iter(self.runs)).arm]
+        return replace(self, spec=self.spec.model_copy(update={"arms": arms}))
+
     def name(self, cell: Cell, without: str = "") -> str:
         """Return what tells a cell apart in this figure: its arm, unless there is one only, and the open axes.
 

@@ -20,7 +20,6 @@ from normexp.report.figures.tables import tables
 Numbers = npt.NDArray[np.float64]
 OUTLINE = [Stroke(linewidth=2.4, foreground="black"), Normal()]  # to be seen on dark and on light
 MARK: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "zorder": 4, "clip_on": False}
-ARROW = 12  # points
 
 
 def contour(subject: Subject[Contour]) -> Chart:
@@ -80,12 +79,8 @@ class Path:
             ax.plot(*self.points[-1], "*", markersize=8, **MARK)
         elif len(self.points) > 1:
             step = self.points[-1] - self.points[-2]
-            style = {
-                "arrowstyle": "-|>,head_width=0.35,head_length=0.7",
-                "facecolor": "white",
-                "shrinkA": 0,
-                "shrinkB": 0,
-            }
+            head = "-|>,head_width=0.35,head_length=0.7"
+            style = {"arrowstyle": head, "facecolor": "white", "shrinkA": 0, "shrinkB": 0}
             tail = self.points[-1] - 0.05 * step / max(float(np.abs(step).max()), 1e-300) * np.ptp(ax.get_ylim())
             ax.annotate("", self.points[-1], tail, arrowprops=style, annotation_clip=False, zorder=5)
         ax.plot(*self.points[0], "o", markersize=5, **MARK)

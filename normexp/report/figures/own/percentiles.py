@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from normexp.experiments.figures import Percentiles
@@ -10,32 +12,24 @@ from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.styles import Style
 from normexp.report.figures.subject import Subject
 
-OUTER, MIDDLE = (3.0, 1.2), "p50"
+MIDDLE = "p50"
+MIDDLE_STYLE, OUTER_STYLE = Style("#0072B2"), Style("#4B4E9C", (3.0, 1.2))
 
 
 def percentiles(subject: Subject[Percentiles]) -> Chart:
     layer = subject.spec.layer
     runs = subject.one_seed(subject.spec.seed)
     data = pd.concat([_levels(subject, run, layer).assign(panel=subject.name(cell)) for cell, run in runs.items()])
-    styles = {
-        f"{level.removeprefix('p')} %": Style(
-            "#0072B2" if level == MIDDLE else "#4B4E9C", () if level == MIDDLE else OUTER
-        )
-        for level in reversed(list(dict.fromkeys(data["statistic"])))
-    }
+    levels = reversed(list(dict.fromkeys(data["statistic"])))
+    styles = {_words(level): MIDDLE_STYLE if level == MIDDLE else OUTER_STYLE for level in levels}
     labels = {"x": subject.words("x", "step"), "y": subject.words("y", f"input to {layer}")}
     panels = {subject.name(cell): Panel(subject.name(cell)) for cell in runs}
-    return subject.chart(
-        data,
-        mark="line",
-        x="step",
-        y="value",
-        colour="level",
-        panel="panel",
-        panels=panels,
-        styles=styles,
-        labels=labels,
-    )
+    given: dict[str, Any] = {"colour": "level", "panel": "panel", "panels": panels, "styles": styles, "labels": labels}
+    return subject.chart(data, mark="line", x="step", y="value", **given)
+
+
+def _words(statistic: str) -> str:
+    return f"{statistic.removeprefix('p')} %"
 
 
 def _levels(subject: Subject[Percentiles], run: RunDirectory, layer: str) -> pd.DataFrame:
@@ -44,4 +38,4 @@ def _levels(subject: Subject[Percentiles], run: RunDirectory, layer: str) -> pd.
     if not rows:
         raise subject.error(f"{run.path / PROBES} has nothing on {layer!r}; was it run with probe=percentiles?")
     found = pd.DataFrame(rows).astype({"step": int, "value": float})
-    return found.assign(level=found["statistic"].str.removeprefix("p") + " %")
+    return found.assign(level=found["statistic"].map(_words))

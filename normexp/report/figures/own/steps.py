@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 
@@ -31,15 +32,9 @@ def steps_to_target(subject: Subject[StepsToTarget]) -> Chart:
         order = data.groupby("line", sort=False)["steps"].median().sort_values(kind="stable").index
         data = data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable")
         data = data.astype({"line": str})
-    return subject.chart(
-        data,
-        mark="point",
-        x="steps",
-        y="line",
-        styles=subject.row_styles(),
-        labels={"x": subject.words("x", "steps to the target")},
-        sentences=(_meaning(subject, better, data),),
-    )
+    labels, meaning = {"x": subject.words("x", "steps to the target")}, _meaning(subject, better, data)
+    given: dict[str, Any] = {"styles": subject.row_styles(), "labels": labels, "sentences": (meaning,)}
+    return subject.chart(data, mark="point", x="steps", y="line", **given)
 
 
 def _meaning(subject: Subject[StepsToTarget], better: str, data: pd.DataFrame) -> str:

@@ -30,11 +30,13 @@ def over_targets(
     Args:
         claims: the entries of claims.json.
     """
-    rows = pd.DataFrame([_row(claim, at) for claim in claims for at in claim.get("targets", [])])
+    raced = [claim for claim in claims if claim.get("targets")]
+    metrics = {claim["race"]["metric"] for claim in raced}
+    rows = pd.DataFrame([_row(claim, at, len(metrics) > 1) for claim in raced for at in claim["targets"]])
     if rows.empty or rows["speed_up"].notna().sum() < 2:
         return None
+    rows = rows.drop_duplicates(["race", "target"])  # claims about one race have one range of targets
     ends = rows["speed_up"].min() / REACH, rows["speed_up"].max() * REACH
-    metric = next(claim["race"]["metric"] for claim in claims if claim.get("targets"))
 
     def bands(axes: Axes, panel: str) -> None:
         own = rows[rows["race"] == panel]
@@ -49,7 +51,7 @@ def over_targets(
         panel="race",
         log=frozenset("y"),
         title=heading,
-        labels={"x": f"target: {title(metric)}", "y": "speed-up"},
+        labels={"x": f"target: {title(metrics.pop())}" if len(metrics) == 1 else "target", "y": "speed-up"},
         styles={"": Style(COLOURS[0], marker="o")},
         panels={name: Panel(name, y=ends) for name in rows["race"].unique()},
         references=(Reference(1.0, ""),),
@@ -60,10 +62,11 @@ def over_targets(
     )
 
 
-def _row(claim: Mapping[str, Any], at: Mapping[str, Any]) -> dict[str, Any]:
+def _row(claim: Mapping[str, Any], at: Mapping[str, Any], named: bool) -> dict[str, Any]:
+    """Return one point; `named`: the panel says which metric."""
     race, ratio = claim["race"], float(at["speed_up"])
     return {
-        "race": f"{race['of']} over {race['than']}",
+        "race": f"{race['of']} over {race['than']}" + (f", {title(race['metric'])}" if named else ""),
         "target": at["target"] * (100 if is_share(race["metric"]) else 1),
         "speed_up": ratio if 0 < ratio < np.inf else np.nan,
         "low": float(at["low"]),

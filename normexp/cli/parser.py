@@ -1,0 +1,34 @@
+"""The parser that every verb has."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from normexp.errors import UserError
+
+Verbs = argparse._SubParsersAction  # what add_subparsers returns; argparse has no public name for it
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, and which takes no flag cut short."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        verb = self.prog.partition(" ")[2]
+        raise UserError(f"{verb}: {message}" if verb else message)
+
+
+def add_names(command: Parser, about: str) -> None:
+    """Let a verb take experiments and KEY=VALUE."""
+    command.add_argument("names", nargs="*", metavar="NAME|KEY=VALUE", help=about)
+
+
+def whole(text: str) -> int:
+    """Read the value of an option that counts something."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer") from None

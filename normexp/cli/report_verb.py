@@ -1,0 +1,44 @@
+"""`normexp report`: tables, figures, verdicts and the page, from records alone."""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+from normexp.errors import UserError
+
+
+def report(arguments: argparse.Namespace) -> int:
+    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
+    if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
+        raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
+    if arguments.out is not None:
+        from normexp.report.ledger import figures_to
+
+        return _print(figures_to(arguments.out, arguments.names, **look), arguments.open)
+    return _print(_written(arguments.names), arguments.open)
+
+
+def _written(words: list[str]) -> Iterator[Path]:
+    """Render experiments and folders of runs; yield the files, the page last."""
+    from normexp.experiments.load import names
+    from normexp.report.ledger import report_all
+    from normexp.report.page.runs import write_runs_page
+
+    folders = [word for word in words if Path(word).is_dir() and word not in names()]
+    for folder in folders:
+        yield write_runs_page(Path(folder))
+    rest = [word for word in words if word not in folders]
+    if rest or not folders:
+        yield from report_all(rest)
+
+
+def _print(paths: Iterator[Path], show: bool) -> int:
+    last = None
+    for last in paths:
+        print(last)
+    if show and last is not None:
+        webbrowser.open(last.resolve().as_uri())
+    return 0

@@ -1,0 +1,99 @@
+"""`normexp run` and `diff`: one configuration, from the command line, a file or a run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from normexp.errors import UserError
+
+if TYPE_CHECKING:
+    from normexp.config import Config
+    from normexp.records import RunDirectory
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = _config(arguments)
+    if arguments.save:
+        from normexp.runs.settings import save
+
+        save(config, arguments.save)
+    if arguments.cfg:
+        print(config.to_yaml(), end="")
+        return 0
+    from normexp.runs.progress import NullProgress, ProgressReporter
+    from normexp.runs.run import run
+
+    progress = NullProgress if arguments.quiet else ProgressReporter
+    directory = run(config, force=arguments.force, progress=progress)
+    if not arguments.quiet:
+        from normexp.report.commands import compare, found
+
+        print(compare(directory) if config.choices["study"] == "none" else found(directory))
+        _print_sample(config, directory)
+    print(directory.path)
+    return 0
+
+
+def _print_sample(config: Config, directory: RunDirectory) -> None:
+    """Print what the network of a run writes, after a training on a text that has ended well."""
+    language = config.choices["dataset"] == "text" and config.choices["study"] == "none"
+    if language and directory.status["status"] == "done":
+        from normexp.runs.sample import sample
+
+        text = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])[0]
+        print(f"sample (normexp sample {directory.path} writes more):\n{text}\n")
+
+
+def overrides(arguments: argparse.Namespace) -> list[str]:
+    """Return what is typed over the settings of --config or --like."""
+    from normexp.config.overrides import check_once
+
+    check_once(arguments.overrides)
+    if not (arguments.config or arguments.like):
+        return list(arguments.overrides)
+    from normexp.runs.settings import with_settings
+
+    return with_settings(_settings(arguments), arguments.overrides)
+
+
+def diff(arguments: argparse.Namespace) -> int:
+    from normexp.report.differences import diff
+
+    print(diff(arguments.first, arguments.second), end="")
+    return 0
+
+
+def _config(arguments: argparse.Namespace) -> Config:
+    from normexp.config import compose
+
+    composed = overrides(arguments)
+    try:
+        return compose(composed)
+    except UserError as error:
+        if not (arguments.config or arguments.like) or not _works(arguments.overrides):
+            raise
+        raise UserError(f"{_origin(arguments)}: {error}") from None
+
+
+def _works(typed: list[str]) -> bool:
+    """Tell whether what is typed makes a configuration by itself: then a mistake is in the settings."""
+    from normexp.config import compose
+
+    try:
+        compose(typed)
+    except UserError:
+        return False
+    return True
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, object]:
+    from normexp.runs.settings import settings_of_file, settings_of_run
+
+    if arguments.config and arguments.like:
+        raise UserError(f"--config {arguments.config} --like {arguments.like}: give one of the two")
+    return settings_of_file(arguments.config) if arguments.config else settings_of_run(arguments.like)
+
+
+def _origin(arguments: argparse.Namespace) -> str:
+    return f"--config {arguments.config}" if arguments.config else f"--like {arguments.like}"

@@ -1,0 +1,70 @@
+"""What people call our options and keys elsewhere: the hint at the end of an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from normexp.config.options import option, options
+from normexp.errors import did_you_mean, nearest
+
+_BUILDER = re.compile(r"^@register_model\(.*?\)\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
+KEYS = {  # what other programs call our keys
+    "learning_rate": "optim.lr", "lr": "optim.lr", "wd": "optim.weight_decay", "weight_decay": "optim.weight_decay",
+    "momentum": "optim.momentum", "bs": "batch_size", "batchsize": "batch_size", "max_epochs": "epochs",
+    "num_epochs": "epochs", "max_steps": "steps", "num_steps": "steps", "iterations": "steps", "optimizer": "optim",
+    "dropout": "model.dropout", "grad_clip": "clip_norm", "gradient_clip_val": "clip_norm", "random_seed": "seed",
+    "output_dir": "results_dir", "num_threads": "threads", "normalization": "norm", "data": "dataset", "lr_scheduler":
+    "schedule", "scheduler": "schedule", "network": "model", "arch": "model", "initialization": "init",
+    "out": "results_dir", "outdir": "results_dir", "amp": "precision", "gpu": "device", "cuda": "device",
+    "seeds": "seed",
+}  # fmt: skip
+SHORT = {
+    "bn": "batch", "ln": "layer", "gn": "group", "in": "instance", "wn": "weight", "ws": "weight_standard",
+    "sn": "spectral", "frn": "filter_response", "dyt": "dynamic_tanh", "brn": "batch_renorm", "gbn": "ghost_batch",
+}  # fmt: skip
+OTHERS = {  # what other programs call our options of other groups, and values
+    "kaiming": "he", "xavier": "glorot", "normalize": "standardize", "zscore": "standardize", "whiten": "zca",
+    "gpu": "cuda", "fp16": "bf16", "float16": "bf16", "half": "bf16", "16": "bf16", "float32": "fp32", "32": "fp32",
+}  # fmt: skip
+
+
+def word_hint(word: str, allowed: Iterable[str]) -> str:
+    """Return which of a few allowed words may have been meant; nothing where none is near."""
+    words = list(allowed)
+    meant = OTHERS.get(word.casefold())
+    return did_you_mean(meant if meant in words else nearest(word, words))
+
+
+def option_hint(group: str, name: str) -> str:
+    """Return how an option that does not exist may have been meant; nothing where nothing is near."""
+    if group == "model" and name in torchvision_names():
+        return f"; did you mean model=torchvision model.name={name}?"
+    plain = SHORT.get(name.lower(), _plain(name)) if group == "norm" else _plain(name)
+    for candidate in options(group):
+        if plain in (candidate, _plain(candidate), _plain(option(group, candidate)["_target_"].rpartition(".")[2])):
+            return did_you_mean(f"{group}={candidate}")
+    return word_hint(name, options(group))
+
+
+def key_hint(key: str, names: list[str]) -> str | None:
+    """Return the key that a word of other programs stands for: the last part of `optim.learning_rate`, too."""
+    meant = KEYS.get(key.rpartition(".")[2].lower())
+    return meant if meant in names else None
+
+
+@cache
+def torchvision_names() -> frozenset[str]:
+    """Return the names of torchvision's classification networks, read from its source: its import takes seconds."""
+    found = find_spec("torchvision")
+    folders = [Path(place) / "models" for place in (found.submodule_search_locations or [])] if found else []
+    sources = [path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py")]
+    return frozenset(name for source in sources for name in _BUILDER.findall(source))
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, underscores, `Norm` and the number of dimensions: BatchNorm2d is batch."""
+    return re.sub(r"(norm(alization)?)?(\dd)?$", "", name.lower().replace("_", "").replace("-", ""))

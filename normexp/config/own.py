@@ -1,0 +1,59 @@
+"""Parts of the user's own: `model=my_nets.Net plugins=[my_nets]` in place of an option of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from normexp.config.parts import is_own
+from normexp.config.text import shortened
+from normexp.errors import UserError
+
+GROUPS = ("dataset", "model", "norm", "init", "optim", "schedule", "probe")  # whose part may be the user's own
+TARGET = "_target_"
+LIBRARIES = {"optim": "torch.optim"}  # group -> what may be named without a plugin
+
+Texts = Mapping[str, str]  # key -> the value as text
+
+
+def target_key(group: str) -> str:
+    """Return the key that names the code of a group's part."""
+    return f"{group}.{TARGET}"
+
+
+def renamed(key: str, given: Texts) -> str:
+    """Return `model._target_` for `model=my_nets.Net`, and any other key as it is.
+
+    Raises UserError where an option and a part of the user's own are given for one group.
+    """
+    if key not in GROUPS:
+        return key
+    target = target_key(key)
+    if target in given:
+        raise UserError(f"{key}={shortened(given[key])} {target}={shortened(given[target])}: give one of the two")
+    return target if "." in given[key] else key
+
+
+def own_groups(keys: Texts, plugins: Any) -> tuple[str, ...]:
+    """Return the groups whose part is the user's own. Raises UserError for code that may not be named there."""
+    found = tuple(group for group in GROUPS if target_key(group) in keys)
+    for group in found:
+        _check_target(group, keys[target_key(group)], plugins)
+    return found
+
+
+def _check_target(group: str, target: str, plugins: Any) -> None:
+    key = target_key(group)
+    if target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins):
+        return
+    if target.startswith("normexp."):
+        raise UserError(
+            f"{key}={shortened(target)} is normexp's own: give its option, {group}=NAME (`normexp list` shows all)"
+        )
+    raise UserError(f"{key}={shortened(target)}: code outside normexp must be named: add plugins=[MODULE]")
+
+
+def node(group: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the place of a part of the user's own in a configuration: every key that was given, and its target."""
+    start = f"{group}."
+    return {**{key.removeprefix(start): None for key in keys if key.startswith(start)}, TARGET: None}

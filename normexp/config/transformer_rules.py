@@ -1,0 +1,99 @@
+"""Rules of transformers: which schemes, placements and sizes make sense together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from normexp.config.options import option, options
+from normexp.config.text import shortened
+from normexp.errors import Impossible, UserError, did_you_mean, nearest
+
+USUAL = "pre"
+
+
+def check_transformer(
+    values: Mapping[str, Any], choices: Mapping[str, str], about: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Raise Impossible for the first combination that cannot work, with the reason and a way out."""
+    if about["model"].get("_own_"):
+        return
+    if not about["model"].get("_placed_"):
+        if choices["placement"] != USUAL:
+            networks = " or ".join(
+                f"model={name}" for name in options("model") if option("model", name).get("_placed_")
+            )
+            raise Impossible(
+                f"placement={choices['placement']}: model={choices['model']} has no residual stream to place "
+                f"a scheme on; use {networks}"
+            )
+        return
+    causal = bool(about["model"].get("_causal_"))
+    _scheme_fits(f"norm={choices['norm']}", about["norm"], causal, choices["model"])
+    _placement_takes_scheme(values["norm"], choices, about)
+    _qk_norm_fits(values["model"]["qk_norm"], causal, choices)
+    _heads_divide_width(values["model"])
+
+
+def _scheme_fits(given: str, scheme: Mapping[str, Any], causal: bool, model: str) -> None:
+    """Refuse a scheme that has no form on tokens, or that lets positions see later ones."""
+    if scheme.get("_own_"):
+        return  # the user's own, whose hooks are its business
+    if not scheme.get("_tokens_"):
+        fitting = [name for name in options("norm") if _on_tokens(name, causal)]
+        raise Impossible(f"{given} has no form on the tokens of model={model}; use one of norm={', '.join(fitting)}")
+    if causal and scheme.get("_batch_statistics_"):
+        fitting = [name for name in options("norm") if _on_tokens(name, causal)]
+        raise Impossible(
+            f"{given} with model={model}: its statistics run over all positions, so that every position would see "
+            f"those it has to predict; use one of norm={', '.join(fitting)}"
+        )
+
+
+def _on_tokens(name: str, causal: bool) -> bool:
+    scheme = option("norm", name)
+    return bool(scheme.get("_tokens_")) and not (causal and scheme.get("_batch_statistics_"))
+
+
+def _placement_takes_scheme(
+    norm: Mapping[str, Any], choices: Mapping[str, str], about: Mapping[str, Mapping[str, Any]]
+) -> None:
+    placement = choices["placement"]
+    if about["placement"].get("_normalizes_") or about["norm"].get("_own_"):
+        return
+    if placement == "ngpt" and choices["norm"] != "none":
+        raise Impossible(
+            f"placement=ngpt with norm={choices['norm']}: it sets stream and weights itself; use norm=none"
+        )
+    if "placement" in norm:  # it has something to place: a scheme on weights alone has not
+        raise Impossible(
+            f"placement={placement} with norm={choices['norm']}: it has no place for a scheme on activations; "
+            "use norm=none or a scheme on weights, or another placement"
+        )
+
+
+def _qk_norm_fits(name: str | None, causal: bool, choices: Mapping[str, str]) -> None:
+    if name is None:
+        return
+    if name not in options("norm"):
+        hint = did_you_mean(nearest(str(name), options("norm")))
+        raise UserError(f"model.qk_norm={shortened(name)} does not exist; allowed: {', '.join(options('norm'))}{hint}")
+    _scheme_fits(f"model.qk_norm={name}", option("norm", name), causal, choices["model"])
+    if choices["placement"] in ("reordered", "hybrid", "ngpt"):
+        raise Impossible(
+            f"model.qk_norm={name} with placement={choices['placement']}, which normalizes queries and keys "
+            "itself; leave one out"
+        )
+
+
+def _heads_divide_width(model: Mapping[str, Any]) -> None:
+    width, heads = model["width"], model["heads"]
+    if width % heads:
+        fitting = [count for count in range(1, width + 1) if width % count == 0]
+        close = min(fitting, key=lambda count: (abs(count - heads), count))
+        raise Impossible(f"model.width={width}: is not divisible by model.heads={heads}; the nearest is {close}")
+    if model.get("positions") == "rotary" and (width // heads) % 2:
+        raise Impossible(
+            f"model.positions=rotary with model.width={width} model.heads={heads}: it turns pairs, and a head has "
+            f"{width // heads} features; use another number of heads"
+        )

@@ -1,0 +1,170 @@
+"""Laws: what was measured beside what a formula predicts, place by place, with a tolerance that follows from n.
+
+A place is a point of the grid, and with `at: every` a step of the curve. At each of them the mean over the seeds of
+measured minus predicted has a t interval; all of them together have 99 % (Bonferroni), so a law that is true is
+contradicted once in a hundred grids. A law that is asymptotic allows the remainder that it states beyond that; an
+identity has no interval, and every run is held to the rounding of its arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from normexp.evidence.claims.claim import Follows
+from normexp.evidence.claims.fields import at_point
+from normexp.evidence.claims.reading import MissingRuns, Runs, runs_by_point, value_at
+from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
+from normexp.evidence.curves import Curve, Curves
+from normexp.evidence.stats import Interval, t_interval
+
+LEVEL = 0.01  # over all places together
+Sample = list[tuple[float, float, float]]  # measured, predicted and remainder of every seed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The law at one place.
+
+    Args:
+        where: the point of the grid, and the step.
+        measured, predicted: means over the seeds.
+        low, high: ends of the interval of measured minus predicted.
+        remainder: by how much the law itself may be off there.
+        n: number of seeds.
+    """
+
+    where: str
+    measured: float
+    predicted: float
+    low: float
+    high: float
+    remainder: float
+    n: int
+
+    @property
+    def departs(self) -> bool:
+        """Whether the interval lies outside the remainder, on either side."""
+        return self.low > self.remainder or self.high < -self.remainder
+
+    @property
+    def tolerance(self) -> float:
+        """How far the mean may be from the formula without contradicting it."""
+        return (self.high - self.low) / 2 + self.remainder
+
+    @property
+    def excess(self) -> float:
+        """The departure in units of the tolerance: above 1 the law does not hold there."""
+        distance = abs(self.low + self.high) / 2
+        return distance / self.tolerance if self.tolerance else math.inf if distance else 0.0
+
+    def blurred(self, resolution: float) -> bool:
+        """Tell whether the interval is so wide that it would hide a departure of this share of the prediction.
+
+        Where nothing is predicted, of the remainder.
+        """
+        return not (self.high - self.low) / 2 <= resolution * (abs(self.predicted) or self.remainder)
+
+
+def follows(claim: Follows, curves: Curves) -> TestResult:
+    """Does the measurement follow the formula at every place?
+
+    Contradicted where one interval misses the remainder; holds where none does and each is narrow enough to say so
+    (`resolution`); undecided otherwise, and with fewer than two seeds, unless the law is an identity.
+    """
+    places = comparisons(claim, curves)
+    settled = UNDECIDED if any(map(_unknown, places)) else HOLDS
+    if settled == HOLDS and claim.rounding is None:
+        settled = UNDECIDED if any(place.blurred(claim.resolution) for place in places) else HOLDS
+    if any(place.departs for place in places):
+        settled = CONTRADICTED
+    return _result(claim, places, settled)
+
+
+def leaves(claim: Follows, curves: Curves) -> TestResult:
+    """Does the control, which breaks an assumption of the law, leave the formula at some place?"""
+    opposite = {HOLDS: CONTRADICTED, CONTRADICTED: HOLDS, UNDECIDED: UNDECIDED}
+    result = follows(claim, curves)
+    return replace(result, settled=opposite[result.settled])
+
+
+def comparisons(claim: Follows, curves: Curves) -> list[Comparison]:
+    """Return the law at every place of the grid. Raises MissingRuns where there is none."""
+    samples = {
+        where: sample
+        for point, runs in runs_by_point(curves, claim.of).items()
+        for where, sample in _samples(claim, runs, at_point(point))
+        if not math.isnan(sample[0][1])
+    }
+    if not samples:
+        raise MissingRuns(f"{claim.of} has no finished run with a {claim.formula}")
+    confidence = 1 - LEVEL / len(samples)
+    return [_compared(claim, where.strip(), sample, confidence) for where, sample in samples.items()]
+
+
+def _samples(claim: Follows, runs: Runs, point: str) -> Iterator[tuple[str, Sample]]:
+    every = sorted({int(step) for run in runs.values() for step in run.step})
+    for step in every if claim.at == "every" else [None]:
+        at = claim.at if step is None else f"step {step}"
+        where = point + ("" if step is None else f" at step {step}")
+        yield where, [_read(claim, run, at) for run in runs.values()]
+
+
+def _read(claim: Follows, run: Curve, at: str) -> tuple[float, float, float]:
+    def column(metric: str) -> float:
+        return value_at(run, metric, at, None)
+
+    measured = math.inf if run.diverged else column(claim.metric)
+    allowed = claim.rounding if isinstance(claim.rounding, str) else claim.remainder
+    return measured, column(claim.formula), column(allowed) if allowed else 0.0
+
+
+def _compared(claim: Follows, where: str, sample: Sample, confidence: float) -> Comparison:
+    measured, predicted, remainder = (fmean(column) for column in zip(*sample, strict=True))
+    differences = [ours - formula for ours, formula, _ in sample]
+    if claim.rounding is not None:
+        remainder += 0.0 if isinstance(claim.rounding, str) else claim.rounding * (abs(predicted) or 1.0)
+        ends = Interval(min(differences), max(differences)) if not any(map(math.isnan, differences)) else None
+        return _at(where, measured, predicted, _furthest(ends), remainder, len(sample))
+    return _at(where, measured, predicted, t_interval(differences, confidence), remainder, len(sample))
+
+
+def _furthest(ends: Interval | None) -> Interval | None:
+    """Return the end that is further from 0: an identity is about every run, not about their mean."""
+    if ends is None:
+        return None
+    worst = ends.low if abs(ends.low) > abs(ends.high) else ends.high
+    return Interval(worst, worst)
+
+
+def _at(where: str, measured: float, predicted: float, ends: Interval | None, remainder: float, n: int) -> Comparison:
+    low, high = (ends.low, ends.high) if ends else (math.nan, math.nan)
+    return Comparison(where, measured, predicted, low, high, remainder, n)
+
+
+def _unknown(place: Comparison) -> bool:
+    return math.isnan(place.low) or math.isinf(place.high - place.low)
+
+
+def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResult:
+    worst = max(places, key=lambda place: -math.inf if math.isnan(place.excess) else place.excess)
+    among = f"{len(places)} places, " if len(places) > 1 else ""
+    where = f" ({among}furthest {worst.where})" if among and worst.where else f" {worst.where}".rstrip()
+    what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {worst.measured:.6g}, formula "
+    what += f"{worst.predicted:.6g}, {_allowed(claim, worst)}"
+    details: Mapping[str, Any] = {"law": asdict(worst), "places": [asdict(place) for place in places]}
+    few = claim.rounding is None and worst.n < 2
+    note = "fewer than two seeds decide nothing" if few else ""
+    return TestResult(what, worst.n, worst.measured, settled=settled, note=note, details=details)
+
+
+def _allowed(claim: Follows, place: Comparison) -> str:
+    if claim.rounding is not None:
+        return f"off by at most {max(abs(place.low), abs(place.high)):.2g}, rounding {place.remainder:.2g}"
+    order = f", remainder {place.remainder:.2g}" + (f" ({claim.order})" if claim.order else "")
+    return f"{100 * (1 - LEVEL):g}% [{place.low:.3g}, {place.high:.3g}] of the difference" + (
+        order if claim.remainder else ""
+    )

@@ -1,0 +1,14 @@
+from .base import Placement as Placement
+from .deepnorm import DeepNorm as DeepNorm
+from .fixup import Fixup as Fixup
+from .hybrid import Hybrid as Hybrid
+from .layernorm_scaling import LayerNormScaling as LayerNormScaling
+from .mix import Mix as Mix
+from .ngpt import NGPT as NGPT
+from .peri import Peri as Peri
+from .post import Post as Post
+from .pre import Pre as Pre
+from .reordered import Reordered as Reordered
+from .rezero import ReZero as ReZero
+from .skipinit import SkipInit as SkipInit
+from .sub import Sub as Sub

@@ -1,0 +1,64 @@
+"""Dynamic inverse square root unit: no statistics at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+from normexp.norms.kernels.affine import PerChannel, affine_gradients, scaled_and_shifted
+from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.options import positive
+
+
+class InverseSquareRoot(PerChannel):
+    """x / sqrt(alpha + x^2), with one alpha for the layer; then scale and shift each channel."""
+
+    def __init__(self, num_features: int, alpha: float, affine: bool) -> None:
+        super().__init__(num_features)
+        self.alpha = nn.Parameter(torch.tensor(alpha))
+        self.learn(affine, affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return recomputed(squash, squash_gradient, x, self.alpha, *self.affine)
+
+
+def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
+    """Return x / sqrt(alpha + x^2), then scaled and shifted."""
+    return scaled_and_shifted(x * (x.square() + alpha).rsqrt(), affine)
+
+
+def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+    scale = (x.square() + alpha).rsqrt()
+    grad, rest = affine_gradients(grad, x * scale, affine)
+    inner = grad * scale.pow(3)  # of y: alpha / (alpha + x^2)^(3/2)
+    return inner * alpha, (inner * x).sum() * -0.5, *rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class DyISRU(Norm):
+    """An inverse square root unit in place of normalization.
+
+    y = weight x / sqrt(alpha + x^2) + bias, with weight and bias per channel and one learned number alpha per layer:
+    what RMS normalization does to one value of a sample, the mean of the squares of the others held still. Nothing is
+    measured: training equals evaluation, no sample depends on another.
+
+    Args:
+        alpha: its start; it may not fall below -x^2, where the root ends and the run with it.
+        affine: learn `weight` (starts at 1) and `bias` (starts at 0).
+        placement: `pre` squashes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Source: Stollenwerk 2025, "The mathematical relationship between layer normalization and dynamic activation
+    functions" [formula and title from memory].
+    Differs: alpha starts at 1; the paper's start is not known to us.
+    """
+
+    alpha: float = positive(1.0)
+    affine: bool = True
+
+    def normalization(self, num_features: int) -> nn.Module:
+        return InverseSquareRoot(num_features, self.alpha, self.affine)

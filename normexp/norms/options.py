@@ -1,0 +1,48 @@
+"""Options of a scheme with what they may be: fields that `Norm` checks whenever a scheme is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+def positive(default: float) -> float:
+    """An option above 0: an eps, which is added to a variance; a strength."""
+    return option(default, lambda value: value > 0, "above 0")
+
+
+def share(default: float) -> float:
+    """An option in (0, 1]: a momentum, the weight of the new batch."""
+    return option(default, lambda value: 0 < value <= 1, "in (0, 1]")
+
+
+def at_least(least: float, default: Value) -> Value:
+    """An option that is a number of at least `least`."""
+    return option(default, lambda value: value >= least, f"at least {least}")
+
+
+def one_of(default: str, *others: str, why: str = "") -> str:
+    """An option that is one of several words, its default first.
+
+    Args:
+        why: there are no others, for the error.
+    """
+    words = [repr(word) for word in (default, *others)]
+    allowed = f"{', '.join(words[:-1])} or {words[-1]}" if others else words[0]
+    return option(default, lambda value: value in (default, *others), allowed, why)
+
+
+def option(default: Value, holds: Callable[[Any], bool], allowed: str, why: str = "") -> Value:
+    """Return a field of a dataclass; `holds` tells of a value whether it may be, `allowed` says what may."""
+    return field(default=default, metadata={"holds": holds, "allowed": allowed, "why": why and f": {why}"})
+
+
+def check_options(scheme: Any) -> None:
+    """Raise ValueError for the first option of a dataclass that is not what it may be; NaN never is."""
+    for each in fields(scheme):
+        value, about = getattr(scheme, each.name), each.metadata
+        if "holds" in about and not about["holds"](value):
+            raise ValueError(f"{each.name} must be {about['allowed']}, not {value!r}{about['why']}")

@@ -1,0 +1,57 @@
+"""ScaleNorm: samples of one length."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from normexp.norms.base import Norm
+from normexp.norms.kernels.layout import num_positions
+from normexp.norms.kernels.moments import mean_square, over_positions
+from normexp.norms.options import positive
+
+
+class OneLength(nn.Module):
+    """Divide each sample by its length, then multiply all of it by one learned `gain`."""
+
+    def __init__(self, num_features: int, eps: float) -> None:
+        super().__init__()
+        self.num_features, self.eps = num_features, eps
+        self.gain = nn.Parameter(torch.tensor(math.sqrt(num_features)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        squares = mean_square(x).sum(1, keepdim=True) * num_positions(x)
+        scale = (self.gain * (squares + self.eps).rsqrt()).expand(-1, x.shape[1])
+        return (x * over_positions(scale, x)).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleNorm(Norm):
+    """The length over all features of one sample; one learned number for the whole layer.
+
+    y = gain x / sqrt(||x||^2 + eps), with gain = the paper's g from sqrt(C).
+    Training and evaluation use the same formula; no sample depends on another.
+    On maps the length is that over C and all positions.
+
+    Args:
+        eps: added to the squared length inside the root.
+        placement: `pre` normalizes what enters the nonlinearity, `post` what leaves it.
+
+    Shape: (N, C, *) -> (N, C, *).
+
+    Source: Nguyen & Salazar 2019, arXiv:1910.05895, equation 5 [number from memory].
+    Differs: eps is inside the root; there the length is bounded from below by it.
+    """
+
+    eps: float = positive(1e-5)
+    rowwise: ClassVar[bool] = True
+
+    def normalization(self, num_features: int) -> nn.Module:
+        return OneLength(num_features, self.eps)

@@ -1,0 +1,59 @@
+"""Which parameters have a scale that the outputs do not notice, and which is the reason where a law cannot apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from normexp.errors import UserError
+from normexp.probes.base import training_mode
+
+TOLERANCE = 0.01  # relative change of the outputs that an eps of ordinary size may cause
+
+
+@torch.no_grad()
+def outputs(model: nn.Module, x: Tensor, changed: Mapping[str, Tensor]) -> Tensor:
+    """Return the network's outputs in training mode with some parameters replaced."""
+    with training_mode(model, x.device):
+        return functional_call(model, dict(changed), (x,))
+
+
+def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor | None = None) -> float:
+    """Return ||y' - y|| / ||y|| where a weight is doubled, or 1 is added to a bias, which may be 0."""
+    usual = outputs(model, x, {}) if usual is None else usual
+    value = model.get_parameter(name).detach()
+    changed = outputs(model, x, {name: 2 * value if value.dim() > 1 else value + 1})
+    return float((changed - usual).norm() / usual.norm())
+
+
+def first_dependent(model: nn.Module, x: Tensor, tolerance: float = TOLERANCE) -> str | None:
+    """Return the name of the first trained parameter whose scale the network notices; None where there is none.
+
+    Args:
+        x: a batch; what counts is the network in training mode.
+    """
+    usual = outputs(model, x, {})
+    trained = (name for name, each in model.named_parameters() if each.requires_grad)
+    return next((name for name in trained if output_change(model, x, name, usual) > tolerance), None)
+
+
+def check_scale_free(model: nn.Module, x: Tensor, who: str, way_out: str) -> None:
+    """Raise UserError, which names the layer, unless every trained parameter is one whose scale changes nothing.
+
+    Args:
+        who: what asks: `study=equilibrium`.
+        way_out: what the user can do about it.
+    """
+    name = first_dependent(model, x)
+    if name is not None:
+        raise UserError(f"{who}: the law does not apply: {reason(model, name)}; {way_out}")
+
+
+def reason(model: nn.Module, name: str) -> str:
+    """Return in words why a parameter is not scale-invariant."""
+    if model.get_parameter(name).dim() > 1:
+        return f"the network's outputs depend on the length of {name}, which no norm follows that cancels it"
+    return f"{name} acts after the norm, so its size changes the outputs"

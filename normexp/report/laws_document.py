@@ -1,0 +1,59 @@
+"""docs/laws.md: the laws for a student, a paragraph and a figure each, with the numbers of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from normexp.experiments.load import read
+from normexp.report.laws import SCALE, Check, Law, read_laws
+
+HEAD = """\
+# Laws: what theory predicts exactly
+
+Most claims about normalization are about accuracies, and need large networks to be tested. A few are formulas: they
+say which number comes out, and a laptop can check them at full scale in minutes. Each section below has the formula,
+what it means, a figure, and the verdicts of the records under `results/`. A law *follows* where at every place of its
+grid the interval of measured minus predicted (t over the seeds; all places together have 99 %) reaches the formula, or
+the remainder that the law states; an identity is held to rounding in every run. Every law has *controls*, which break
+one of its assumptions and have to leave it. *Where* is the place at which measurement and formula are furthest apart
+in units of the tolerance; a step is what the study counts: an update, a layer, a width, a depth. `normexp laws` prints
+this as one page, `normexp reproduce --laws` measures it again, and `scripts/make_laws.py` writes this page from the
+records."""
+
+
+def document(results: Path) -> str:
+    """Return the page as Markdown; a law without records is named at the end."""
+    found = read_laws(results)
+    parts = [HEAD]
+    parts += ["\n".join(_section(law, results)) for law in found if law.checks]
+    missing = [law for law in found if not law.checks]
+    if missing:
+        parts.append("## Not measured yet\n\n" + "\n".join(f"- {law.name}: `{law.command}`" for law in missing))
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(law: Law, results: Path) -> Iterator[str]:
+    experiment = read(law.experiment, SCALE)
+    yield f"## {law.title}"
+    yield ""
+    yield f"    {law.formula}"
+    yield ""
+    memory = " The formula is from memory; the study's docstring derives it." if law.from_memory else ""
+    yield f"{' '.join(experiment.law.lesson.split())} [{law.paper}]{memory}"
+    yield ""
+    figure = experiment.figures[0]
+    yield f"![{figure.title or experiment.title}](../results/{law.experiment}/{SCALE}/{figure.name}.png)"
+    yield ""
+    yield "| verdict | claim | measured | formula | where |\n| --- | --- | --- | --- | --- |"
+    yield from (_row(check) for check in law.checks)
+    yield ""
+    yield from (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
+    yield f"`{law.command}`, {law.seconds or 0:.0f} seconds of one thread."
+
+
+def _row(check: Check) -> str:
+    if check.measured is None or check.predicted is None:
+        return f"| {check.verdict} | {check.what} | | | {check.evidence} |"
+    numbers = f"{float(check.measured):.5g} | {float(check.predicted):.5g}"
+    return f"| {check.verdict} | {check.what} | {numbers} | {check.where} |"

@@ -1,0 +1,85 @@
+"""Parts of a page as HTML. Every text that comes from a record, a YAML or a path is escaped here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from normexp.records import printable
+from normexp.report.claims import VERDICTS, shown_verdict
+from normexp.report.table import Table
+
+MARKS = dict(zip(VERDICTS, ("holds", "contradicted", "undecided"), strict=True))  # verdict -> class in the style
+
+
+def text(value: object) -> str:
+    """Return text for the inside of an element or a quoted attribute."""
+    return escape(printable(" ".join(str(value).split())))
+
+
+def element(tag: str, inside: str, **attributes: object) -> str:
+    """Return an element; `class_` stands for class, other underscores for hyphens; the inside is HTML."""
+    words = "".join(f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items())
+    return f"<{tag}{words}>{inside}</{tag}>"
+
+
+def sentence(value: str) -> str:
+    """Return a sentence in which `commands` are set as code."""
+    parts = re.split(r"`([^`]+)`", value)
+    return "".join(element("code", text(part)) if i % 2 else escape(printable(part)) for i, part in enumerate(parts))
+
+
+def listing(sentences: Iterable[str]) -> str:
+    return element("ul", "".join(element("li", sentence(each)) for each in sentences))
+
+
+def table(content: Table) -> str:
+    """Return a table whose columns the page's script can sort."""
+    heads = (_head(head, _side(i, content.texts)) for i, head in enumerate(content.heads))
+    rows = (_row(row, content.texts) for row in content.rows)
+    return _wide(element("caption", text(content.title)), heads, rows, f"Table: {content.title}")
+
+
+def notes(content: Table) -> str:
+    """Return the notes of a table below their headings; long ones are folded."""
+    found = [(heading or "Notes", each) for heading, each in content.notes.items() if each]
+    return "".join(folded(f"{heading} ({len(each)})", listing(each)) for heading, each in found)
+
+
+def folded(summary: str, inside: str) -> str:
+    return element("details", element("summary", text(summary)) + inside)
+
+
+def claim(entry: Mapping[str, Any]) -> str:
+    """Return one judged claim: verdict, sentence, evidence and source."""
+    badge = element("span", text(shown_verdict(entry)), class_=f"badge {MARKS.get(entry['verdict'], 'preview')}")
+    said = [entry["evidence"], f"kind: {entry['kind']}", entry["source"], *entry["remarks"], *entry["changed"]]
+    return element("li", f"{badge} {text(entry['text'])}{folded('Evidence', listing(said))}")
+
+
+def plain_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
+    """Return a table of texts."""
+    return _wide("", (_head(head, "text") for head in heads), (_row(row, len(heads)) for row in rows), label)
+
+
+def _wide(caption: str, heads: Iterable[str], rows: Iterable[str], label: str) -> str:
+    """Return a table that scrolls by itself where the page is narrow."""
+    body = f"{caption}<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    inside = element("table", body, class_="sortable")
+    return element("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
+
+
+def _head(head: str, side: str) -> str:
+    return element("th", text(head), scope="col", class_=side)
+
+
+def _row(row: Sequence[str], texts: int) -> str:
+    first = element("th", text(row[0]), scope="row", class_="text")
+    cells = (element("td", text(cell), class_=_side(i, texts)) for i, cell in enumerate(row[1:], 1))
+    return f"<tr>{first}{''.join(cells)}</tr>"
+
+
+def _side(place: int, texts: int) -> str:
+    return "text" if place < texts else "number"

@@ -1,0 +1,58 @@
+"""Where the numbers of a table are from: for every cell its runs, code, machine, data and command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from normexp.evidence.curves import Made
+from normexp.records import CONFIG
+from normexp.report.experiment.measured import short_commit
+from normexp.report.page.elements import plain_rows
+from normexp.report.record import Record
+
+HEADS = ("cell", "seeds", "status", "configuration of the first seed", "commit", "torch", "processor", "data (sha256)")
+
+
+def origins(records: Sequence[Record], label: str) -> str:
+    """Return a table with one row for every cell that has runs."""
+    cells: dict[str, list[Record]] = {}
+    for record in records:
+        if record.finished:
+            cells.setdefault(str(record.cell), []).append(record)
+    return plain_rows(HEADS, [_row(cell, runs) for cell, runs in cells.items()], label)
+
+
+def _row(cell: str, runs: Sequence[Record]) -> list[str]:
+    about = [run.directory.environment for run in runs]
+    data: list[dict[str, Any]] = [each.get("data") or {} for each in about]
+    return [
+        cell,
+        ranges([run.seed for run in runs if run.seed is not None]),
+        _counts(run.state for run in runs),
+        runs[0].directory.first_line(CONFIG).removeprefix("# ").strip(),
+        _all(short_commit(each.get("commit")) for each in about),
+        _all(str((each.get("packages") or {}).get("torch", "?")) for each in about),
+        _all(Made.of(each).processor or "?" for each in about),
+        _all(" ".join(filter(None, (str(each.get("sha256", ""))[:12], each.get("note")))) for each in data) or "drawn",
+    ]
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return whole numbers as `0-4, 7`."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+
+
+def _all(values: Iterable[str]) -> str:
+    return ", ".join(sorted(set(values) - {""}))
+
+
+def _counts(states: Iterable[str]) -> str:
+    listed = list(states)
+    return ", ".join(f"{listed.count(state)} {state}" for state in sorted(set(listed)))

@@ -1,0 +1,127 @@
+"use strict";
+// Enhances a page that is complete without it: columns sort, long tables filter, curves can be looked into.
+
+// The colours of Okabe and Ito, then shades of them: told apart by most people who see colours differently.
+const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00", "#000000", "#7A3E9D", "#A0522D", "#4D4D4D"];
+
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+// The number that a cell begins with; "1e3", "31.0e6", "33.1 ± 2.4" and "-" are read as people mean them.
+function numberIn(text) {
+  const found = text.trim().match(/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i);
+  return found ? Number(found[0]) : NaN;
+}
+
+function compare(a, b) {
+  const [x, y] = [numberIn(a), numberIn(b)];
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+  if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1; // what is no number comes last
+  return a.localeCompare(b, "en", {numeric: true});
+}
+
+function sortBy(table, place, head) {
+  const ascending = head.getAttribute("aria-sort") !== "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  const rows = [...table.tBodies[0].rows];
+  rows.sort((a, b) => compare(a.cells[place].textContent, b.cells[place].textContent) * (ascending ? 1 : -1));
+  table.tBodies[0].append(...rows);
+}
+
+function makeSortable(table) {
+  [...table.tHead.rows[0].cells].forEach((head, place) => {
+    const button = make("button", {type: "button"}, ...head.childNodes);
+    button.addEventListener("click", () => sortBy(table, place, head));
+    head.append(button);
+  });
+}
+
+function makeFilter(table) {
+  if (table.tBodies[0].rows.length < 8) return;
+  const input = make("input", {type: "search"});
+  input.addEventListener("input", () => {
+    const wanted = input.value.toLowerCase();
+    for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+  table.parentElement.before(make("label", {className: "about"}, "Show rows with ", input));
+}
+
+// The mean over the runs of one arm at every step that all of them have, and the single runs.
+function linesOf(data, metric, arm) {
+  const runs = data.series.filter(([place, , , , values]) => place === arm && values[metric].length);
+  const curves = runs.map(([, seed, steps, diverged, values]) => (
+    {seed, diverged, at: new Map(data.steps[steps].map((step, i) => [step, values[metric][i]]))}));
+  const shared = [...new Set(curves.flatMap((curve) => [...curve.at.keys()]))].sort((a, b) => a - b)
+    .filter((step) => curves.every((curve) => curve.at.get(step) != null));
+  const mean = new Map(shared.map((step) => [step, curves.reduce((sum, curve) => sum + curve.at.get(step), 0) / curves.length]));
+  return {curves, mean};
+}
+
+function draw(viewer, data, plot, state) {
+  plot.replaceChildren();
+  const chosen = data.arms.map((name, arm) => ({name, arm})).filter(({arm}) => state.arms.has(arm));
+  const lines = chosen.flatMap(({name, arm}) => {
+    const {curves, mean} = linesOf(data, state.metric, arm);
+    const colour = COLOURS[arm % COLOURS.length];
+    const dash = arm < COLOURS.length ? [] : [6, 4];
+    const seeds = state.seeds ? curves.map((curve) => (
+      {at: curve.at, label: `${name}, seed ${curve.seed}${curve.diverged ? ", diverged" : ""}`, colour, width: 0.7, dash: curve.diverged ? [2, 3] : dash})) : [];
+    return [{at: mean, label: `${name} (mean of ${curves.length})`, colour, width: 2, dash}, ...seeds];
+  });
+  const steps = [...new Set(lines.flatMap((line) => [...line.at.keys()]))].sort((a, b) => a - b);
+  const usable = (value) => (value == null || (state.log && value <= 0) ? null : value);
+  const columns = lines.map((line) => steps.map((step) => usable(line.at.get(step))));
+  const options = {
+    width: Math.max(280, plot.clientWidth - 16), height: 340,
+    scales: {x: {time: false}, y: {distr: state.log ? 3 : 1}},
+    axes: [{label: "step"}, {label: data.metrics[state.metric], size: 70}],
+    legend: {show: lines.length <= 16},
+    series: [{label: "step"}, ...lines.map((line) => (
+      {label: line.label, stroke: line.colour, width: line.width, dash: line.dash, spanGaps: true, points: {show: steps.length < 3}}))],
+  };
+  new uPlot(options, [steps, ...columns], plot);
+  plot.setAttribute("aria-label", `Curves of ${data.metrics[state.metric]} for ${chosen.map(({name}) => name).join(", ")}; `
+    + "the table and the figures have the same results");
+}
+
+function choice(text, checked, change) {
+  const box = make("input", {type: "checkbox", checked});
+  box.addEventListener("change", () => change(box.checked));
+  return make("label", {}, box, " ", ...[text].flat());
+}
+
+function openViewer(viewer, data) {
+  const state = {metric: 0, log: false, seeds: false, arms: new Set(data.arms.slice(0, 6).keys())};
+  const plot = make("div", {className: "plot"});
+  plot.setAttribute("role", "img");
+  const again = () => draw(viewer, data, plot, state);
+  const metrics = make("select", {}, ...data.metrics.map((name, place) => make("option", {value: place}, name)));
+  metrics.addEventListener("change", () => { state.metric = Number(metrics.value); again(); });
+  const arms = make("fieldset", {}, make("legend", {}, "Arms"));
+  data.arms.forEach((name, arm) => {
+    const swatch = make("span", {className: "swatch"});
+    swatch.style.background = COLOURS[arm % COLOURS.length];
+    arms.append(choice([swatch, name], state.arms.has(arm), (on) => { on ? state.arms.add(arm) : state.arms.delete(arm); again(); }));
+  });
+  const bar = make("div", {className: "bar"}, make("label", {}, "Metric ", metrics),
+    choice("logarithmic", false, (on) => { state.log = on; again(); }),
+    choice("single runs", false, (on) => { state.seeds = on; again(); }));
+  viewer.append(bar, arms, plot);
+  again();
+  addEventListener("resize", again);
+}
+
+function makeViewer(viewer) {
+  const data = JSON.parse(viewer.querySelector("script").textContent);
+  const button = make("button", {type: "button"}, "Look into the curves");
+  button.addEventListener("click", () => { button.remove(); openViewer(viewer, data); }, {once: true});
+  viewer.append(button);
+  viewer.hidden = false;
+}
+
+document.querySelectorAll("table.sortable").forEach((table) => { makeFilter(table); makeSortable(table); });
+document.querySelectorAll(".viewer").forEach(makeViewer);

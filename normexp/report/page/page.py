@@ -1,0 +1,100 @@
+"""The whole page: head, ledger, one section an experiment. Equal records give equal bytes; nothing is fetched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from normexp import __version__
+from normexp.evidence.claims import KINDS
+from normexp.report.claims import VERDICTS, Report
+from normexp.report.experiment.render import Rendered
+from normexp.report.page import elements as html
+from normexp.report.page.section import Section, section
+
+FOLDER = Path(__file__).parent
+STYLES = ("vendor/uPlot.min.css", "page.css")
+SCRIPTS = ("vendor/uPlot.min.js", "page.js")
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # no request, whatever is inside
+
+
+def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, links: Sequence[str] = ()) -> str:
+    """Return the page of experiments with their judged claims.
+
+    Args:
+        links: addresses of each experiment's own page, where this one has the ledger only.
+    """
+    judged = {(report.experiment, report.scale): report for report in reports}
+    chosen = [judged[each.experiment.name, each.experiment.scale] for each in rendered]
+    numbers = count()
+    sections = [section(each, report.claims, numbers) for each, report in zip(rendered, chosen, strict=True)]
+    ledger = _ledger(chosen) + ("" if links else _joined(sections))
+    return document(title, ledger, html.element("nav", _contents(sections, links), aria_label="Experiments"))
+
+
+def document(title: str, content: str, navigation: str = "") -> str:
+    """Return a whole page around its content. It is complete without its script, and nothing in it is fetched."""
+    body = [
+        html.element("a", "Skip to the results", href="#results", class_="skip"),
+        html.element("header", html.element("h1", html.text(title)) + _intro()),
+        navigation,
+        html.element("main", content, id="results"),
+        html.element("footer", html.element("p", f"normexp {html.text(__version__)}")),
+        *(html.element("script", _file(name)) for name in SCRIPTS),
+    ]
+    return f"<!doctype html>\n{html.element('html', _head(title) + html.element('body', ''.join(body)), lang='en')}\n"
+
+
+def _head(title: str) -> str:
+    styles = "".join(html.element("style", _file(name)) for name in STYLES)
+    return html.element(
+        "head",
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="color-scheme" content="light dark">'
+        f"{html.element('title', html.text(title))}{styles}",
+    )
+
+
+def _file(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _intro() -> str:
+    return html.element(
+        "p",
+        "Every number on this page was measured in runs that are recorded; below each table stands from which, and the "
+        "command that trains them again. Mean ± standard deviation over seeds; intervals are of 95 %.",
+    )
+
+
+def _joined(sections: Sequence[Section]) -> str:
+    return "".join(each.content for each in sections)
+
+
+def _contents(sections: Sequence[Section], links: Sequence[str]) -> str:
+    addresses = links or [f"#{each.name}" for each in sections]
+    items = (
+        html.element("li", html.element("a", html.text(each.title), href=address) + f" {_short(each)}")
+        for each, address in zip(sections, addresses, strict=True)
+    )
+    return html.folded("Contents", html.element("ol", "".join(items)))
+
+
+def _short(found: Section) -> str:
+    words = ", ".join(f"{count} {mark}" for mark, count in found.counts.items() if count)
+    return html.element("span", html.text(words), class_="counts")
+
+
+def _ledger(reports: Sequence[Report]) -> str:
+    """Return the counts by kind: what was found, and how much each kind says."""
+    totals = {kind: sum((report.counts(kind) for report in reports), Counter()) for kind in KINDS}
+    rows = [[kind, *(str(totals[kind][verdict]) for verdict in VERDICTS)] for kind in KINDS if totals[kind]]
+    heads = ["kind of claim", *html.MARKS.values()]
+    legend = (
+        "exact: identities and arithmetic, tested to a tolerance. full scale: at the set-up that was published. "
+        "scaled: at a smaller scale of ours, where only the ordering is judged. own: claimed by no source."
+    )
+    content = html.element("h2", "Claims by kind", id="ledger-head") + html.plain_rows(heads, rows, "Counts")
+    return html.element("section", content + html.element("p", legend), id="ledger", aria_labelledby="ledger-head")

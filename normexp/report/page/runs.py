@@ -1,0 +1,52 @@
+"""The page of a folder of runs that belong to no experiment: their table, their curves, and where they are from."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+from normexp.evidence.curves import Curves
+from normexp.records import printable, write_atomically
+from normexp.report.figures.drawn import drawn
+from normexp.report.figures.formats import look
+from normexp.report.figures.runs import curves_of
+from normexp.report.frame import Frame, frame_of
+from normexp.report.notes import notes
+from normexp.report.page import PAGE
+from normexp.report.page import elements as html
+from normexp.report.page.origin import origins
+from normexp.report.page.page import document
+from normexp.report.page.section import figure, viewer
+from normexp.report.tables import table
+
+
+def write_runs_page(folder: Path) -> Path:
+    """Write FOLDER/report.html. Raises UserError where there is no run below the folder."""
+    frame = frame_of([folder])
+    title = f"Runs in {printable(folder)}"
+    write_atomically(folder / PAGE, document(title, _content(frame, title)))
+    return folder / PAGE
+
+
+def _content(frame: Frame, title: str) -> str:
+    content = table(frame)
+    parts = [
+        html.element("h2", html.text(title), id="runs-head"),
+        html.table(content),
+        *_curves(frame),
+        viewer(frame.cells, _metrics(frame.cells), "runs"),
+        html.notes(content),
+        html.listing(frame.left_out) if frame.left_out else "",
+        html.folded("Where these numbers are from", origins(frame.records, "Runs and where they are from")),
+    ]
+    return html.element("section", "".join(parts), id="runs", aria_labelledby="runs-head")
+
+
+def _curves(frame: Frame) -> list[str]:
+    if not frame.cells:
+        return []
+    return [figure(drawn("curves", curves_of(frame, None, notes(frame)), look(), ("svg",)), (), count())]
+
+
+def _metrics(curves: Curves) -> list[str]:
+    return list(dict.fromkeys(name for seeds in curves.values() for run in seeds.values() for name in run.columns))

@@ -1,0 +1,83 @@
+"""One experiment on the page: claims, table, figures, curves, and where they are from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normexp.evidence.curves import Curves
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.reproduce import command
+from normexp.report.experiment.render import Rendered
+from normexp.report.figures.drawn import Drawn
+from normexp.report.page import elements as html
+from normexp.report.page.curves import as_script, viewer_data
+from normexp.report.page.origin import origins
+from normexp.report.page.svg import inline
+
+
+@dataclass(frozen=True)
+class Section:
+    """HTML of one experiment at one scale.
+
+    Args:
+        name: unique on the page; links go there.
+        counts: verdict -> number of claims.
+    """
+
+    name: str
+    title: str
+    content: str
+    counts: Mapping[str, int]
+
+
+def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: Iterator[int]) -> Section:
+    """Return an experiment's part of the page.
+
+    Args:
+        numbers: of the pictures on the page, from the next one on.
+        claims: judged, with their false discovery rate over the ledger.
+    """
+    experiment = rendered.experiment
+    name = f"{experiment.name}-{experiment.scale}"
+    parts = [
+        html.element("h2", html.text(experiment.title), id=f"{name}-head"),
+        html.element("p", _about(experiment), class_="about"),
+        _claims(claims),
+        html.table(rendered.table),
+        *(figure(each, claims, numbers) for each in rendered.figures),
+        viewer(rendered.found.curves, rendered.found.metrics, name),
+        html.notes(rendered.table),
+        html.folded("Where these numbers are from", origins(rendered.found.records, f"Runs of {experiment.title}")),
+    ]
+    counts = {mark: sum(claim["verdict"] == verdict for claim in claims) for verdict, mark in html.MARKS.items()}
+    content = html.element("section", "".join(parts), id=name, aria_labelledby=f"{name}-head")
+    return Section(name, experiment.title, content, counts)
+
+
+def _about(experiment: Experiment) -> str:
+    made = html.element("code", html.text(command(experiment)))
+    return f"{html.text(experiment.paper)}, {html.text(experiment.item)}. Scale: {html.text(experiment.scale)}. {made}"
+
+
+def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
+    return html.element("ul", "".join(map(html.claim, claims)), class_="claims") if claims else ""
+
+
+def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[int]) -> str:
+    """Return a figure with its caption; who cannot see it hears the caption and what was judged."""
+    svg = next(content for file, content in drawn.files.items() if file.endswith(".svg"))
+    verdicts = " ".join(f"{claim['verdict']}: {claim['text']}." for claim in claims)
+    picture = inline(svg, f"f{next(numbers)}", drawn.title or drawn.name, f"{drawn.caption} {verdicts}")
+    caption = html.element("figcaption", html.text(drawn.caption))
+    return html.element("figure", html.element("div", picture, class_="picture") + caption)
+
+
+def viewer(curves: Curves, metrics: Sequence[str], name: str) -> str:
+    """Return the data of the curves and an empty place that the page's script fills; nothing without curves."""
+    data = viewer_data(curves, metrics)
+    if data is None:
+        return ""
+    script = f'<script type="application/json">{as_script(data)}</script>'
+    return html.element("div", script, class_="viewer", hidden="hidden", data_name=name)

@@ -1,0 +1,97 @@
+"""Settings from a file or from a run that is recorded, as overrides: `--config my.yaml`, `--like RUN`, `--save`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from normexp.config import Config, groups
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.own import TARGET
+from normexp.config.text import override_text, shortened
+from normexp.errors import UserError
+from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
+from normexp.records.parsing import check_keys
+
+MOST = 1 << 20  # bytes of a file of settings
+RECORDED = ("_changes_", "_choices_")  # what the config.yaml of a run has beside its values
+CODE = "plugins"  # names code that is run: typed, never read
+
+
+def settings_of_file(path: str) -> dict[str, Any]:
+    """Return {dotted key or group: value} of a YAML file; of a run's config.yaml, what differs from the defaults.
+
+    A mapping inside stands for keys of its group: `optim: {lr: 0.1}` is `optim.lr: 0.1`.
+
+    Raises: UserError where the file cannot be read, is no mapping, or names code to be run.
+    """
+    if not Path(path).exists():
+        raise UserError(f"--config {path}: no such file")
+    try:
+        data = read_regular(Path(path), MOST)
+        content = yaml_mapping(data)
+        check_keys(data.decode())
+    except ValueError as error:
+        raise UserError(f"--config {path}: {str(error).splitlines()[0]}") from None
+    if all(key in content for key in RECORDED):
+        return _changes(content["_changes_"] or {})
+    found = dict(_leaves(content, path))
+    if CODE in found:
+        raise UserError(f"--config {path}: plugins are code that is run, so they are typed: add 'plugins=[...]'")
+    return found
+
+
+def settings_of_run(path: str) -> dict[str, Any]:
+    """Return what a recorded run changed of the defaults; where it was computed is left out.
+
+    Raises: UserError where there is no run, or more than one.
+    """
+    run = find_run(path, f"--like {path}:")
+    return _changes(run.config.get("_changes_") or {})
+
+
+def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
+    """Return settings as overrides under those that are typed, which win; a group that is typed wins with its keys."""
+    given = {text.partition("=")[0] for text in typed}
+    taken = {key for key in given if key in groups()} | {key.removesuffix(f".{TARGET}") for key in given}
+    rest = [key for key in settings if key not in given and key.partition(".")[0] not in taken & set(groups())]
+    return [*(f"{key}={override_text(settings[key])}" for key in rest if not _is_other_length(key, given)), *typed]
+
+
+def save(config: Config, path: str) -> None:
+    """Write the settings of a configuration as a file for `--config`. Raises UserError for a file that is there."""
+    place = Path(path)
+    if place.exists():
+        raise UserError(f"--save {path}: is there already; give another name")
+    if not place.parent.is_dir():
+        raise UserError(f"--save {path}: no such folder: {place.parent}")
+    import yaml
+
+    changes = {key: value for key, value in config.changes.items() if key != CODE}
+    head = f"# normexp run --config {place.name}\n"
+    write_atomically(place, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
+
+
+def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record's changes but for where it ran; a file that is named by its last part is typed again."""
+    return {
+        key: value
+        for key, value in changes.items()
+        if key not in IGNORED_KEYS and not (key in PATH_KEYS and len(PurePath(str(value)).parts) == 1)
+    }
+
+
+def _leaves(tree: Mapping[Any, Any], path: str, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if not isinstance(key, str):
+            raise UserError(f"--config {path}: {shortened(str(key))!r} is no key")
+        if isinstance(value, Mapping):
+            yield from _leaves(value, path, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _is_other_length(key: str, given: set[str]) -> bool:
+    """Tell a length that is typed otherwise: steps=10 over a file's epochs."""
+    return key in ("epochs", "steps") and bool({"epochs", "steps"} & given)

@@ -1,0 +1,75 @@
+"""The gradient through a linear batch-normalized net: it explodes with Gaussian weights, not with orthogonal ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from normexp.norms.base import set_weight
+from normexp.probes.gram_distance import gram_distance
+from normexp.seeding import generator
+from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.training.build import build_norm
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrthogonalDepth(Study):
+    """How many e-foldings the gradient has from the top of a linear net to its inputs, at initialization, in float64.
+
+    `log_growth` is the logarithm of the gradient's root mean square with respect to the activations in front of the
+    first layer over that behind the last; `per_layer` is its share of a layer. A bounded gradient has a per_layer of 0
+    but for 1/depth: `allowed`, ln(width), is a total change by a factor of the width, whatever the depth.
+
+    Why it is bounded: a batch of as many independent examples as units is orthogonalized by the layers, and once
+    H H' is a multiple of I, W H has rows of one length, which the norm leaves alone: every layer is then a rotation.
+
+    Args:
+        weights: `orthogonal` (uniformly distributed) or `gaussian`, of variance 1 / width.
+        depth, width: layers, and their units.
+        examples: standard normal ones in the batch; as many as units, so that they can be orthogonal.
+        centre: whether the norm subtracts the mean; without, every unit is divided by its root mean square.
+
+    Source: Meterez, Joudaki, Orabona, Immer, Raetsch & Daneshmand 2024 [set-up from the authors' code,
+    alexandrumeterez/bngrad].
+    """
+
+    weights: str = "orthogonal"
+    depth: int = 100
+    width: int = 100
+    examples: int = 100
+    centre: bool = True
+
+    def measure(self, context: StudyContext) -> Outcome:
+        source = generator(context.seed, "inputs")
+        norm = build_norm(context.config)
+        signals = [torch.randn(self.examples, self.width, dtype=torch.double, generator=source).requires_grad_()]
+        for k in range(self.depth):
+            layer = nn.Linear(self.width, self.width, bias=False).double()
+            set_weight(layer, self._matrix(generator(context.seed, "layer", k)))
+            block = norm.block(layer).double().train() if self.centre else nn.Sequential(layer, RootMeanSquare())
+            signals.append(block(signals[-1]))
+        top = torch.randn(signals[-1].shape, dtype=torch.double, generator=source)
+        bottom, behind = torch.autograd.grad(signals[-1], [signals[0], signals[-1]], top)
+        log_growth = math.log(float(bottom.norm())) - math.log(float(behind.norm()))
+        row = {
+            "log_growth": log_growth,
+            "per_layer": log_growth / self.depth,
+            "bounded": 0.0,
+            "allowed": math.log(self.width),
+            "gram_distance": gram_distance(signals[-1].detach()),
+        }
+        return Outcome([{"step": self.depth, **row}])
+
+    def _matrix(self, source: torch.Generator) -> Tensor:
+        matrix = torch.randn(self.width, self.width, dtype=torch.double, generator=source)
+        return torch.linalg.qr(matrix).Q if self.weights == "orthogonal" else matrix / self.width**0.5
+
+
+class RootMeanSquare(nn.Module):
+    """Divides every unit by its root mean square over the batch: batch normalization that does not subtract a mean."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / x.square().mean(0).sqrt()

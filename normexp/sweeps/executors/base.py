@@ -1,0 +1,31 @@
+"""The one seam between a sweep and whatever starts its workers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from normexp.sweeps.shared import SharedSweep
+
+
+class Executor(Protocol):
+    """Starts N workers of a shared sweep and tells when they are gone."""
+
+    def check(self) -> None:
+        """Raise UserError for what cannot work here. Writes and submits nothing."""
+
+    def start(self, sweep: SharedSweep) -> str:
+        """Start the workers; return what to call them (`slurm job 17`)."""
+
+    def is_left(self, sweep: SharedSweep) -> bool:
+        """Tell whether workers that were started still run, or wait in a queue."""
+
+    def stop(self) -> None:
+        """Have the workers save their runs and end, where that is this process's business."""
+
+
+def worker_command(sweep: SharedSweep, threads: int) -> Sequence[str]:
+    """Return the command of one worker."""
+    program = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
+    return [sys.executable, "-c", program, "worker", str(sweep.path), "--threads", str(threads)]

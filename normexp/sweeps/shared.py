@@ -1,0 +1,161 @@
+"""A sweep as its workers share it: the folder results/.sweeps/ID with the plan, the claims and the workers' files.
+
+Nothing in it is absolute: moved or copied together with the results, it is continued where it lies.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from normexp.config.text import override_text
+from normexp.errors import UserError
+from normexp.records.files import read_regular, write_atomically
+from normexp.records.printable import printable
+from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
+from normexp.sweeps.protocol import CellState, carry_out, cell_states, reopen
+
+SWEEPS = ".sweeps"  # in the results folder; what looks for run directories passes hidden folders by
+PLAN = "plan.json.gz"
+MOST_PLAN = 2**28  # bytes, packed
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell of a shared sweep: the overrides of its run, and its run directory below the results folder."""
+
+    overrides: tuple[str, ...]
+    path: str
+
+
+class Trained(Protocol):
+    """A cell as a plan has it."""
+
+    @property
+    def overrides(self) -> list[str]: ...
+
+    @property
+    def path(self) -> Path: ...
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a worker shows that it lives, and how long without that makes it dead: seconds, one pair a sweep."""
+
+    heartbeat: float = 10.0
+    takeover: float = 90.0
+
+
+class SharedSweep:
+    """A sweep's folder. Raises UserError for one that cannot be read, on the first look at its plan."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.folder = path, ClaimFolder(path)
+
+    @property
+    def results(self) -> Path:
+        return self.path.parent.parent
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """What was planned: `common` overrides, `cells`, `heartbeat`, `takeover`, `own_results`."""
+        try:
+            plan = json.loads(gzip.decompress(read_regular(self.path / PLAN, MOST_PLAN)))
+            if plan["version"] != VERSION:
+                raise UserError(f"{printable(self.path / PLAN)}: of another version of normexp")
+            return dict(plan)
+        except FileNotFoundError:
+            raise UserError(
+                f"{printable(self.path)}: {socket.gethostname()} sees no plan of a sweep there ({PLAN}); "
+                "its folder must be shared between the machines"
+            ) from None
+        except (OSError, EOFError, ValueError, KeyError, TypeError):
+            raise UserError(f"{printable(self.path / PLAN)}: damaged; delete it, and start the sweep again") from None
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(float(self.plan["heartbeat"]), float(self.plan["takeover"]))
+
+    def __len__(self) -> int:
+        return len(self.plan["cells"])
+
+    @property
+    def blocks(self) -> range:
+        return range(-(-len(self) // BLOCK))
+
+    def cells_of(self, block: int) -> range:
+        return range(block * BLOCK, min(len(self), (block + 1) * BLOCK))
+
+    def states(self, block: int) -> dict[int, CellState]:
+        """Return the states of a block's cells, also of those that nobody has claimed."""
+        known = cell_states(self.folder.claims(block))
+        return {cell: known.get(cell, CellState()) for cell in self.cells_of(block)}
+
+    def cell(self, number: int) -> PlannedCell:
+        """Return a cell as this machine trains it: its results folder is where the plan was found."""
+        path, own = self.plan["cells"][number]
+        here = [f"results_dir={override_text(str(self.results))}"] if self.plan["own_results"] else []
+        return PlannedCell((*self.plan["common"], *own, *here), path)
+
+    def directory(self, number: int) -> Path:
+        return self.results / self.plan["cells"][number][0]
+
+    def retry_failed(self) -> int:
+        """Open the cells that failed to whoever wants to try again; return how many."""
+        failed = [
+            (cell, state.generation)
+            for block in self.blocks
+            for cell, state in self.states(block).items()
+            if state.end == "failed"
+        ]
+        for cell, generation in failed:
+            carry_out(reopen(cell, generation), self.folder)
+        return len(failed)
+
+
+def shared_sweep(cells: Sequence[Trained], results: Path) -> SharedSweep:
+    """Return the folder that a sweep of these cells has or would have; its name says what the cells are."""
+    return _folder(_planned(cells, results), results)
+
+
+def write_plan(cells: Sequence[Trained], results: Path, pace: Pace) -> SharedSweep:
+    """Write the plan of a sweep unless it is there; return its folder. Whoever was first sets the pace."""
+    planned = _planned(cells, results)
+    sweep = _folder(planned, results)
+    if (sweep.path / PLAN).exists():
+        return sweep
+    try:
+        sweep.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"results_dir: cannot make {printable(sweep.path)} ({error.strerror})") from None
+    plan = {"version": VERSION, "heartbeat": pace.heartbeat, "takeover": pace.takeover, **planned}
+    packed = gzip.compress(json.dumps(plan, separators=(",", ":")).encode(), mtime=0)
+    write_atomically(sweep.path / PLAN, packed)
+    return sweep
+
+
+def _folder(planned: dict[str, Any], results: Path) -> SharedSweep:
+    content = json.dumps(planned, separators=(",", ":"))
+    return SharedSweep(results / SWEEPS / hashlib.sha256(content.encode()).hexdigest()[:8])
+
+
+def _planned(cells: Sequence[Trained], results: Path) -> dict[str, Any]:
+    """Return what all cells have in common, and of each its directory below the results and its own overrides."""
+    all_overrides = [[word for word in cell.overrides if not word.startswith("results_dir=")] for cell in cells]
+    common = set(all_overrides[0]).intersection(*all_overrides[1:]) if all_overrides else set()
+    return {
+        "own_results": any(word.startswith("results_dir=") for word in cells[0].overrides),
+        "common": [word for word in all_overrides[0] if word in common],
+        "cells": [
+            [cell.path.relative_to(results).as_posix(), [word for word in words if word not in common]]
+            for cell, words in zip(cells, all_overrides, strict=True)
+        ],
+    }

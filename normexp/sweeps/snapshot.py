@@ -1,0 +1,148 @@
+"""What can be seen of a shared sweep at one moment: how its cells stand, who works, how long it may take."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.records.parsing import json_object
+from normexp.sweeps.protocol import Observer, beat_name
+from normexp.sweeps.shared import SharedSweep
+
+
+@dataclass(frozen=True)
+class WorkerView:
+    """A worker as its file shows it; all durations are by its own clock.
+
+    Args:
+        silent: it shows no change any more; whoever looks on has seen that by its own clock.
+    """
+
+    name: str
+    host: str
+    via: str
+    seconds: float
+    ended: int
+    busy: float
+    cell: str
+    cell_seconds: float
+    step: int
+    steps: int
+    silent: bool
+
+    @property
+    def part(self) -> float:
+        """The fraction of its cell that is done."""
+        return self.step / self.steps if self.steps else 0.0
+
+    @property
+    def rate(self) -> float:
+        """Steps per second of its cell, evaluations included."""
+        return self.step / self.cell_seconds if self.cell_seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counts of cells by how they stand (free, held, done, diverged, failed), and the workers."""
+
+    counts: Counter[str]
+    workers: list[WorkerView]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def ended(self) -> int:
+        return self.total - self.counts["free"] - self.counts["held"]
+
+    @property
+    def at_work(self) -> list[WorkerView]:
+        return [worker for worker in self.workers if not worker.silent]
+
+    @property
+    def seconds_per_cell(self) -> float | None:
+        """The mean of the cells that ended under these workers, else what the first ones promise; None at the start."""
+        ended = sum(worker.ended for worker in self.workers)
+        if ended:
+            return sum(worker.busy for worker in self.workers) / ended
+        promised = [worker.cell_seconds / worker.part for worker in self.at_work if worker.part > 0]
+        return sum(promised) / len(promised) if promised else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The estimated time until the last cell ends; None where it is not known."""
+        each, workers = self.seconds_per_cell, len(self.at_work)
+        if each is None or not workers:
+            return None
+        begun = sum(worker.part for worker in self.at_work if worker.cell)
+        return each * max(0.0, self.total - self.ended - begun) / workers
+
+
+class SweepView:
+    """Looks at a shared sweep again and again; blocks whose cells have all ended are listed once."""
+
+    def __init__(self, sweep: SharedSweep) -> None:
+        self.sweep = sweep
+        self.observer = Observer(3 * sweep.pace.heartbeat)
+        self.ended: dict[int, str] = {}  # cell -> how it ended
+        self._open = list(sweep.blocks)
+
+    def snapshot(self) -> Snapshot:
+        """Look now."""
+        held = 0
+        for block in list(self._open):
+            states = self.sweep.states(block)
+            self.ended |= {cell: state.end for cell, state in states.items() if state.end}
+            held += sum(state.is_held for state in states.values())
+            if all(state.end for state in states.values()):
+                self._open.remove(block)
+        counts = Counter(self.ended.values())
+        counts["held"] = held
+        counts["free"] = len(self.sweep) - len(self.ended) - held
+        return Snapshot(counts, list(self._workers()))
+
+    def is_ended(self) -> bool:
+        return not self._open
+
+    def _workers(self) -> Iterator[WorkerView]:
+        for name in self.sweep.folder.workers():
+            try:
+                content = self.sweep.folder.read(beat_name(name))
+                known = json_object((content or "").encode())
+                yield _view(name, known, self.observer.is_dead(name, content, time.monotonic()))
+            except (UserError, ValueError, TypeError, KeyError):  # has just ended; or no worker's file
+                continue
+
+
+def _view(name: str, known: dict[str, Any], silent: bool) -> WorkerView:
+    return WorkerView(
+        name=name,
+        host=str(known["host"]),
+        via=str(known["via"]),
+        seconds=float(known["seconds"]),
+        ended=int(known["ended"]),
+        busy=float(known["busy"]),
+        cell=str(known["cell"]),
+        cell_seconds=float(known["cell_seconds"]),
+        step=int(known["step"]),
+        steps=int(known["steps"]),
+        silent=silent,
+    )
+
+
+def is_anybody_there(sweep: SharedSweep, seconds: float) -> bool:
+    """Tell whether a worker shows within so many seconds that it lives; at once where no worker has a file."""
+    first = {name: sweep.folder.read(beat_name(name)) for name in sweep.folder.workers()}
+    until = time.monotonic() + seconds
+    while first and time.monotonic() < until:
+        if any(sweep.folder.read(beat_name(name)) not in (content, None) for name, content in first.items()):
+            return True
+        if set(sweep.folder.workers()) - set(first):
+            return True
+        time.sleep(min(0.5, sweep.pace.heartbeat))
+    return False

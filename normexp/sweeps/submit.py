@@ -1,0 +1,165 @@
+"""A sweep through an executor: plan it into a shared folder, start workers there, follow them; or attach to them."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from normexp.errors import Interrupted, Submitted, UserError
+from normexp.records import RunDirectory
+from normexp.runs.signals import stop_signals
+from normexp.sweeps.claim_folder import BLOCK
+from normexp.sweeps.executors.base import Executor
+from normexp.sweeps.executors.settings import Settings, checked, need_library
+from normexp.sweeps.progress import SweepProgress, sweep_progress
+from normexp.sweeps.protocol import claim_name
+from normexp.sweeps.shared import PLAN, Pace, SharedSweep, Trained, shared_sweep, write_plan
+from normexp.sweeps.snapshot import SweepView, is_anybody_there
+
+if TYPE_CHECKING:
+    from normexp.sweeps.pool import Worker
+
+LOOK, SHARE = 0.5, 10  # seconds between two looks at a sweep; how often longer than the look itself
+logger = logging.getLogger("normexp")
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a sweep is shared.
+
+    Args:
+        settings: of the executor; None where none was named.
+        jobs: local workers, where their number was given.
+    """
+
+    settings: Settings | None = None
+    jobs: int | None = None
+
+    def check(self, force: bool) -> None:
+        """Raise UserError, before anything is planned or written, for what cannot work."""
+        if self.settings is None:
+            return
+        if force:
+            raise UserError("--force trains on this machine, without executor=")
+        need_library(self.settings)
+        if self.is_elsewhere:
+            executor(self.settings, []).check()
+            if self.jobs is not None:
+                raise UserError(f"jobs={self.jobs}: with executor={self.settings.name} give executor.workers=")
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Tell whether the executor needs no workers of this machine."""
+        return self.settings is not None and self.settings.name != "local"
+
+    def workers(self, jobs: int | None) -> int | None:
+        """Return how many local workers are wanted; None where the machine decides."""
+        asked = self.settings["workers"] if self.settings and not self.is_elsewhere else None
+        return jobs if asked is None else int(asked)
+
+    def wanted(self, cells: Sequence[Trained], results: Path) -> bool:
+        """Tell whether a sweep goes through a shared folder: an executor was named, or it did before."""
+        return self.settings is not None or (shared_sweep(cells, results).path / PLAN).exists()
+
+
+def executor(settings: Settings, workers: Sequence[Worker]) -> Executor:
+    """Return what starts the workers.
+
+    Args:
+        workers: as many, with as many threads, as a sweep without an executor would have on this machine.
+    """
+    if settings.name == "slurm":
+        from normexp.sweeps.executors.slurm import SlurmExecutor
+
+        return SlurmExecutor(settings)
+    if settings.name == "ray":
+        from normexp.sweeps.executors.ray import RayExecutor
+
+        return RayExecutor(settings)
+    from normexp.sweeps.executors.local import LocalExecutor
+
+    return LocalExecutor(len(workers), workers[0].threads if workers else 1)
+
+
+def run_shared(
+    cells: Sequence[Trained], results: Path, sharing: Sharing, workers: Sequence[Worker]
+) -> dict[Path, tuple[str, str]]:
+    """Have all cells trained; return {run directory: (how it ended, cause)} of those that have ended.
+
+    Raises: Submitted where the workers go on without this process, Interrupted after Ctrl-C, UserError where nothing
+        could be started.
+    """
+    settings = sharing.settings or checked("local", {})
+    engine = executor(settings, workers)
+    sweep = shared_sweep(cells, results)
+    if (sweep.path / PLAN).exists() and (engine.is_left(sweep) or is_anybody_there(sweep, 2 * sweep.pace.heartbeat)):
+        logger.info(f"attached to {sweep.path}; Ctrl-C leaves its workers alone")
+        return follow(sweep, engine, stops=False)
+    sweep = write_plan(cells, results, Pace(settings["heartbeat"], settings["takeover"]))
+    if settings.name == "slurm" and settings["print_script"]:
+        raise _printed(sweep, settings)
+    if failed := sweep.retry_failed():
+        logger.info(f"{failed} cells that failed are tried again")
+    logger.info(f"{sweep.path}: {engine.start(sweep)}")
+    if settings["detach"]:
+        raise Submitted(
+            f"submitted; `normexp status --watch {shlex.quote(str(sweep.path))}` follows, the same command attaches"
+        )
+    return follow(sweep, engine, stops=True)
+
+
+def _printed(sweep: SharedSweep, settings: Settings) -> Submitted:
+    from normexp.sweeps.executors.slurm import write_script
+
+    path = write_script(sweep, settings)
+    print(path.read_text(), end="")
+    return Submitted(f"nothing was submitted; sbatch {shlex.quote(str(path))} does, from the folder of this command")
+
+
+def follow(sweep: SharedSweep, engine: Executor, stops: bool) -> dict[Path, tuple[str, str]]:
+    """Show the sweep until every cell has ended, or no worker is left.
+
+    Args:
+        stops: at Ctrl-C and SIGTERM, stop the workers that this process has started.
+    """
+    view, stopped = SweepView(sweep), []
+    told: set[int] = set()
+    with stop_signals(lambda: stopped.append(True)), sweep_progress(len(sweep)) as progress:
+        while not stopped:
+            looked = time.monotonic()
+            if _show(view, progress, told):
+                break
+            if not engine.is_left(sweep) and not is_anybody_there(sweep, sweep.pace.takeover):
+                _show(view, progress, told)
+                break
+            spent = time.monotonic() - looked
+            time.sleep(max(min(LOOK, sweep.pace.heartbeat), SHARE * spent))
+        if stopped:
+            if stops:
+                engine.stop()
+            left = "stopped, and what was running is saved" if stops else "left; its workers go on"
+            raise Interrupted(f"{left}; the same command {'continues' if stops else 'attaches again'}")
+        engine.stop()  # of those that wait for others there is nothing left to save
+    return {sweep.directory(cell): (status, _cause(sweep, cell, status)) for cell, status in view.ended.items()}
+
+
+def _show(view: SweepView, progress: SweepProgress, told: set[int]) -> bool:
+    """Tell what has ended since the last look and how far the others are; return whether all have ended."""
+    snapshot = view.snapshot()
+    for cell in sorted(set(view.ended) - told):
+        told.add(cell)
+        progress.ended(RunDirectory(view.sweep.directory(cell)), view.ended[cell])
+    for worker in snapshot.at_work:
+        if worker.cell and worker.steps:
+            progress.step(RunDirectory(view.sweep.results / worker.cell), worker.step, worker.steps)
+    return view.is_ended()
+
+
+def _cause(sweep: SharedSweep, cell: int, status: str) -> str:
+    state = sweep.states(cell // BLOCK)[cell]
+    return sweep.folder.read(f"{claim_name(cell, state.generation)}.{status}") or "" if status == "failed" else ""

@@ -1,0 +1,99 @@
+"""Muon for the matrices of a network's branches, AdamW for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import AdamW, Optimizer
+
+from normexp.norms.base import weight_layers
+
+MATRICES = "matrices"  # the key of a group of parameters: whether Muon moves it
+
+
+class Muon(Optimizer):
+    """torch's Muon on the weights of hidden linear layers, torch's AdamW on embeddings, gains, biases and the head.
+
+    Muon moves a matrix by the orthogonal factor of its averaged gradient, scaled as `match_rms_adamw` says: by
+    0.2 sqrt(max(rows, columns)), so that both optimizers take one rate.
+
+    Args:
+        params: groups as `muon_groups` makes them.
+        momentum, nesterov, ns_steps: of Muon.
+        betas, eps: of AdamW.
+
+    Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"; the scale: Liu et al. 2025,
+    arXiv:2502.16982 [number from memory].
+    """
+
+    def __init__(
+        self,
+        params: Iterable[dict[str, Any]],
+        lr: float = 0.001,
+        weight_decay: float = 0.01,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_steps: int = 5,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        if not hasattr(torch.optim, "Muon"):
+            raise ValueError("optim=muon needs torch 2.9 or newer, which has torch.optim.Muon")
+        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, MATRICES: False})
+        for_muon = {"momentum": momentum, "nesterov": nesterov, "ns_steps": ns_steps}
+
+        def inner(matrices: bool, weights: list[Tensor]) -> Optimizer:
+            if not matrices:
+                return AdamW(weights, lr=lr, weight_decay=weight_decay, betas=betas, eps=eps)
+            how: dict[str, Any] = {**for_muon, "adjust_lr_fn": "match_rms_adamw"}
+            return torch.optim.Muon(weights, lr=lr, weight_decay=weight_decay, **how)
+
+        self.inner = [inner(group[MATRICES], group["params"]) for group in self.param_groups]
+
+    @staticmethod
+    def groups_of(model: nn.Module) -> list[dict[str, Any]]:
+        """Return a network's parameters as `params` wants them."""
+        return muon_groups(model)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Let each optimizer do its step, with the rates that stand in the groups of this one."""
+        for group, optimizer in zip(self.param_groups, self.inner, strict=True):
+            optimizer.state = self.state  # one state, which is saved and restored
+            for key in ("lr", "weight_decay"):
+                optimizer.param_groups[0][key] = group[key]
+            optimizer.step()
+
+
+def muon_groups(model: nn.Module) -> list[dict[str, Any]]:
+    """Return a network's parameters as two groups: hidden matrices, and the rest.
+
+    Hidden matrices are the parameters of two dimensions that the weight of a linear layer is, or is computed from,
+    but for the last such layer of the network, which is its head where it has a head of its own.
+    """
+    heads = {id(parameter) for parameter in head_parameters(model)}
+    found = {id(parameter) for layer in weight_layers(model) for parameter in matrices_of(layer)} - heads
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups: Mapping[bool, list[nn.Parameter]] = {
+        kind: [parameter for parameter in parameters if (id(parameter) in found) == kind] for kind in (True, False)
+    }
+    return [{"params": some, MATRICES: kind} for kind, some in groups.items() if some]
+
+
+def matrices_of(layer: nn.Module) -> Iterator[nn.Parameter]:
+    """Yield the parameters behind a linear layer's weight that have its size; those of convolutions are no matrices."""
+    if isinstance(layer, nn.Linear):
+        for parameter in layer.parameters():
+            if parameter.dim() == 2 and min(parameter.shape) > 1:
+                yield parameter
+
+
+def head_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
+    """Yield the parameters of what turns features into outputs: `head` or `output`, as the networks call it."""
+    for name in ("head", "output"):
+        part = getattr(model, name, None)
+        if isinstance(part, nn.Module):
+            yield from part.parameters()

@@ -1,0 +1,60 @@
+"""A network of the user's own: one that takes the scheme, or any torch module, which is converted."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import nn
+
+from normexp.config import Config
+from normexp.config.instantiate import instantiate_part, locate
+from normexp.errors import UserError
+from normexp.models.placements.base import Placement
+from normexp.norms.base import Norm
+from normexp.norms.convert import convert
+
+OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
+
+
+def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outputs: int) -> nn.Module:
+    """Build the network that a configuration names.
+
+    Ours, and one of the user's own with a parameter `norm`, take the scheme themselves. Any other torch module is
+    converted (`normexp.convert`) and keeps the initial weights that it has.
+
+    Raises: UserError where it is no module, or cannot be converted.
+    """
+    node = config["model"]
+    parameters = inspect.signature(_callable(config)).parameters
+    taken = _given_by_us(parameters, node, input_shape, num_outputs)
+    if "norm" in parameters:
+        if "placement" in parameters and "placement" not in node:
+            taken["placement"] = instantiate_part(config, "placement", Placement)
+        return instantiate_part(config, "model", nn.Module, **taken, norm=norm)
+    network = instantiate_part(config, "model", nn.Module, **taken)
+    try:
+        converted = convert(network, norm)
+    except ValueError as error:
+        raise UserError(f"model={node['_target_']}: {error}") from None
+    converted.keeps_initialization = True  # type: ignore[assignment]
+    return converted
+
+
+def _callable(config: Config) -> Callable[..., Any]:
+    target = config["model"]["_target_"]
+    found = locate(target, config["plugins"])
+    try:
+        inspect.signature(found)
+    except (TypeError, ValueError):
+        raise UserError(f"{target}: is neither a class nor a function that builds a network") from None
+    return found
+
+
+def _given_by_us(
+    parameters: Mapping[str, inspect.Parameter], node: Mapping[str, Any], input_shape: Sequence[int], num_outputs: int
+) -> dict[str, Any]:
+    """Return what the data decide, as far as the network has a parameter for it that nobody gave."""
+    known = {"input_shape": tuple(input_shape), "in_channels": input_shape[0], **dict.fromkeys(OUTPUTS, num_outputs)}
+    return {name: value for name, value in known.items() if name in parameters and name not in node}

@@ -1,0 +1,14 @@
+#!/usr/bin/env python
+"""Write docs/laws.md: every law in a paragraph, with its figure and the numbers of the records under results/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from normexp.records import write_atomically
+from normexp.report.laws_document import document
+
+ROOT = Path(__file__).resolve().parent.parent
+
+if __name__ == "__main__":
+    write_atomically(ROOT / "docs" / "laws.md", document(ROOT / "results"))

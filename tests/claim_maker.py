@@ -1,0 +1,38 @@
+"""Claims by a word each: what tests ask most often of an arm, as an estimand and a region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ABOVE = {"highest", "higher", "increasing_in"}
+BELOW = {"lowest", "lower", "decreasing_in"}
+COMPARE = {
+    "highest": "difference", "higher": "difference", "lowest": "difference", "lower": "difference",
+    "within": "difference", "equals": "equals", "ratio_at_least": "ratio", "reaches_before": "steps",
+    "never_reaches": "count", "flat_in": "trend", "increasing_in": "trend", "decreasing_in": "trend",
+    "diverges": "count", "converges": "count",
+}  # fmt: skip
+EVENTS = {"never_reaches": "never reaches", "diverges": "diverges", "converges": "stays finite"}
+
+
+def claim_data(word: str, **keys: Any) -> dict[str, Any]:
+    """Return a claim's entry in the YAML: `higher` than, `within` margin of value, `never_reaches` a target, ..."""
+    data: dict[str, Any] = {"text": "a sentence", "source": "page 1", "compare": COMPARE[word], "of": "BN"}
+    margin, value, arms = (keys.pop(key, None) for key in ("margin", "value", "arms"))
+    if word in ABOVE | BELOW:
+        sign, end = (">", margin or 0) if word in ABOVE else ("<", -(margin or 0))
+        data["in"] = f"{sign} {end}"
+    if word in ("highest", "lowest"):
+        data["than"] = arms or "the others"
+    if word in ("within", "flat_in"):
+        centre = 0 if value is None else f"printed {value}" if isinstance(value, str) else value
+        data |= {"in": f"within {margin} of {centre}"} | ({} if value is None else {"compare": "value"})
+    if word == "equals":
+        data |= {"tolerance": margin} | ({} if value is None else {"value": value})
+    if word == "ratio_at_least":
+        data |= {"in": f"> {value}"} | ({"compare": "steps"} if "target" in keys else {})
+    if word == "reaches_before":
+        data["in"] = "> 1"
+    if word in EVENTS:
+        data["event"] = EVENTS[word]
+    return {**data, **keys}

@@ -1,0 +1,162 @@
+"""The folder in which the commands of mistakes.md are typed: tables, images, modules, experiments; sound and broken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+TABLE = "rooms,area,city,price\n" + "".join(f"{i % 5},{30 + i}.5,c{i % 3},{100 + 3 * i}\n" for i in range(40))
+TEXTS = {
+    "notes.txt": "Things to try: batch normalization, layer normalization.\n",
+    "table.csv": TABLE,
+    "gaps.csv": TABLE + "1,,c0,5\n",
+    "empty.csv": "",
+    "header.csv": "rooms,area,city,price\n",
+    "one.csv": "rooms,price\n1,2\n",
+    "ragged.csv": TABLE + "1,2,3\n",
+    "twice.csv": TABLE.replace("area", "rooms", 1),
+    "huge.csv": "rooms,price\n" + "".join(f"{i},{'3e38' if i else '1e400'}\n" for i in range(20)),
+    "semicolons.csv": TABLE.replace(",", ";"),
+    "broken.zip": "PK\x03\x04 and nothing else",
+    "broken.tar.gz": "no archive",
+    "broken_images/train/a/0.png": "no image",
+    "broken_images/test/a/0.png": "no image",
+    "flat/a/notes.txt": "no image",
+    "folder.yaml/notes.txt": "a folder whose name ends like a file's",
+    "mine.py": '''
+from dataclasses import dataclass
+
+from normexp.norms.base import Norm
+
+number = 3
+
+
+class Plain:
+    """No scheme."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(Norm):
+    start: float = 1.0
+
+    def __post_init__(self):
+        if self.start < 0:
+            raise ValueError(f"norm.start={self.start}: must be at least 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fails(Norm):
+    def __post_init__(self):
+        raise KeyError("a mistake in the scheme itself")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shapes(Norm):
+    def normalization(self, num_features):
+        import torch
+
+        return torch.nn.Linear(num_features + 1, num_features)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divides(Norm):
+    def normalization(self, num_features):
+        return 1 / 0
+''',
+    "misspelt.py": "class Scale(:\n    pass\n",
+    "raises.py": "raise RuntimeError('two\\nlines')\n",
+    "leaves.py": "import sys\nsys.exit(0)\n",
+    "lacks.py": "import nosuchmodule\n",
+}
+OWN = """\
+paper: Mine
+item: mine
+title: Mine
+about: Mine.
+common: {dataset: digits, model: mlp, steps: 2}
+arms:
+  none: {norm: none}
+  batch: {norm: batch}
+grid: {seed: [0, 1, 2, 3, 4]}
+scales:
+  smoke: {}
+  cpu: {}
+table:
+  columns: [test/accuracy]
+figures: []
+claims: []
+deviations: []
+"""
+CLAIM = """
+claims:
+  - text: batch is better
+    source: mine
+    compare: difference
+    metric: test/accuracy
+    of: batch
+    than: none
+    in: "> 0"
+"""
+EXPERIMENTS = {
+    "settings": "norm: batch\nmodel: mlp\n",
+    "settings_typo": "norm: batch\nmodle: mlp\n",
+    "settings_twice": "norm: batch\nnorm: layer\n",
+    "own": OWN,
+    "which_norm_small": OWN,
+    "empty": "",
+    "list": "- a\n- b\n",
+    "broken": "arms: {a: [\n",
+    "tabs": "arms:\n\ta: {}\n",
+    "tag": "arms: !!python/object/apply:os.system ['touch proof']\n",
+    "recursive": "&a {arms: *a}\n",
+    "deep": "arms: " + "[" * 20_000 + "\n",
+    "bomb": "a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+    "code": OWN.replace("{norm: none}", "{norm._target_: os.system, norm.command: touch proof}"),
+    "plugins": OWN.replace("steps: 2", "steps: 2, plugins: [os]"),
+    "key": OWN.replace("title:", "titel:"),
+    "arm": OWN.replace("{norm: batch}", "{norm.nosuch: 3}"),
+    "option": OWN.replace("{norm: batch}", "{norm: bacth}"),
+    "value": OWN.replace("steps: 2", "steps: 0"),
+    "no_seed": OWN.replace("grid: {seed: [0, 1, 2, 3, 4]}", "grid: {optim.lr: [0.1]}"),
+    "no_arms": OWN.replace("arms:\n  none: {norm: none}\n  batch: {norm: batch}\n", "arms: {}\n"),
+    "duplicate": OWN.replace("  batch: {norm: batch}", "  none: {norm: batch}"),
+    "metric": OWN.replace("[test/accuracy]", "[test/acuracy]"),
+    "claim": OWN.replace("\nclaims: []", CLAIM.replace("difference", "diference")),
+    "region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "about 3")),
+    "figure": OWN.replace("figures: []", "figures: [{name: a, kind: curvs, metric: test/accuracy}]"),
+    "target": OWN.replace("[test/accuracy]", "[{metric: test/accuracy, target: 95}]"),
+    "select": OWN + "select: {search: {optim.lrr: [1]}, seeds: [100], metric: validation/accuracy}\n",
+    "scale": OWN.replace("smoke: {}", "tiny: {}"),
+    "unicode_seed": OWN.replace("[0, 1, 2, 3, 4]", "[½]"),
+}
+
+
+def make(folder: Path) -> None:
+    """Write all of it."""
+    for name, text in TEXTS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    for name, text in EXPERIMENTS.items():
+        (folder / f"{name}.yaml").write_text(text)
+    for name in ("binary.csv", "binary.yaml"):
+        (folder / name).write_bytes(bytes(range(256)))
+    (folder / "latin.csv").write_bytes(TABLE.replace("city", "größe").encode("latin-1"))
+    (folder / "empty_folder").mkdir()
+    (folder / "loop").symlink_to("loop")
+    os.mkfifo(folder / "pipe")
+    (folder / "pipe.yaml").symlink_to("pipe")
+    _images(folder)
+
+
+def _images(folder: Path) -> None:
+    """Draw images of two sizes in two classes, and the same of one class and one size."""
+    from PIL import Image
+
+    for name, classes in {"images": "ab", "one_class": "a"}.items():
+        for split in ("train", "test"):
+            for kind in classes:
+                (folder / name / split / kind).mkdir(parents=True)
+                for i in range(4):
+                    size = 8 + i if name == "images" else 8
+                    Image.new("RGB", (size, size), (20 * i, 0, 0)).save(folder / name / split / kind / f"{i}.png")

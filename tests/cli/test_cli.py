@@ -1,0 +1,196 @@
+"""The command line: one line for every mistake, nothing heavy imported, nothing written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normexp.cli import verbs as module
+from normexp.cli.parsers import LISTS
+from normexp.config import options
+from normexp.errors import Interrupted
+
+MISTAKES = {
+    "no arguments": ([], "no command; give one of run, sweep"),
+    "unknown verb": (["rnu"], "did you mean run?"),
+    "forgotten verb": (["norm=batch"], "did you mean `normexp run ...`?"),
+    "unknown option": (["--vresion"], "did you mean --version?"),
+    "unknown option before a verb": (["--quiet", "run"], "option '--quiet' does not exist"),
+    "unknown flag": (["run", "--foce"], "did you mean --force?"),
+    "unknown flag before overrides": (["run", "--foce", "norm=batch"], "did you mean --force?"),
+    "flag without its value": (["table", "x", "--format"], "expected one argument"),
+    "one argument too many": (["list", "norms", "models"], "'models' is one argument too many"),
+    "unknown kind": (["list", "normz"], "did you mean norms?"),
+    "unknown option of a group": (["run", "norm=bacth"], "did you mean batch?"),
+    "unknown group": (["run", "modle=cnn"], "did you mean model?"),
+    "unknown key": (["run", "train.eposch=3"], "did you mean epochs?"),
+    "new key": (["run", "+x=1"], "cannot be added"),
+    "out of range": (["run", "optim.lr=-1"], "optim.lr=-1"),
+    "not a number": (["run", "optim.lr=abc"], "optim.lr=abc"),
+    "batch of one": (["run", "batch_size=1", "norm=batch"], "batch_size=1 with norm=batch"),
+    "convolution on a table": (["run", "model=cnn", "dataset=house_prices"], "model=cnn needs images"),
+    "a folder that is a file": (["run", f"results_dir={__file__}"], "is a file, not a folder"),
+    "a missing archive": (["run", "dataset=mnist", "dataset.archive=nowhere.zip"], "nowhere.zip"),
+    "nothing to plot": (["plot"], "plot: no PATH given"),
+    "nothing to tabulate": (["table", "nowhere"], "nowhere: no such file"),
+}
+each_mistake = pytest.mark.parametrize(("arguments", "said"), MISTAKES.values(), ids=MISTAKES)
+
+
+@each_mistake
+def test_cli_mistake_is_one_line_and_status_2_and_leaves_nothing(cli, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    status, stdout, stderr = cli(*arguments)
+    assert (status, stdout) == (2, "")
+    assert stderr.startswith("normexp: ")
+    assert stderr.count("\n") == 1
+    assert said in stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+HEAVY = ("torch", "torchvision", "pandas", "matplotlib", "sklearn", "scipy")
+WITHOUT = """
+import sys
+from normexp.cli.verbs import main
+for arguments in eval(sys.argv[1]):
+    try:
+        main(arguments)
+    except SystemExit:
+        pass
+    heavy = [name for name in {heavy} if name in sys.modules]
+    assert not heavy, (arguments, heavy)
+"""
+
+
+def test_cli_help_lists_and_mistakes_import_nothing_heavy(tmp_path):
+    light = [["--help"], ["run", "--help"], ["list"], ["--version"], ["run", "norm=batch", "--cfg"]]
+    arguments = [*light, *(given for given, _ in MISTAKES.values())]
+    command = [sys.executable, "-c", WITHOUT.format(heavy=HEAVY), repr(arguments)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "AssertionError" not in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cli_skips_a_finished_run_without_importing_torch(cli, tmp_path):
+    arguments = ["run", "model=linear", "steps=1", f"results_dir={tmp_path}", "--quiet"]
+    assert cli(*arguments)[0] == 0
+    command = [sys.executable, "-c", WITHOUT.format(heavy=HEAVY), repr([arguments])]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+
+
+def test_cli_works_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "normexp", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout[:8]) == (0, "normexp ")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["table", "-h"]], ids=" ".join)
+def test_cli_help_goes_to_standard_output(cli, arguments):
+    status, stdout, stderr = cli(*arguments)
+    assert (status, stderr) == (0, "")
+    assert stdout.startswith("usage: normexp")
+
+
+def test_cli_run_help_names_every_option(cli):
+    _, stdout, _ = cli("run", "--help")
+    assert "GROUP=OPTION" in stdout
+    assert all(", ".join(options(group)) in stdout for group in ("norm", "model", "dataset"))
+
+
+@pytest.mark.parametrize(("kind", "group"), LISTS.items(), ids=LISTS)
+def test_cli_list_shows_every_option_with_its_source(cli, kind, group):
+    status, stdout, _ = cli("list", kind)
+    lines = stdout.splitlines()
+    assert status == 0
+    assert [line.split()[0] for line in lines] == list(options(group))
+    assert all(line.endswith("]") for line in lines)
+
+
+def test_cli_list_shows_every_kind(cli):
+    _, stdout, _ = cli("list")
+    assert [line for line in stdout.splitlines() if line and line[0] != " "] == list(LISTS)
+
+
+def test_cli_flags_may_stand_between_overrides(cli):
+    _, stdout, _ = cli("run", "norm=batch", "--cfg", "model=mlp")
+    assert stdout.startswith("# normexp run model=mlp norm=batch\n")
+
+
+def test_cli_cfg_prints_the_configuration_and_writes_nothing(cli, tmp_path, monkeypatch):
+    import yaml
+
+    monkeypatch.chdir(tmp_path)
+    _, stdout, _ = cli("run", "norm=batch", "seed=3", "--cfg")
+    printed = yaml.safe_load(stdout)
+    assert (printed["seed"], printed["norm"]["eps"], printed["_choices_"]["norm"]) == (3, 1e-5, "batch")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cli_run_prints_the_run_directory_last(cli, results):
+    status, stdout, stderr = cli("run", "model=linear", "steps=3", f"results_dir={results}")
+    assert status == 0
+    assert (Path(stdout.splitlines()[-1]) / "metrics.csv").exists()
+    assert "step 3/3" in stderr
+
+
+def test_cli_quiet_prints_the_run_directory_only(cli, results):
+    _, stdout, stderr = cli("run", "model=linear", "steps=3", f"results_dir={results}", "--quiet")
+    assert (stdout.count("\n"), stderr) == (1, "")
+
+
+@pytest.mark.parametrize("overrides", [["model=convpool"], ["model=cnn", "model.widths=[]"]], ids=" ".join)
+def test_cli_parts_that_do_not_fit_are_one_line(cli, results, overrides):
+    status, _, stderr = cli("run", *overrides, f"results_dir={results}")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert not results.exists()
+
+
+def test_cli_norm_that_cannot_take_the_shapes_is_one_line(cli, results):
+    arguments = ["model=mlp", "norm=group", "model.normalize_output=true"]
+    status, _, stderr = cli("run", *arguments, f"results_dir={results}")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "model=mlp norm=group dataset=digits: " in stderr
+    assert "model.normalize_output=false" in stderr
+    assert not results.exists()
+
+
+RAISED = {
+    "interrupted": (Interrupted("stopped at step 3"), 130, "normexp: stopped at step 3\n"),
+    "Ctrl-C": (KeyboardInterrupt(), 130, "normexp: interrupted\n"),
+    "bug": (ZeroDivisionError("by\nzero"), 1, "normexp: failed: ZeroDivisionError: by (--debug shows the traceback)\n"),
+}
+
+
+@pytest.mark.parametrize(("error", "status", "line"), RAISED.values(), ids=RAISED)
+def test_cli_errors_become_an_exit_status_and_one_line(cli, monkeypatch, error, status, line):
+    def fail(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setitem(module.VERBS, "list", fail)
+    assert cli("list") == (status, "", line)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_cli_debug_shows_the_traceback_wherever_it_stands(place):
+    arguments = ["run", "norm=bacth"]
+    arguments.insert(place, "--debug")
+    with pytest.raises(module.UserError):
+        module.main(arguments)
+
+
+def test_cli_survives_a_reader_that_goes_away():
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = f"{sys.executable} -m normexp list | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
+    assert (done.stdout, done.stderr) == ("norms\n", "")
+
+
+def test_cli_expands_the_home_folder_that_a_shell_leaves(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    status, _, stderr = cli("run", "dataset=cifar10", "dataset.archive=~/none.tar.gz")
+    assert status == 2
+    assert f"dataset.archive={tmp_path}/none.tar.gz: no such file or folder" in stderr

@@ -1,0 +1,159 @@
+"""Settings in a file or of a run (`--config`, `--like`, `--save`), `normexp diff`, and the habits of Hydra's users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+SETTINGS = """
+norm: batch
+model: mlp
+model.widths: [6]
+optim: {lr: 0.1}
+dataset.subset: 64
+batch_size: 16
+steps: 4
+threads: 1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "my.yaml").write_text(SETTINGS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def printed_settings(cli, *words: str) -> dict[str, object]:
+    status, stdout, stderr = cli("run", *words, "--cfg")
+    assert status == 0, stderr
+    return yaml.safe_load(stdout)["_changes_"]
+
+
+def trained(cli, *words: str) -> str:
+    status, stdout, stderr = cli("run", *words, "--quiet")
+    assert status == 0, stderr
+    return stdout.splitlines()[-1]
+
+
+def test_settings_of_a_file_are_those_that_it_names(cli, folder):
+    assert printed_settings(cli, "--config", "my.yaml") == {
+        "norm": "batch", "model": "mlp", "model.widths": [6], "optim.lr": 0.1, "dataset.subset": 64,
+        "batch_size": 16, "steps": 4, "threads": 1,
+    }  # fmt: skip
+
+
+def test_settings_what_is_typed_wins(cli, folder):
+    changes = printed_settings(cli, "--config", "my.yaml", "optim.lr=0.2", "epochs=2", "model.widths=[7]")
+    assert (changes["optim.lr"], changes["epochs"], changes["model.widths"]) == (0.2, 2, [7])
+    assert "steps" not in changes
+
+
+def test_settings_a_group_that_is_typed_wins_with_its_keys(cli, folder):
+    assert "optim.lr" not in printed_settings(cli, "--config", "my.yaml", "optim=adam")
+
+
+def test_settings_of_a_run_make_the_same_run(cli, folder):
+    first = trained(cli, "--config", "my.yaml")
+    assert trained(cli, "--like", first) == first
+    assert trained(cli, "--config", f"{first}/config.yaml") == first
+    assert trained(cli, "--like", first, "seed=1") != first
+
+
+def test_settings_are_saved_for_another_time(cli, folder):
+    first = trained(cli, "--config", "my.yaml", "optim.lr=0.3", "--save", "mine.yaml")
+    assert trained(cli, "--config", "mine.yaml") == first
+    status, _, stderr = cli("run", "--config", "my.yaml", "--save", "mine.yaml")
+    assert (status, "is there already" in stderr) == (2, True)
+
+
+def test_settings_serve_a_sweep(cli, folder):
+    status, _, stderr = cli("sweep", "--config", "my.yaml", "norm=none,layer", "--dry-run")
+    assert status == 0
+    assert "2 cells, 0 done, 2 to run" in stderr
+
+
+def test_settings_of_a_record_name_no_code(cli, folder):
+    first = Path(trained(cli, "--config", "my.yaml"))
+    text = (first / "config.yaml").read_text().replace("_changes_:\n", "_changes_:\n  plugins: [os]\n")
+    Path("planted.yaml").write_text(text)
+    assert "plugins" not in printed_settings(cli, "--config", "planted.yaml")
+
+
+MISTAKES = {
+    "no file": (["--config", "none.yaml"], "", "--config none.yaml: no such file"),
+    "no mapping": (["--config", "bad.yaml"], "- a\n", "--config bad.yaml: not a mapping"),
+    "no text": (["--config", "bad.yaml"], "a: [\n", "--config bad.yaml: not YAML"),
+    "an unknown option": (["--config", "bad.yaml"], "norm: bach\n", "--config bad.yaml: norm=bach does not exist"),
+    "an unknown key": (["--config", "bad.yaml"], "optim.rl: 1\n", "--config bad.yaml: key 'optim.rl' does not exist"),
+    "code": (["--config", "bad.yaml"], "plugins: [os]\n", "plugins are code that is run, so they are typed"),
+    "no key": (["--config", "bad.yaml"], "3: 4\n", "'3' is no key"),
+    "what is typed": (["--config", "bad.yaml", "norm=bach"], "seed: 1\n", "normexp: norm=bach does not exist"),
+    "both": (["--config", "bad.yaml", "--like", "x"], "seed: 1\n", "--config bad.yaml --like x: give one of the two"),
+    "no run": (["--like", "bad.yaml"], "seed: 1\n", "holds no run directory"),
+    "no folder to save to": (["--save", "no/where.yaml"], "", "no such folder: no"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_settings_mistakes_are_one_line(cli, folder, case):
+    words, content, said = MISTAKES[case]
+    (folder / "bad.yaml").write_text(content)
+    status, _, stderr = cli("run", *words)
+    assert status == 2
+    assert said in stderr
+    assert len(stderr.splitlines()) == 1
+    assert not (folder / "results").exists()
+
+
+HABITS = {
+    "a forced key": (["++seed=3", "--cfg"], 0, "# normexp run seed=3"),
+    "--cfg job": (["--cfg", "job", "seed=3"], 0, "# normexp run seed=3"),
+    "an added key": (["+seed=3"], 2, "drop the +"),
+    "a deleted key": (["~seed"], 2, "keys cannot be deleted"),
+    "a config name": (["-cn", "my"], 2, "--config my.yaml"),
+    "a config folder": (["--config-dir=conf"], 2, "--config FOLDER/my.yaml"),
+    "Hydra's own keys": (["hydra.run.dir=x"], 2, "results_dir=FOLDER"),
+    "a launcher": (["hydra/launcher=joblib"], 2, "jobs=N"),
+    "an experiment": (["+experiment=deep_chain"], 2, "normexp reproduce deep_chain"),
+    "a package": (["optim@inner=sgd"], 2, "drop the @inner"),
+}
+
+
+@pytest.mark.parametrize("case", HABITS)
+def test_habits_of_hydra_mean_something_or_are_explained(cli, folder, case):
+    words, status, said = HABITS[case]
+    found, stdout, stderr = cli("run", *words)
+    assert found == status
+    assert said in stdout + stderr
+    assert status == 0 or len(stderr.splitlines()) == 1
+
+
+def test_diff_of_equal_runs_says_so(cli, folder):
+    run = trained(cli, "--config", "my.yaml")
+    other = trained(cli, "--config", "my.yaml", "results_dir=elsewhere")
+    status, stdout, _ = cli("diff", run, other)
+    assert status == 0
+    said = dict(line.split(": ") for line in stdout.splitlines()[2:])
+    assert said == {
+        **dict.fromkeys(["configuration", "environment", "data", "status"], "equal"),
+        "curves": "equal until step 4",
+    }
+
+
+def test_diff_names_keys_values_and_the_step(cli, folder):
+    run = trained(cli, "--config", "my.yaml")
+    slower = trained(cli, "--like", run, "optim.lr=0.01", "threads=1")
+    _, stdout, _ = cli("diff", run, slower)
+    assert "optim.lr  0.1 | 0.01" in stdout
+    assert "equal until step 0, then, at step 4 | 4:" in stdout
+    assert "environment: equal" in stdout
+
+
+def test_diff_wants_one_run_a_side(cli, folder):
+    run = trained(cli, "--config", "my.yaml")
+    trained(cli, "--config", "my.yaml", "seed=1")
+    status, _, stderr = cli("diff", run, "results")
+    assert (status, "holds 2 runs; name one run directory" in stderr) == (2, True)

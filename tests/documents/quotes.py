@@ -1,0 +1,244 @@
+"""Every sentence with numbers that come from records: who says it, its words, and what the records say.
+
+A quote's text has a `{}` for each number. README, findings and deviations may hold no other number than these, those of
+quoted tables, and what `settings.py` declares to be no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from statistics import mean
+
+from tests.documents.evidence import cell, claim, curve, faster, first_steps, last, last_probed, runs, table
+
+Numbers = Callable[[], Sequence[float | int | str]]
+TABLE, FIGURE1, WEIGHT = "ioffe2015_table/cpu", "ioffe2015_figure1/paper", "salimans2016_table1/cpu"
+PROP, WHICH, DIGITS = "arpit2016_table/cpu", "which_norm_small/cpu", "digits_five_schemes/cpu"
+ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+SPEED = ["steps-cnn", "steps-cnn-bf16", "steps-convpool", "steps-convpool-bf16", "steps-mlp"]
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Args:
+    document: README.md, or the experiment whose findings or deviations it is among.
+    text: with formats for the numbers.
+    numbers: what the records say.
+    """
+
+    document: str
+    text: str
+    numbers: Numbers
+
+    @cached_property
+    def sentence(self) -> str:
+        return self.text.format(*self.numbers())
+
+
+def digits_speed() -> list[float | str]:
+    plain, batch = (curve(DIGITS, arm, "test/accuracy") for arm in ("none", "batch"))
+    first = min(step for step in batch if step > 0)
+    later = next(step for step, value in plain.items() if value > batch[first])
+    return [first, 100 * batch[first], ORDINALS[later // first]]
+
+
+def speed_ups() -> list[float]:
+    head = "speed-up over Inception to best of Inception"
+    accuracies = [100 * cell(TABLE, arm, "test/accuracy best mean") for arm in table(TABLE)]
+    learned = [value for arm, value in zip(table(TABLE), accuracies, strict=True) if "BN" in arm or arm == "Inception"]
+    ratios = [31.0 / steps for steps in (13.3, 2.1, 2.7)]
+    ours = [cell(TABLE, arm, head) for arm in ("BN-Baseline", "BN-x5", "BN-x30")]
+    return [*ratios, *ours, min(learned), max(learned)]
+
+
+def after_10000() -> list[float]:
+    row = table(FIGURE1)["Without BN, step 10000"]
+    return [100 * float(row["test/accuracy mean"]), 100 * float(row["published test accuracy"])]
+
+
+def higher_accuracy() -> list[float]:
+    entry = claim(FIGURE1, "Training with batch normalization helps the network achieve higher accuracy")
+    row = table(FIGURE1)["With BN, step 49000"]
+    behind = float(row["published test accuracy"]) - float(row["test/accuracy mean"])
+    return [100 * each for each in (entry["estimate"], *entry["interval"], behind)]
+
+
+def combined() -> list[float]:
+    """Return how far batch normalization is ahead of weight normalization with mean-only batch normalization."""
+    entry = claim(WEIGHT, "Weight normalization combined with mean-only")
+    return [100 * each for each in (entry["estimate"], *entry["interval"])]
+
+
+def speed_row(side: str) -> Callable[[], list[float]]:
+    return lambda: [faster(suite)[side] for suite in SPEED if side in faster(suite)]
+
+
+def best_script() -> list[float]:
+    return [min(faster(suite)["script_0"], faster(suite)["script_2"]) for suite in SPEED[:-1]]
+
+
+def rows_apart() -> list[float]:
+    ours = [100 * cell(PROP, arm, "test/error mean") for arm in ("Batch Normalization", "NormProp", "NIN")]
+    theirs = [
+        float(table(PROP)[arm]["published test error"].strip("%")) for arm in ("Batch Normalization", "NormProp", "NIN")
+    ]
+    gaps = [[b - a for a, b in pairwise(rows)] + [rows[2] - rows[0]] for rows in (ours, theirs)]
+    return [min(gaps[0]), max(gaps[0]), min(gaps[1]), max(gaps[1])]
+
+
+def he_start() -> list[float]:
+    gained = []
+    for size in (128, 8):
+        he, plain = (
+            mean(last(WHICH, arm, "test/accuracy", f"batch_size={size},")) for arm in ("none,-init=he", "none")
+        )
+        gained.append(100 * (he - plain))
+    return gained
+
+
+def ahead() -> list[float]:
+    errors = {arm: 100 * float(row["test/error mean"]) for arm, row in table(WEIGHT).items() if row["test/error mean"]}
+    printed = [
+        float(table(WEIGHT)[arm]["published test error"].strip("%"))
+        for arm in errors
+        if table(WEIGHT)[arm]["published test error"]
+    ]
+    arms = [arm for arm in errors if table(WEIGHT)[arm]["published test error"]]
+    best = min(errors[arm] for arm in arms)
+    return [errors["our CNN, normal param."] - best, max(printed) - min(printed)]
+
+
+def crossing() -> list[int]:
+    """Return the last percent of accuracy that is met sooner with batch normalization, and the next one."""
+    ratios = {percent: speed_up_to(percent / 100) for percent in range(85, 98)}
+    behind = min(percent for percent, ratio in ratios.items() if ratio < 1)
+    assert all((ratio < 1) == (percent >= behind) for percent, ratio in ratios.items())
+    return [behind - 1, behind]
+
+
+def speed_up_to(target: float) -> float:
+    steps = {arm: first_steps(FIGURE1, arm, "test/accuracy", target) for arm in ("Without-BN", "With-BN")}
+    return prod(a / b for a, b in zip(*steps.values(), strict=True))
+
+
+def noise() -> list[str]:
+    """Return the share of batch normalization's noise that batch-wise data bring, as the nearest simple fraction."""
+    place, names = "arpit2016_data_normalization/cpu", {"2/3": "two thirds", "4/5": "four fifths"}
+    shares = [
+        cell(place, f"NormProp, batch-wise batch_size={size}", "batch_noise mean")
+        / cell(place, f"Batch Normalization, global batch_size={size}", "batch_noise mean")
+        for size in (50, 10)
+    ]
+    return [names.get(str(Fraction(share).limit_denominator(5)), "?") for share in shares]
+
+
+def corrected_pools() -> list[float]:
+    """Return the least and largest deviation behind the pools at the end, mean over the runs that stayed finite."""
+    layers = [f"features.{i}.0" for i in (5, 6, 10, 11)]
+    ends = [mean(last_probed(PROP, "NormProp,-pools-corrected", layer, "unit_std_mean")) for layer in layers]
+    return [min(ends), max(ends)]
+
+
+def stability() -> list[float]:
+    """Return by what Adam's limit of stability, (2 + 2 beta1) / (1 - beta1) over the rate, falls from 0.9 to 0.5."""
+    before, after = ((2 + 2 * beta1) / (1 - beta1) for beta1 in (0.9, 0.5))
+    return [before / after]
+
+
+def weights() -> list[float]:
+    """Return the thousands of weights of the network at an eighth of its width."""
+    (count,) = {round(int(run.environment["parameters"]), -3) for run in runs(TABLE).values()}
+    return [count / 1000]
+
+
+def error_of_a_share() -> list[float]:
+    """Return the standard error of the baseline's accuracy on 1,000 images, in points."""
+    share = cell(TABLE, "Inception", "test/accuracy best mean")
+    return [100 * (share * (1 - share) / 1000) ** 0.5]
+
+
+def angles(arms: Sequence[str], layers: Sequence[int]) -> list[float]:
+    """Return the least and the largest percentage by which an angle is below its formula, over arms and layers."""
+    found = []
+    for arm in arms:
+        angle, formula = (curve("law_equilibrium/paper", arm, column) for column in ("angle", "formula"))
+        found += [100 * (1 - angle[layer] / formula[layer]) for layer in layers]
+    return [min(found), max(found)]
+
+
+def unselectable(arm: str) -> list[float]:
+    return [100 * cell("law_selectable_keys/paper", f"Control: {arm} study.keys=150", "unselectable mean")]
+
+
+QUOTES = (
+    Quote(
+        "law_equilibrium",
+        "SGD without momentum turns by {:.0f} to {:.0f} % less than the formula",
+        lambda: angles(["SGD,-rate-0.1,-decay-0.02", "SGD,-rate-0.4,-decay-0.005"], [1, 2, 3]),
+    ),
+    Quote(
+        "law_equilibrium",
+        "AdamW's output layer turns by {:.0f} to {:.0f} % less than the formula",
+        lambda: angles(["AdamW,-rate-0.002,-decay-1", "AdamW,-rate-0.01,-decay-0.2"], [3]),
+    ),
+    Quote(
+        "law_orthogonalization",
+        "The slope over the last half of the layers is {:.2f}, near",
+        lambda: [cell("law_orthogonalization/paper", "Batch norm", "slope mean")],
+    ),
+    Quote("law_selectable_keys", "{:.0f} % of 150 Gaussian keys", lambda: unselectable("without either")),
+    Quote("law_selectable_keys", "{:.0f} % behind its projection alone", lambda: unselectable("without scaling")),
+    Quote("ioffe2015_table/deviations", "{:.0f},000 at an eighth of it", weights),
+    Quote("ioffe2015_table/deviations", "on 1,000 images has a standard error of {:.1f} points", error_of_a_share),
+    Quote("digits_five_schemes/deviations", "moves in steps of {:.2f} points", lambda: [100 / 360]),
+    Quote("README.md", "on average ahead up to {} % accuracy and behind from {} % on", crossing),
+    Quote("arpit2016_data_normalization", "{} (batches of 50) to {} (10) of batch normalization's", noise),
+    Quote(
+        "arpit2016_table", "(deviations of {:.0f} to {:.0f} instead of 1 in the figure hidden_inputs)", corrected_pools
+    ),
+    Quote("salimans2016_table1", "lowers the sharpness up to which Adam is stable by a factor of {:.1f}", stability),
+    Quote(
+        "README.md", "after one epoch ({} steps) is {:.1f} %; the plain network passes that in its {}.", digits_speed
+    ),
+    Quote("README.md", "on 360 test images moves in steps of {:.2f} points", lambda: [100 / 360]),
+    Quote("README.md", "after 10,000 steps ({:.1f} against {:.1f} %)", after_10000),
+    Quote(
+        "README.md",
+        "At the end it is {:.2f} points higher, 95 % interval {:.2f} to {:.2f}, five seeds, which the correction for "
+        "all four claims leaves undecided, too; the published network with it is {:.1f} points above ours",
+        higher_accuracy,
+    ),
+    Quote(
+        "README.md",
+        "{:.1f}, {:.1f} and {:.1f} times fewer steps (quotients of the printed steps) | {:.1f}, {:.1f} and {:.1f} "
+        "times, at {:.0f} to {:.0f} % of ten classes",
+        speed_ups,
+    ),
+    Quote(
+        "README.md", "batch normalization {:.1f} points ahead (95 % interval {:.1f} to {:.1f}, three seeds)", combined
+    ),
+    Quote("README.md", "(its best number of workers) | {:.2f} | {:.2f} | {:.2f} | {:.2f} |", best_script),
+    *(
+        Quote("README.md", f"{name} | {{:.2f}} | {{:.2f}} | {{:.2f}} | {{:.2f}} | {{:.2f}} |", speed_row(side))
+        for name, side in (
+            ("a plain loop over resident tensors", "resident"),
+            ("Lightning over resident tensors", "lightning"),
+            ("skorch over resident tensors", "skorch"),
+            ("the best loop that we can write by hand", "hand_written"),
+        )
+    ),
+    Quote("arpit2016_table", "the rows lie {:.0f} to {:.0f} points apart, in print {:.1f} to {:.1f}.", rows_apart),
+    Quote("ioffe2015_table", "{:.0f} times fewer steps for BN-x5, not 14", lambda: speed_ups()[4:5]),
+    Quote("salimans2016_table1", "the others are up to {:.0f} points ahead", lambda: ahead()[:1]),
+    Quote("salimans2016_table1", "the printed rows lie {:.1f} points apart", lambda: ahead()[1:]),
+    Quote(
+        "which_norm_small",
+        "with He's it gains {:.0f} points in batches of 128 and {:.0f} in batches of 8",
+        he_start,
+    ),
+)

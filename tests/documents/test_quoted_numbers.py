@@ -1,0 +1,95 @@
+"""Every number that a document quotes from records is computed again; a number that nobody accounts for fails."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.documents.evidence import TOP
+from tests.documents.quotes import QUOTES, Quote
+from tests.documents.settings import SETTINGS
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.,])\d(?![\w])")
+NO_PROSE = (
+    re.compile(r"```.*?```", re.DOTALL),
+    re.compile(r"<!-- (table|bench):.*?<!-- /\1 -->", re.DOTALL),
+    re.compile(r"`[^`]*`"),
+    re.compile(r"\]\([^)]*\)"),
+)
+SIZES = re.compile(r"\b\d+ (test|training) examples|and \d+ more\b")  # of probes, of groups of options
+EXPERIMENTS = sorted(path.stem for path in (TOP / "configs" / "experiment").glob("*.yaml"))
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("architecture", "own_scheme", "probes", "python"))]
+
+
+@cache
+def text_of(document: str) -> str:
+    """Return a page, the findings of an experiment at all its scales, or its deviations, on one line."""
+    if document.endswith(".md"):
+        text = (TOP / document).read_text(encoding="utf-8")
+        for pattern in NO_PROSE:
+            text = pattern.sub("]" if pattern.pattern.startswith(r"\]") else "", text)
+    else:
+        experiment, _, key = document.partition("/")
+        text = " ".join(found(experiment, key or "findings"))
+    return " ".join(text.split())
+
+
+def found(experiment: str, key: str) -> list[str]:
+    path = TOP / "configs" / "experiment" / f"{experiment}.yaml"
+    content = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    return [text for each in (content, *content["scales"].values()) for text in (each or {}).get(key, [])]
+
+
+def unaccounted(document: str, text: str) -> list[str]:
+    """Return the numbers of a text that are neither quoted nor declared to be settings, with what stands around."""
+    text = SIZES.sub("", text)
+    for phrase in [*(quote.sentence for quote in QUOTES if quote.document == document), *settings(document)]:
+        text = text.replace(phrase, "")
+    return [text[max(0, match.start() - 30) : match.end() + 20] for match in NUMBER.finditer(text)]
+
+
+def settings(document: str) -> list[str]:
+    return sorted([*SETTINGS["*"], *SETTINGS.get(document, ())], key=len, reverse=True)
+
+
+def missing(text: str, document: str) -> list[str]:
+    return [quote.sentence for quote in QUOTES if quote.document == document and quote.sentence not in text]
+
+
+@pytest.mark.parametrize("quote", QUOTES, ids=lambda quote: f"{quote.document}-{quote.text[:30]}")
+def test_a_quoted_number_is_that_of_the_records(quote: Quote) -> None:
+    assert quote.sentence in text_of(quote.document)
+
+
+@pytest.mark.parametrize("document", [*PAGES, *EXPERIMENTS])
+def test_every_number_is_quoted_or_declared(document: str) -> None:
+    assert unaccounted(document, text_of(document)) == []
+
+
+@pytest.mark.parametrize("document", [*PAGES, *EXPERIMENTS])
+def test_what_is_declared_is_there(document: str) -> None:
+    assert [phrase for phrase in SETTINGS.get(document, ()) if phrase not in text_of(document)] == []
+
+
+@pytest.mark.parametrize("document", sorted({quote.document for quote in QUOTES}))
+def test_one_changed_digit_is_found(document: str) -> None:
+    text = text_of(document)
+    for quote in (quote for quote in QUOTES if quote.document == document):
+        for match in NUMBER.finditer(quote.sentence):
+            digit = str((int(match.group()[-1]) + 1) % 10)
+            changed = quote.sentence[: match.end() - 1] + digit + quote.sentence[match.end() :]
+            assert missing(text.replace(quote.sentence, changed), document)
+
+
+def test_a_number_that_nobody_accounts_for_is_found() -> None:
+    assert unaccounted("README.md", f"{text_of('README.md')} It is 12.3 points better.") != []
+
+
+def test_documents_are_those_there_are() -> None:
+    known = {*PAGES, *EXPERIMENTS, *(f"{name}/deviations" for name in EXPERIMENTS), "*"}
+    assert {quote.document for quote in QUOTES} | set(SETTINGS) <= known
+    assert all(Path(TOP / page).exists() for page in PAGES)

@@ -1,0 +1,17 @@
+"""An experiment made up for tests: two arms, a grid of batch sizes and seeds, a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MADE_UP: dict[str, Any] = {
+    "paper": "A paper",
+    "item": "Table 1",
+    "title": "A title",
+    "about": "A set-up.",
+    "common": {"dataset": "digits", "model": "mlp", "steps": 5},
+    "arms": {"none": {"norm": "none"}, "batch": {"norm": "batch"}},
+    "grid": {"batch_size": [128, 8], "seed": [0, 1]},
+    "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
+    "scales": {"cpu": None, "paper": None},
+}

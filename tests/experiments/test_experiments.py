@@ -1,0 +1,338 @@
+"""Experiments as data: every YAML of ours is sound at every scale, and what is not sound is one line."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from normexp.cli import main
+from normexp.errors import UserError
+from normexp.experiments.experiment import point_name, run_place
+from normexp.experiments.figures import MODELS
+from normexp.experiments.load import load, names, parse, scales
+
+EVERY = [(name, scale) for name in names() for scale in scales(name)]
+
+
+@pytest.mark.parametrize(("name", "scale"), EVERY)
+def test_experiment_is_sound(name, scale, tmp_path):
+    """Loading composes every run and checks arms, metrics, figures and claims."""
+    experiment = load(name, scale)
+    places = {run_place(tmp_path, experiment, arm, point) for arm in experiment.arms for point in experiment.points()}
+    assert len(places) == len(experiment.arms) * len(experiment.points())
+    assert experiment.claims or experiment.published
+    assert scale == "paper" or "paper" not in scales(name) or experiment.deviations
+
+
+@pytest.mark.parametrize("name", names())
+def test_scale_paper_is_only_where_a_set_up_was_published(name):
+    """It has printed numbers, or equalities of a document only, or is a published law, or follows a paper's figure that
+    prints no number.
+    """
+    if "paper" not in scales(name):
+        return
+    experiment = load(name, "paper")
+    figures_without_numbers = ("arpit2016_batch_size_1", "ba2016_figure6", "cooijmans2017_gamma")
+    exact = all(claim.compare == "equals" for claim in experiment.claims)
+    law = any(claim.compare in ("follows", "leaves") for claim in experiment.claims)
+    assert exact or law or experiment.published or name in figures_without_numbers
+
+
+def test_experiment_figures_are_those_that_can_be_drawn():
+    from normexp.report.figures.kinds import KINDS
+
+    assert set(KINDS) == set(MODELS)
+
+
+SOUND: dict[str, Any] = {
+    "paper": "A paper",
+    "item": "Table 1",
+    "title": "A title",
+    "about": "A set-up.",
+    "common": {"dataset": "digits", "model": "mlp", "steps": 5},
+    "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
+    "grid": {"seed": [0, 1], "batch_size": [8, 16]},
+    "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
+    "scales": {"smoke": None, "cpu": {"common": {"epochs": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},
+    "table": {"metric": "test/accuracy", "baseline": "Plain"},
+    "published": [
+        {"arm": "With BN", "metric": "test/accuracy", "at": "last", "value": "98.3", "unit": "%", "place": "Table 1"}
+    ],
+    "figures": [{"name": "curves", "kind": "curves", "metric": "test/loss"}],
+    "claims": [
+        {"text": "BN is better", "source": "section 1", "compare": "difference", "metric": "test/accuracy",
+         "of": "With BN", "than": "Plain", "in": "> 0"}
+    ],
+}  # fmt: skip
+
+
+def test_experiment_scale_is_laid_over_the_rest():
+    smoke, cpu = parse("x", "smoke", SOUND), parse("x", "cpu", SOUND)
+    assert [point_name(point) for point in smoke.points()] == [
+        f"seed={seed},batch_size={size}" for seed in (0, 1) for size in (8, 16)
+    ]
+    assert [point_name(point) for point in cpu.points()] == ["seed=0,batch_size=8", "seed=0,batch_size=16"]
+    assert cpu.common == {**smoke.common, "epochs": 1}
+
+
+def test_experiment_run_takes_common_arm_choice_and_point_in_this_order():
+    experiment = parse("x", "smoke", SOUND)
+    config = experiment.config("With BN", experiment.points()[-1], {"optim.lr": 0.25, "batch_size": 3})
+    assert (config.choices["norm"], config["optim"]["lr"], config["batch_size"], config["seed"]) == (
+        "batch",
+        0.25,
+        16,
+        1,
+    )
+
+
+def change(*path: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
+    """Return what sets the entry at a path."""
+
+    def apply(data: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = to
+
+    return apply
+
+
+def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
+    def apply(data: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        del data[path[-1]]
+
+    return apply
+
+
+STEPS = {
+    "text": "BN is first", "source": "section 1", "compare": "steps", "metric": "test/accuracy", "target": 0.9,
+    "of": "With BN", "than": "Plain", "in": "> 1",
+}  # fmt: skip
+UNSOUND = {
+    "unknown key": (change("tabel", to={}), "tabel: key 'tabel' does not exist", "did you mean table?"),
+    "missing key": (drop("paper"), "paper: is missing"),
+    "empty key": (change("title", to=""), "title: is missing"),
+    "another kind": (change("claims", to={}), "claims: {} is not a list"),
+    "arm is no mapping": (change("arms", "Plain", to="norm=none"), "arms.Plain: 'norm=none' is not a mapping"),
+    "arm with a wrong option": (change("arms", "Plain", "norm", to="nnoe"), "arm 'Plain': norm=nnoe", "mean none?"),
+    "arm with a wrong key": (change("arms", "Plain", to={"optim.rl": 1}), "arm 'Plain'", "did you mean optim.lr?"),
+    "arm that names code": (
+        change("arms", "Plain", to={"norm._target_": "os.system"}),
+        "arms.Plain.norm._target_: names code",
+    ),
+    "arm with a plugin": (change("arms", "Plain", to={"plugins": ["os"]}), "arms.Plain.plugins: names code"),
+    "code inside a mapping": (change("common", "norm", to={"_target_": "os.system"}), "common.norm: names code"),
+    "code in the grid": (change("grid", "norm._target_", to=["os.system"]), "grid.norm._target_: names code"),
+    "code that is searched": (change("select", "search", to={"plugins": [["os"]]}), "select.search.plugins: names"),
+    "code of a scale": (change("scales", "cpu", "common", to={"plugins": ["os"]}), "scales.cpu.common.plugins: names"),
+    "arms in one folder": (change("arms", "With (BN)", to={}), "'With BN' and 'With (BN)' would share a folder"),
+    "refused arm that would run": (
+        change("refused", to={"Plain LN": {"norm": "layer"}}),
+        "refused: 'Plain LN' would be run",
+    ),
+    "refused arm with a wrong option": (
+        change("refused", to={"X": {"norm": "bach"}}),
+        "refused: 'X': norm=bach",
+        "batch",
+    ),
+    "impossible arm": (change("grid", "batch_size", to=[1]), "arm 'With BN': batch_size=1 with norm=batch"),
+    "no seed": (drop("grid", "seed"), "grid: has no seed"),
+    "seed is no list": (change("grid", "seed", to=3), "grid.seed: 3 is not a list of values"),
+    "no values": (change("grid", "batch_size", to=[]), "grid.batch_size: [] is not a list of values"),
+    "unknown scale": (change("scales", "smok", to={}), "'smok' does not exist", "did you mean smoke?"),
+    "no such scale": (drop("scales", "smoke"), "has no scale smoke; it has cpu"),
+    "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "cpu.gird: key 'gird'", "did you mean grid?"),
+    "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scales.cpu.grid.seed: 3 is not a list"),
+    "select with a wrong key": (change("select", "serch", to={}), "select.serch: key 'serch'", "did you mean search?"),
+    "select without search": (drop("select", "search"), "select.search: is missing"),
+    "select of a wrong key": (change("select", "search", to={"optim.rl": [1]}), "did you mean optim.lr?"),
+    "select of one value": (change("select", "search", to={"optim.lr": 1}), "search.optim.lr: 1 is not a list"),
+    "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
+    "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),
+    "select for a wrong arm": (change("select", "arm", to="Plian"), "select.arm: arm 'Plian'", "did you mean Plain?"),
+    "column with a wrong key": (
+        change("table", "columns", to=[{"metrc": "test/loss"}]),
+        "table.columns[0].metrc: key 'metrc'",
+    ),
+    "column of a wrong metric": (change("table", "columns", to=["test/los"]), "did you mean test/loss?"),
+    "column of a wrong place": (change("table", "columns", to=[{"metric": "test/loss", "at": "end"}]), "'end' is none"),
+    "column at a target": (
+        change("table", "columns", to=[{"metric": "test/loss", "at": "last", "target": 0.5}]),
+        "columns[0]: give either at or target",
+    ),
+    "column to a wrong arm's best": (
+        change("table", "columns", to=[{"metric": "test/loss", "target": "best of BN"}]),
+        "arm 'BN'",
+        "With BN",
+    ),
+    "column over a wrong arm": (
+        change("table", "columns", to=[{"metric": "test/loss", "target": 0.5, "than": "plain"}]),
+        "than: arm 'plain'",
+        "did you mean Plain?",
+    ),
+    "column over an arm at no target": (
+        change("table", "columns", to=[{"metric": "test/loss", "at": "last", "than": "Plain"}]),
+        "than='Plain' needs a target",
+    ),
+    "column relative to an arm at a target": (
+        change("table", "columns", to=[{"metric": "test/loss", "target": 0.5, "relative_to": "Plain"}]),
+        "relative_to='Plain' goes with at",
+    ),
+    "target outside its range": (
+        change("table", "columns", to=[{"metric": "test/accuracy", "target": 90}]),
+        "target: 90 is outside the range of test/accuracy",
+    ),
+    "claim's target outside its range": (
+        change("claims", 0, to={**STEPS, "target": 90}),
+        "claims[0].target: 90 is outside the range of test/accuracy",
+    ),
+    "published nowhere": (drop("published", 0, "at"), "published[0]: give either at or target"),
+    "table without metric": (drop("table", "metric"), "table: give a metric"),
+    "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),
+    "wrong baseline": (change("table", "baseline", to="plain"), "table.baseline: arm 'plain'", "did you mean Plain?"),
+    "margin below 0": (change("table", "margin", to=-1), "table.margin: -1", "greater than or equal to 0"),
+    "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),
+    "published number": (change("published", 0, "value", to=98.3), "published[0].value: 98.3 is not a text"),
+    "published without place": (drop("published", 0, "place"), "published[0].place: is missing"),
+    "published without arm": (drop("published", 0, "arm"), "published[0].arm: is missing"),
+    "published words": (change("published", 0, "value", to="about all"), "published[0].value: published number"),
+    "published percentage of a fraction": (drop("published", 0, "unit"), "value: '98.3' is outside the range", "'%'"),
+    "figure of a wrong kind": (change("figures", 0, "kind", to="cruves"), "kind 'cruves'", "did you mean curves?"),
+    "figure without a name": (drop("figures", 0, "name"), "figures[0].name: is missing"),
+    "figure without a kind": (drop("figures", 0, "kind"), "figures[0]: kind is missing"),
+    "figure with a wrong key": (change("figures", 0, "limit", to=[]), "key 'limit'", "did you mean limits?"),
+    "figure of a wrong metric": (change("figures", 0, "metric", to="tst/loss"), "did you mean test/loss?"),
+    "figure of a wrong arm": (change("figures", 0, "published", to={"BN": {}}), "figures[0] 'curves': arm 'BN'"),
+    "claim of a wrong arm": (change("claims", 0, "of", to="With B"), "claims[0] 'BN is better'", "mean With BN?"),
+    "claim of a wrong metric": (change("claims", 0, "metric", to="test/los"), "did you mean test/loss?"),
+    "claim of a wrong kind": (change("claims", 0, "compare", to="diffrence"), "did you mean difference?"),
+    "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
+    "claim without source": (drop("claims", 0, "source"), "claims[0].source: is missing"),
+    "no mapping": (lambda data: data.clear(), "is missing"),
+}
+
+
+@pytest.mark.parametrize(("break_it", "messages"), [(one, rest) for one, *rest in UNSOUND.values()], ids=UNSOUND)
+def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
+    data = copy.deepcopy(SOUND)
+    parse("x", "smoke", data)
+    break_it(data)
+    with pytest.raises(UserError) as refused:
+        parse("x", "smoke", data)
+    assert str(refused.value).startswith("experiment x")
+    assert "\n" not in str(refused.value)
+    assert all(message in str(refused.value) for message in messages), refused.value
+
+
+@pytest.mark.parametrize(
+    ("seeds", "claims", "decides"), [(5, 7, False), (6, 7, True), (3, 1, False), (4, 1, True), (1, 1, False)]
+)
+def test_claims_that_so_few_seeds_cannot_decide_by_ranks_are_refused(seeds, claims, decides):
+    data = copy.deepcopy(SOUND)
+    data["scales"]["cpu"] = {"grid": {"seed": list(range(seeds))}}
+    data["claims"] = [STEPS] * claims
+    if decides:
+        assert len(parse("x", "cpu", data).claims) == claims
+        return
+    with pytest.raises(UserError, match=rf"experiment x: claims: {seeds} seeds? cannot decide {claims} claims"):
+        parse("x", "cpu", data)
+    data["scales"]["cpu"]["underpowered"] = "a pilot; more seeds are planned"
+    assert parse("x", "cpu", data).underpowered == "a pilot; more seeds are planned"
+    assert parse("x", "smoke", data).underpowered == ""
+
+
+def test_an_error_names_file_line_and_key(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("# my experiment\n" + yaml.safe_dump({**SOUND, "claims": [{**SOUND["claims"][0], "of": "With B"}]}))
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if text.startswith("- compare"))
+    with pytest.raises(UserError) as refused:
+        load(str(path), "smoke")
+    assert str(refused.value).startswith(f"experiment mine ({path}:{line}): claims[0] 'BN is better': arm 'With B'")
+
+
+@pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "is not a mapping"), ("", "mapping")])
+def test_experiment_file_that_is_not_yaml_is_one_line(tmp_path, monkeypatch, text, message):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "x.yaml").write_text(text)
+    monkeypatch.setattr("normexp.experiments.load.config_dir", lambda: tmp_path)
+    with pytest.raises(UserError, match=message) as refused:
+        load("x")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("ioffe2015_figure", "cpu"), ("ioffe2015_figure1", "papr")])
+def test_experiment_that_does_not_exist_is_named_with_the_nearest(name, scale):
+    with pytest.raises(UserError, match=r"did you mean (ioffe2015_figure1|paper)\?"):
+        load(name, scale)
+
+
+BAD = {
+    "a family that cannot decide": ("claims:", "3 seeds cannot decide 1 claims"),
+    "a target outside the metric's range": ("- {metric: test/accuracy, target: 90}", "90 is outside the range"),
+    "a margin without a published value": ("margin: 0.01", "there is no published number to be near to"),
+    "a published string that is no number": ("value: about two", "published number 'about two' is not a number"),
+    "a key given twice": ("title: again", "the key 'title' is given twice"),
+}
+GOOD = """\
+paper: mine
+item: a table
+title: A comparison
+about: Two networks.
+common: {dataset: digits, model: mlp, steps: 6}
+arms:
+  plain: {norm: none}
+  batch: {norm: batch}
+grid: {seed: [0, 1, 2]}
+scales: {cpu: {}}
+table:
+  columns: [test/accuracy]
+"""
+FAMILY = """\
+claims:
+  - {text: BN is faster, source: mine, compare: steps, metric: test/accuracy, target: 0.9,
+     of: batch, than: plain, in: "> 1"}
+"""
+PUBLISHED = """\
+published:
+  - arm: plain
+    metric: test/accuracy
+    at: last
+    place: page 1
+    value: about two
+"""
+
+
+def bad_yaml(kind: str) -> str:
+    if kind == "a target outside the metric's range":
+        return GOOD.replace("[test/accuracy]", "\n    - {metric: test/accuracy, target: 90}")
+    added = {
+        "a family that cannot decide": FAMILY,
+        "a margin without a published value": "  margin: 0.01\n",
+        "a published string that is no number": PUBLISHED,
+        "a key given twice": "title: again\n",
+    }
+    return GOOD + added[kind]
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_of_a_user_is_one_line_with_its_place(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(GOOD)
+    load("mine.yaml")  # sound as it stands
+    Path("mine.yaml").write_text(bad_yaml(kind))
+    place, message = BAD[kind]
+    line = max(i for i, text in enumerate(bad_yaml(kind).splitlines(), 1) if place in text)
+    assert main(["reproduce", "mine.yaml", "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "mine.yaml" in said
+    assert re.search(rf"(mine\.yaml:|line ){line}\b", said), said
+    assert message in said

@@ -1,0 +1,114 @@
+"""What was declared before the first run, and what was changed since."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up import MADE_UP
+
+from normexp.errors import UserError
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path
+from normexp.experiments.load import load, parse
+
+DATA: dict[str, Any] = {
+    **MADE_UP,
+    "scales": {"cpu": None},
+    "underpowered": "a test",
+    "table": {"metric": "test/accuracy", "margin": 0.01},
+    "published": [{"arm": "batch", "metric": "test/accuracy", "at": "last", "value": ".98", "place": "row 1"}],
+    "claims": [
+        {"text": "batch is better", "source": "s", "compare": "difference", "in": "> 0",
+         "metric": "test/accuracy", "of": "batch", "than": "none"},
+        {"text": "batch is first", "source": "s", "compare": "steps", "in": "> 1", "metric": "test/accuracy",
+         "of": "batch", "than": "none", "target": 0.9},
+    ],
+}  # fmt: skip
+
+
+def changed(*path: str | int, to: Any) -> Experiment:
+    """Return the experiment with another value at a path of its YAML."""
+    data = copy.deepcopy(DATA)
+    place: Any = data
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = to
+    return parse("x", "cpu", data)
+
+
+@pytest.fixture
+def frozen(tmp_path: Path) -> Path:
+    """A results folder with the record of the experiment as it was."""
+    assert freeze(parse("x", "cpu", DATA), tmp_path) == frozen_path(parse("x", "cpu", DATA), tmp_path)
+    return tmp_path
+
+
+def test_nothing_is_changed_at_first_and_without_a_record(frozen: Path, tmp_path: Path) -> None:
+    assert changes_since_frozen(parse("x", "cpu", DATA), frozen) == []
+    assert changes_since_frozen(changed("table", "margin", to=0.5), tmp_path / "elsewhere") == []
+
+
+def test_the_first_record_stays(frozen: Path) -> None:
+    before = frozen_path(parse("x", "cpu", DATA), frozen).read_bytes()
+    assert freeze(changed("table", "margin", to=0.5), frozen) is None
+    assert frozen_path(parse("x", "cpu", DATA), frozen).read_bytes() == before
+
+
+CHANGES = {
+    "margin": (("table", "margin"), 0.5, "margin was changed after the runs: 0.01 before, 0.5 now"),
+    "seeds": (("grid", "seed"), [0, 1, 2], "seeds was changed after the runs: 0, 1 before, 0, 1, 2 now"),
+    "grid": (("grid", "batch_size"), [128], "grid 'batch_size' was changed after the runs: 128, 8 before, 128 now"),
+    "search": (("select", "search"), {"optim.lr": [0.1]}, "search 'optim.lr' was changed"),
+    "selection seeds": (("select", "seeds"), [100, 101], "selection seeds was changed"),
+    "published": (("published", 0, "value"), ".97", "'batch, test/accuracy, last' was changed after the runs: .98"),
+    "target": (("claims", 1, "target"), 0.8, "'batch is first' was changed after the runs: target: 0.9 before"),
+    "region": (("claims", 0, "in"), "> 0.1", "region: [0.0, 'inf'] before, region: [0.1, 'inf'] now"),
+    "text": (("claims", 0, "text"), "batch is far better", "nothing now"),
+}
+
+
+@pytest.mark.parametrize(("path", "to", "words"), CHANGES.values(), ids=CHANGES)
+def test_each_change_is_said_with_both_versions(frozen: Path, path: tuple[Any, ...], to: Any, words: str) -> None:
+    found = changes_since_frozen(changed(*path, to=to), frozen)
+    assert len(found) == (2 if path[-1] == "text" else 1)
+    assert words in str(found[0])
+
+
+def test_wording_is_no_change(frozen: Path) -> None:
+    assert changes_since_frozen(changed("claims", 0, "source", to="page 2"), frozen) == []
+    modern = {"text": "batch is better", "source": "s", "compare": "difference", "metric": "test/accuracy",
+              "of": "batch", "than": "none", "in": "> 0"}  # fmt: skip
+    assert changes_since_frozen(changed("claims", 0, to=modern), frozen) == []
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '{"declared": [], "sha256": ""}', '{"declared": {}, "sha256": "0"}'])
+def test_a_damaged_record_is_one_line(frozen: Path, content: str) -> None:
+    experiment = parse("x", "cpu", DATA)
+    frozen_path(experiment, frozen).write_text(content)
+    with pytest.raises(UserError, match=r"frozen.json.*damaged"):
+        changes_since_frozen(experiment, frozen)
+
+
+def test_a_value_that_was_edited_in_the_record_is_noticed(frozen: Path) -> None:
+    path = frozen_path(parse("x", "cpu", DATA), frozen)
+    record = json.loads(path.read_text())
+    record["declared"]["margin"] = {"": 0.5}
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match="does not have its checksum"):
+        changes_since_frozen(changed("table", "margin", to=0.5), frozen)
+
+
+@pytest.mark.parametrize("scale", ["cpu", "paper"])
+def test_the_margin_and_the_targets_of_figure_1_came_after_its_runs(scale: str) -> None:
+    results = Path(__file__).parents[2] / "results"
+    found = [str(change) for change in changes_since_frozen(load("ioffe2015_figure1", scale), results)]
+    new = [change for change in found if change.startswith("claim ") and "after the runs: nothing before, " in change]
+    assert [change for change in found if change not in new] == [
+        "claim 'Training with batch normalization helps the network train faster' was changed after the runs: "
+        "target: 0.9 before, target: [0.85, 0.9, 0.93, 0.95, 0.96, 0.965, 0.97] now",
+        "margin was changed after the runs: 0.0 before, 0.004 now",
+    ]

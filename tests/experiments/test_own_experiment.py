@@ -1,0 +1,82 @@
+"""An experiment of one's own: the skeleton passes its check, runs from any folder, and never mixes with ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from in_process import InProcess
+
+from normexp.experiments.load import load
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
+    status, stdout, _ = cli("new", "experiment", "mine")
+    assert (status, stdout.splitlines()[0]) == (0, "mine.yaml")
+    assert load("mine.yaml", "cpu").claims[0].of.arm == "batch"
+    status, stdout, stderr = cli("reproduce", "mine.yaml", "scale=smoke")
+    assert status == 0, stderr
+    assert "| batch |" in stdout
+    assert (tmp_path / "results" / "mine" / "smoke" / "frozen.json").exists()
+    assert "`normexp reproduce mine.yaml scale=smoke`" in (tmp_path / "results/mine/smoke/table.md").read_text()
+    status, stdout, _ = cli("report", "mine.yaml")
+    assert status == 0
+    assert "results/mine/smoke/table.md" in stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["new", "experiment", "deep_chain"], "deep_chain is one of ours"),
+        (["new", "experiment", "../x"], "is no name"),
+        (["new", "experimnt", "x"], "did you mean experiment?"),
+        (["reproduce", "nothing.yaml"], "nothing.yaml: no such file"),
+        (["freeze"], "no experiment named"),
+        (["list", "norms", "--schema"], "--schema is of experiments"),
+    ],
+)
+def test_mistakes_are_one_line(cli, words, message):
+    status, _, stderr = cli(*words)
+    assert status == 2
+    assert message in stderr
+    assert len(stderr.splitlines()) == 1
+
+
+def test_a_file_with_the_name_of_ours_is_refused(cli, tmp_path):
+    (tmp_path / "deep_chain.yaml").write_text("paper: mine")
+    status, _, stderr = cli("reproduce", "deep_chain.yaml")
+    assert status == 2
+    assert "is one of ours, whose results it would mix with" in stderr
+
+
+def test_freeze_writes_once_and_then_says_what_was_changed(cli, tmp_path):
+    cli("new", "experiment", "mine")
+    status, stdout, _ = cli("freeze", "mine.yaml", "scale=cpu")
+    assert (status, stdout.strip()) == (0, "results/mine/cpu/frozen.json")
+    path = tmp_path / "mine.yaml"
+    path.write_text(path.read_text().replace("[0, 1, 2, 3, 4]", "[0, 1, 2]"))
+    _, stdout, _ = cli("freeze", "mine.yaml", "scale=cpu")
+    assert "seeds was changed after the runs: 0, 1, 2, 3, 4 before, 0, 1, 2 now" in stdout
+
+
+def test_the_schema_is_json_schema_with_every_key(cli):
+    status, stdout, _ = cli("list", "experiments", "--schema")
+    assert status == 0
+    schema = json.loads(stdout)
+    assert {"arms", "grid", "claims", "scales", "select"} <= set(schema["properties"])
+    assert "search" in schema["$defs"]["Selection"]["properties"]
+    assert schema["$defs"]["Difference"]["required"] == ["text", "source", "compare", "of", "metric", "than", "in"]
+
+
+def test_the_page_of_the_schema_is_the_schema():
+    from pathlib import Path
+
+    from normexp.experiments.schema_page import page
+
+    assert (Path(__file__).parents[2] / "docs" / "experiments.md").read_text() == page()

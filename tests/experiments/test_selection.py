@@ -1,0 +1,229 @@
+"""The choice of hyperparameters, from made-up runs; a record of it is never trusted as configuration."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.load import load
+from normexp.experiments.reproduce import expected_plan, selection_plan
+from normexp.experiments.selection import (
+    choice_path,
+    final_score,
+    read_choice,
+    trials,
+    undecided_choices,
+    write_choice,
+)
+
+NAME = "ioffe2015_figure1"
+
+
+def strict(path: Path) -> dict[str, Any]:
+    """Read JSON that has no NaN and no infinity."""
+    loaded: dict[str, Any] = json.loads(path.read_text(), parse_constant=lambda word: pytest.fail(word))
+    return loaded
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    """The experiment with two selection seeds and three rates."""
+    sound = load(NAME, "smoke")
+    assert sound.select is not None
+    return replace(
+        sound, select=sound.select.model_copy(update={"search": {"optim.lr": [0.1, 0.5, 0.9]}, "seeds": [100, 101]})
+    )
+
+
+def fabricate(
+    experiment: Experiment, results: Path, arm: str, finals: list[str], losses: list[float] | None = None
+) -> None:
+    """Make a finished run for every point of the selection; `diverged` is one that diverged."""
+    assert experiment.select is not None
+    for point, final, loss in zip(experiment.selection_points, finals, losses or [1.0] * len(finals), strict=True):
+        place = run_place(results, experiment, arm, point, "select")
+        place.mkdir(parents=True)
+        status = "diverged" if final == "diverged" else "done"
+        (place / "status.json").write_text(json.dumps({"status": status}))
+        metrics, start, end = experiment.select.metric, "0.99", final
+        if metrics == "validation/accuracy" and losses:
+            metrics, start, end = f"{metrics},validation/loss", f"{start},2.3", f"{final},{loss}"
+        rows = f"0,{start}\n" if status == "diverged" else f"0,{start}\n120,{end}\n"
+        (place / "metrics.csv").write_text(f"step,{metrics}\n{rows}")
+
+
+CHOICES = {
+    "best mean": (["0.5", "0.5", "0.4", "0.7", "0.9", "0.1"], 0.5),
+    "not the best single run": (["0.6", "0.6", "1.0", "0.1", "0.5", "0.6"], 0.1),
+    "diverged is worst": (["0.1", "0.1", "1.0", "diverged", "0.0", "0.1"], 0.1),
+    "not finite is worst": (["0.1", "0.1", "1.0", "nan", "inf", "0.9"], 0.1),
+    "the smaller of equals": (["0.1", "0.2", "0.2", "0.1", "0.1", "0.1"], 0.1),
+    "all diverged": (["diverged"] * 6, 0.1),
+}
+
+
+@pytest.mark.parametrize(("finals", "rate"), CHOICES.values(), ids=CHOICES)
+def test_choice_is_the_best_mean(experiment, results, finals, rate):
+    fabricate(experiment, results, "With BN", finals)
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": rate}}
+    written = strict(choice_path(experiment, results))
+    assert len(written["tried"]["With BN"]) == 3
+
+
+def test_choice_by_a_loss_is_the_lowest(experiment, results):
+    experiment = replace(experiment, select=experiment.select.model_copy(update={"metric": "validation/loss"}))
+    fabricate(experiment, results, "With BN", ["0.3", "0.3", "0.2", "0.2", "diverged", "0.0"])
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.5}}
+
+
+def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.25", "0.75", "0.5", "diverged", "0.125", "0.125"])
+    fabricate(experiment, results, "Without BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["Without BN"])
+    write_choice(experiment, results, ["With BN"])
+    assert set(read_choice(experiment, results)) == {"With BN", "Without BN"}
+    found = [
+        (trial["values"]["optim.lr"], trial["scores"], trial["mean"])
+        for trial in trials(experiment, results, "With BN")
+    ]
+    assert found == [(0.1, [0.25, 0.75], 0.5), (0.5, [0.5, None], None), (0.9, [0.125, 0.125], 0.125)]
+
+
+def test_choice_for_one_arm_is_that_of_all(experiment, results):
+    assert experiment.select is not None
+    experiment = replace(experiment, select=experiment.select.model_copy(update={"arm": "Without BN"}))
+    plan = selection_plan(experiment, results, ["With BN"], force=False)
+    assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
+    assert len(plan.cells) == 6
+    fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {arm: {"optim.lr": 0.9} for arm in ("Without BN", "With BN")}
+    assert set(strict(choice_path(experiment, results))["tried"]) == {"Without BN"}
+
+
+def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    place = run_place(results, experiment, "With BN", experiment.selection_points[0], "select")
+    assert math.isclose(final_score(place, "validation/accuracy"), 0.1)
+    with pytest.raises(UserError, match="has no test/loss; it has step, validation/accuracy"):
+        final_score(place, "test/loss")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"chosen": {}}'])
+def test_choice_that_is_damaged_is_one_line(experiment, results, content):
+    path = choice_path(experiment, results)
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(UserError, match="damaged"):
+        read_choice(experiment, results)
+
+
+# --- Ties, edges, noise. ---
+
+
+def test_of_equals_the_lower_loss_is_chosen(experiment, results):
+    accuracies = ["0.5", "0.5", "0.5", "0.5", "0.1", "0.1"]
+    fabricate(experiment, results, "With BN", accuracies, losses=[0.8, 0.8, 0.6, 0.7, 0.1, 0.1])
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.5}}
+    assert strict(choice_path(experiment, results))["notes"] == {"With BN": ["tied with optim.lr=0.1"]}
+
+
+def test_of_equals_with_equal_losses_the_smaller_value_is_chosen(experiment, results):
+    experiment = replace(
+        experiment, select=experiment.select.model_copy(update={"search": {"optim.lr": [0.9, 0.1, 0.5]}})
+    )
+    fabricate(experiment, results, "With BN", ["0.5"] * 6, losses=[0.8] * 6)
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.1}}
+
+
+def test_of_equals_what_was_chosen_before_stays(experiment, results):
+    """Otherwise the finished runs of older records would be stale."""
+    fabricate(experiment, results, "With BN", ["0.5"] * 6, losses=[0.8] * 6)
+    write_choice(experiment, results, ["With BN"])
+    path = choice_path(experiment, results)
+    record = strict(path)
+    record["chosen"]["With BN"] = {"optim.lr": 0.9}
+    path.write_text(json.dumps(record))
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.9}}
+
+
+@pytest.mark.parametrize(("best", "edge"), [(0, True), (1, False), (2, True)])
+def test_a_choice_at_the_edge_of_its_grid_is_marked(experiment, results, best, edge):
+    finals = ["0.1"] * 6
+    finals[2 * best : 2 * best + 2] = ["0.9", "0.9"]
+    fabricate(experiment, results, "With BN", finals)
+    write_choice(experiment, results, ["With BN"])
+    assert ("is at the edge of its grid" in str(strict(choice_path(experiment, results))["notes"])) is edge
+
+
+@pytest.mark.parametrize(
+    ("seeds", "finals", "open_"),
+    [
+        ([100], ["0.90", "0.91", "0.50"], True),  # 180 images: standard error of 2 points
+        ([100], ["0.70", "0.91", "0.50"], False),
+        ([100, 101], ["0.90", "0.92", "0.91", "0.89", "0.1", "0.1"], True),
+        ([100, 101], ["0.90", "0.92", "0.70", "0.721", "0.1", "0.1"], False),
+        ([100, 101, 102], ["0.9"] * 9, False),
+    ],
+)
+def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, finals, open_):
+    experiment = replace(experiment, select=experiment.select.model_copy(update={"seeds": seeds}))
+    fabricate(experiment, results, "With BN", finals)
+    write_choice(experiment, results, ["With BN"])
+    assert undecided_choices(experiment, results) == (["With BN"] if open_ else [])
+
+
+# --- A stranger's record. ---
+
+
+HOSTILE = {
+    "a target": {"norm._target_": "os.system", "norm.command": "true", "optim.lr": 0.1},
+    "a plugin": {"plugins": ["os"], "optim.lr": 0.1},
+    "another key": {"optim.momentum": 0.9},
+    "another value": {"optim.lr": 0.7},
+    "another type": {"optim.lr": "0.1"},
+    "a mapping": {"optim.lr": {"_target_": "os.system"}},
+    "no key": {},
+}
+
+
+@pytest.mark.parametrize("values", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("where", ["chosen", "tried"])
+def test_a_record_that_names_what_was_not_searched_is_refused(experiment, results, values, where):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["With BN"])
+    path = choice_path(experiment, results)
+    record = strict(path)
+    if where == "chosen":
+        record["chosen"]["With BN"] = values
+    else:
+        record["tried"]["With BN"][0]["values"] = values
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r"not searched|not tried") as refused:
+        expected_plan(experiment, results, ["With BN"], force=False)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path):
+    mark = tmp_path / "mark"
+    values = {"norm._target_": "os.system", "norm.command": f"touch {mark}", "plugins": ["os"]}
+    path = results / NAME / "smoke" / "chosen.json"
+    path.parent.mkdir(parents=True)
+    record = {"metric": "validation/accuracy", "seeds": [100], "tried": {}, "chosen": {"With BN": values}}
+    path.write_text(json.dumps(record))
+    status, _, stderr = cli("reproduce", NAME, "scale=smoke", "--dry-run", f"results_dir={results}")
+    assert status == 2
+    assert "norm._target_, norm.command, plugins was not searched; searched are optim.lr" in stderr
+    assert not mark.exists()

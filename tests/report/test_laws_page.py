@@ -1,0 +1,108 @@
+"""`normexp laws`: one page from judged claims, and its JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.experiments.load import laws
+from normexp.report import ledger
+from normexp.report.laws import page, read_laws
+from normexp.report.laws_document import document
+from normexp.report.ledger import laws_page
+
+RESULTS = Path(__file__).parents[2] / "results"
+NAME = "law_decay_rate"
+HEAD = {"experiment": NAME, "scale": "paper", "command": f"normexp reproduce {NAME} scale=paper", "changed": []}
+
+
+def claim(compare: str, verdict: str, **facts: Any) -> dict[str, Any]:
+    furthest = {"where": "at step 8", "measured": 0.5, "predicted": 0.4}
+    about = {"source": "a paper", "place": "section 1", "remarks": [], "changed": [], "n": 4, "estimate": 0.5,
+             "interval": None, "p": None}  # fmt: skip
+    return {"text": f"{compare} {verdict}", "compare": compare, "verdict": verdict, "evidence": "why", "kind": "exact",
+            "law": furthest, **about, **facts}  # fmt: skip
+
+
+def written(folder: Path, *claims: dict[str, Any]) -> Path:
+    """Return a results folder with these judged claims and a run of 12 seconds."""
+    place = folder / NAME / "paper"
+    run = place / "runs" / "Every-layer-normalized" / "seed=0"
+    run.mkdir(parents=True)
+    (run / "status.json").write_text(json.dumps({"status": "done", "step": 1, "steps": 1, "seconds": 12.0}))
+    (place / "claims.json").write_text(json.dumps({**HEAD, "claims": list(claims)}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("claims", "verdict"),
+    [
+        ([claim("follows", "holds"), claim("leaves", "holds")], "holds"),
+        ([claim("follows", "holds"), claim("leaves", "contradicted")], "in part"),
+        ([claim("follows", "contradicted"), claim("leaves", "holds")], "in part"),
+        ([claim("follows", "contradicted")], "DOES NOT FOLLOW"),
+        ([claim("follows", "holds"), claim("follows", "contradicted", kind="own")], "holds"),
+        ([claim("follows", "undecided")], "undecided"),
+    ],
+)
+def test_a_law_holds_with_all_its_controls_or_in_part(tmp_path, claims, verdict):
+    (law,) = read_laws(written(tmp_path, *claims), [NAME])
+    assert law.verdict == verdict
+    assert law.seconds == 12
+
+
+def test_page_has_law_formula_predicted_measured_verdict_and_seconds(tmp_path):
+    text = laws_page([NAME, f"results_dir={written(tmp_path, claim('follows', 'holds'), claim('leaves', 'holds'))}"])
+    for part in ("Weight decay", "a^2 - (1 + g", "measured 0.5, formula 0.4, furthest at step 8", "12 s",
+                 "- follows: follows holds", "- control leaves the law: leaves holds", "from memory",
+                 "normexp reproduce law_decay_rate scale=paper"):  # fmt: skip
+        assert part in text
+    assert "1 of 1 laws measured at full scale in 0 minutes" in text
+
+
+def test_json_has_the_same(tmp_path):
+    (law,) = json.loads(laws_page([NAME, f"results_dir={written(tmp_path, claim('follows', 'holds'))}"], plain=True))
+    assert law["verdict"] == "holds"
+    assert law["checks"][0]["measured"] == 0.5
+
+
+def test_law_without_records_is_not_measured(tmp_path):
+    assert all(law.verdict == "not measured" for law in read_laws(tmp_path))
+    assert "Not measured yet" in document(tmp_path)
+
+
+def test_experiment_without_a_law_and_damaged_claims_are_refused(tmp_path):
+    with pytest.raises(UserError, match="experiment deep_chain tests no law"):
+        read_laws(tmp_path, ["deep_chain"])
+    folder = written(tmp_path)
+    (folder / NAME / "paper" / "claims.json").write_text('{"claims": 3}')
+    with pytest.raises(UserError, match="damaged"):
+        read_laws(folder, [NAME])
+
+
+def test_committed_laws_have_controls_that_left_and_no_verdict_is_missing():
+    found = [law for law in read_laws(RESULTS) if law.checks]
+    assert len(found) >= 7
+    for law in found:
+        assert law.seconds
+        controls = [check for check in law.checks if check.compare == "leaves"]
+        assert controls
+        assert {check.verdict for check in controls} == {"control leaves the law"}
+    assert "\n".join(page(found))
+
+
+def test_page_of_the_documentation_is_that_of_the_records():
+    assert (RESULTS.parent / "docs" / "laws.md").read_text() == document(RESULTS)
+
+
+def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
+    assert len(laws()) >= 9
+    monkeypatch.setattr(ledger, "laws", lambda: ["law_decay_rate"])
+    status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
+    assert status == 0
+    assert "law_decay_rate, scale paper" in out + error
+    assert "18 to run" in out + error

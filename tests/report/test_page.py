@@ -1,0 +1,216 @@
+"""The page: complete without its script, nothing fetched, everything escaped, equal bytes, parts that are right."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from normexp.evidence.curves import Cell, Curve
+from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
+from normexp.report.page.origin import ranges
+from normexp.report.page.svg import inline
+
+VOID = ("meta", "input", "br", "hr", "img", "link")
+TINY = ["model=mlp", "model.widths=[6]", "steps=4", "eval_every=2", "batch_size=16", "dataset.subset=64", "threads=1"]
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+class Elements(HTMLParser):
+    """Checks that elements are closed in order; collects identifiers, links, and addresses that would be fetched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for key, value in attributes:
+            if key == "id":
+                self.ids.append(value)
+            if key in ("href", "xlink:href"):
+                self.links.append(value)
+            if key in ("src", "srcset", "data", "action", "poster"):
+                self.fetched.append(value)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}>"
+
+
+def parsed(page: str) -> Elements:
+    elements = Elements()
+    elements.feed(page)
+    elements.close()
+    assert elements.open == []
+    return elements
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A committed experiment with training curves, claims and figures, copied."""
+    folder = tmp_path_factory.mktemp("page") / "results"
+    source = Path(__file__).parents[2] / "results" / "digits_five_schemes"
+    shutil.copytree(source, folder / "digits_five_schemes")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(results):
+    from normexp.report.ledger import report_all
+
+    written = list(report_all(["digits_five_schemes", f"results_dir={results}"]))
+    assert written[-1].name == "report.html"
+    return written[-1]
+
+
+def test_page_is_well_formed_and_fetches_nothing(page):
+    elements = parsed(page.read_text())
+    assert elements.fetched == []
+    assert all(link.startswith("#") for link in elements.links)
+    assert len(elements.ids) == len(set(elements.ids))
+    assert {link.removeprefix("#") for link in elements.links} <= set(elements.ids)
+
+
+def test_page_has_claims_table_figures_curves_and_origins(page):
+    text = page.read_text()
+    for part in ("holds at this scale", "97.94 ± 0.37", "weight_mean_only", "normexp run", "<svg", 'role="img"', "0-4"):
+        assert part in text
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+    assert data["arms"] == ["none", "batch", "layer", "group", "weight_mean_only"]
+    assert len(data["series"]) == 25
+
+
+def test_page_of_equal_records_has_equal_bytes(page, results):
+    from normexp.report.ledger import report_all
+
+    before = page.read_bytes()
+    list(report_all(["digits_five_schemes", f"results_dir={results}"]))
+    assert page.read_bytes() == before
+
+
+def test_page_that_is_too_large_becomes_several(results, monkeypatch):
+    from normexp.report.ledger import report_all
+    from normexp.report.page import write as module
+
+    monkeypatch.setattr(module, "MOST", 1000)
+    *_, whole = report_all([f"results_dir={results}"])
+    elements = parsed(whole.read_text())
+    assert "digits_five_schemes/cpu/report.html" in elements.links
+    assert "figure" not in elements.tags
+    assert "figure" in parsed((results / "digits_five_schemes/cpu/report.html").read_text()).tags
+
+
+def test_page_of_runs_escapes_what_they_say(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli("run", *TINY, "norm=batch", "--quiet")[0] == 0
+    run = next((tmp_path / "results" / "runs").iterdir())
+    environment = json.loads((run / "environment.json").read_text())
+    environment["processor"], environment["packages"]["torch"] = HOSTILE, HOSTILE
+    environment["data"]["note"] = HOSTILE
+    (run / "environment.json").write_text(json.dumps(environment))
+    status = json.loads((run / "status.json").read_text())
+    status.pop("sha256")
+    (run / "status.json").write_text(json.dumps(status))
+    code, stdout, stderr = cli("report", "results/runs")
+    assert code == 0, stderr
+    text = Path(stdout.splitlines()[-1]).read_text()
+    assert "alert(1)" in text
+    assert HOSTILE not in text
+    assert parsed(text).tags.count("script") == 3  # the data of the curves, the plotting library, ours
+
+
+def test_page_of_an_empty_or_foreign_folder_is_one_line(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    code, _, stderr = cli("report", "empty")
+    assert (code, "holds no run directory" in stderr, len(stderr.splitlines())) == (2, True, 1)
+    code, _, stderr = cli("report", "nowhere")
+    assert (code, len(stderr.splitlines())) == (2, 1)
+
+
+def test_svg_gets_names_of_its_own():
+    svg = b'<?xml version="1.0"?><svg width="3pt" height="4pt" viewBox="0 0 3 4">'
+    svg += b'<defs><path id="m" d="M 0.123456 1.96"/></defs>'
+    svg += b'<g id="unused"><use xlink:href="#m" x="1.004"/></g></svg>'
+    text = inline(svg, "f7", "A & B", "<c>")
+    assert 'xlink:href="#f7-0" x="1"' in text
+    assert '<path id="f7-0" d="M 0.1 2"/>' in text
+    assert "unused" not in text
+    assert '<title id="f7-title">A &amp; B</title><desc id="f7-about">&lt;c&gt;</desc>' in text
+    assert 'width="3pt"' not in text
+
+
+def curve(values, diverged=False):
+    return Curve(np.arange(len(values)), {"test/loss": np.array(values)}, "diverged" if diverged else "done")
+
+
+def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
+    data = viewer_data({Cell("a"): {0: curve(np.arange(1000.0)), 3: curve([1.0, np.inf], True)}}, ["test/loss"])
+    steps = data["steps"][data["series"][0][2]]
+    assert len(steps) <= MOST_POINTS
+    assert (steps[0], steps[-1]) == (0, 999)
+    assert data["series"][1] == [0, 3, 1, 1, [[1.0, None]]]
+
+
+def test_viewer_of_single_values_is_nothing():
+    assert viewer_data({Cell("a"): {0: curve([1.0])}}, ["test/loss"]) is None
+
+
+def test_data_of_the_viewer_cannot_end_its_element():
+    assert "</script>" not in as_script({"arms": ["</script><script>"]})
+    assert json.loads(as_script({"arms": ["</script>&"]})) == {"arms": ["</script>&"]}
+
+
+def test_ranges_are_short():
+    assert ranges([3, 0, 1, 2, 7]) == "0-3, 7"
+
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+LOOK = """
+import sys
+from playwright.sync_api import sync_playwright
+with sync_playwright() as play:
+    browser = play.chromium.launch(executable_path=sys.argv[1], args=["--no-sandbox"])
+    page = browser.new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: wrong.append(request.url) if request.url != sys.argv[2] else None)
+    page.goto(sys.argv[2])
+    head = page.locator("table.sortable").nth(1).locator("th button").nth(1)
+    first = lambda: page.locator("table.sortable").nth(1).locator("tbody tr").first.text_content()
+    head.click(); low = first(); head.click(); high = first()
+    page.locator(".viewer > button").first.click()
+    assert page.locator(".viewer canvas").count() == 1, "no curves"
+    page.locator(".viewer input[type=checkbox]").nth(1).check()
+    assert not wrong, wrong
+    assert low.startswith("none") and high.startswith("batch"), (low, high)
+    browser.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
+def test_page_works_in_a_browser_without_a_request_or_an_error(page):
+    pytest.importorskip("playwright")
+    command = [sys.executable, "-c", LOOK, BROWSER, page.resolve().as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

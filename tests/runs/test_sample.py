@@ -1,0 +1,56 @@
+"""A run that learns a text: it trains, resumes its record, and writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.errors import UserError
+from normexp.records import read_rows
+from normexp.runs.sample import sample
+
+TEXT = "the cat sat on the mat and the dog sat on the log\n" * 60
+SMALL = ["model=gpt", "model.width=16", "model.layers=1", "model.heads=2", "dataset=text", "dataset.context=16"]
+SMALL += ["dataset.validation=200", "dataset.test=200", "optim=adamw", "optim.lr=0.01", "batch_size=16", "steps=120"]
+
+
+@pytest.fixture
+def learned(tmp_path):
+    """A finished run of a text, its text, and the run's overrides."""
+    from normexp.runs.python import run
+
+    file = tmp_path / "cats.txt"
+    file.write_text(TEXT)
+    words = [*SMALL, f"dataset.file={file}", f"results_dir={tmp_path / 'results'}", "device=cpu", "threads=1"]
+    return run(words), file
+
+
+def test_a_decoder_learns_a_text_and_writes_the_same_text_every_time(learned):
+    run, file = learned
+    losses = [float(row["test/loss"]) for row in read_rows(run.path / "metrics.csv")]
+    assert losses[-1] < 0.5 * losses[0]
+    bits = float(read_rows(run.path / "metrics.csv")[-1]["test/bits_per_byte"])
+    assert bits == pytest.approx(losses[-1] / 0.6931471805599453)
+    texts = sample(run.path, "the ", count=40, texts=2, file=str(file))
+    assert texts == sample(run.path, "the ", count=40, texts=2, file=str(file))
+    assert [len(text) for text in texts] == [40, 40]
+    assert set("".join(texts)) <= set(TEXT)
+    with pytest.raises(UserError, match="'X' does not occur in the text, which has"):
+        sample(run.path, "X", file=str(file))
+    file.write_text(TEXT.replace("cat", "ant"))
+    with pytest.raises(UserError, match="has learned another text"):
+        sample(run.path, file=str(file))
+
+
+def test_a_run_without_text_has_none_to_write(tmp_path):
+    from normexp.runs.python import run
+
+    done = run(["model=linear", "steps=1", f"results_dir={tmp_path}"])
+    with pytest.raises(UserError, match="dataset=digits is no text; a sample needs dataset=text"):
+        sample(done.path)
+
+
+def test_a_checkpoint_of_another_vocabulary_is_refused(learned):
+    from normexp.runs.python import load_model
+
+    with pytest.raises(UserError, match="its checkpoint is of another network"):
+        load_model(learned[0].path, input_shape=(16,), num_outputs=99)

@@ -1,0 +1,216 @@
+"""The laws: what their studies measure where the answer is known, whom they refuse, five of them at full scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from normexp.config import compose
+from normexp.config.instantiate import instantiate
+from normexp.errors import UserError
+from normexp.evidence.claims import judge
+from normexp.evidence.curves import Cell, Curve
+from normexp.experiments.load import laws, load
+from normexp.probes.gram_distance import gram_distance
+from normexp.studies.base import Outcome, StudyContext
+from normexp.studies.batch_norm_explosion import LIMIT
+from normexp.studies.selectable_keys import in_hull_of_others
+
+FREE = ("norm=batch", "norm.affine=false", "norm.eps=1e-30")
+
+
+def measured(*overrides: str) -> Outcome:
+    config = compose(list(overrides))
+    return instantiate(config["study"]).measure(StudyContext(config))
+
+
+# What the studies measure
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+def test_weight_decay_is_a_growing_rate_to_rounding(momentum):
+    rows = measured("study=decay_rate", *FREE, "study.updates=64", f"study.momentum={momentum}").rows
+    assert [row["step"] for row in rows] == [0, 1, 2, 4, 8, 16, 32, 64]
+    assert max(row["difference"] for row in rows) < 1e-10
+    assert rows[-1]["length_ratio"] == pytest.approx(rows[-1]["power"], rel=1e-10)
+    assert rows[-1]["power"] < 0.98  # the decay did something
+
+
+def test_weight_decay_is_something_else_where_a_layer_is_not_normalized():
+    last = measured("study=decay_rate", *FREE, "study.updates=32", "study.last=plain", "study.control=true").rows[-1]
+    assert last["difference"] > 1e-4
+
+
+def test_equilibrium_angle_forgets_layer_and_gradient():
+    options = ("optim=sgd", "optim.momentum=0.9", "optim.lr=0.2", "optim.weight_decay=0.02", "study.widths=[24,24]")
+    rows = measured("study=equilibrium", *FREE, *options, "study.updates=1500", "study.batch=16").rows
+    assert len(rows) == 3
+    for row in rows:
+        assert row["formula"] == pytest.approx(math.sqrt(2 * 0.2 * 0.02 / 1.9))
+        assert abs(row["angle"] - row["formula"]) < row["remainder"]
+        assert row["norm"] == pytest.approx(row["norm_formula"], abs=row["norm_remainder"])
+
+
+def test_batch_norm_explosion_grows_by_the_formula_and_layer_norm_does_not():
+    small = ("study=batch_norm_explosion", "study.width=300", "study.depth=16", "norm.eps=1e-12")
+    rows = measured(*small, "norm=batch", "study.activation=identity", "study.batch=12").rows
+    assert rows[0]["formula"] == pytest.approx(10 / 9)
+    assert rows[0]["growth"] == pytest.approx(10 / 9, rel=0.06)
+    relu = measured(*small, "norm=batch", "study.batch=200").rows[0]
+    assert relu["limit"] == LIMIT == pytest.approx(1.46694, abs=1e-5)
+    assert relu["growth"] == pytest.approx(LIMIT, rel=0.05)
+    assert measured(*small, "norm=layer", "study.batch=200").rows[0]["growth"] < 1.25
+
+
+def test_orthogonal_weights_bound_the_gradient_where_gaussian_ones_do_not():
+    small = ("study=orthogonal_depth", *FREE, "study.width=20", "study.depth=300", "study.centre=false")
+    bounded = measured(*small, "study.examples=20").rows[0]
+    exploding = measured(*small, "study.examples=20", "study.weights=gaussian").rows[0]
+    assert abs(bounded["log_growth"]) < bounded["allowed"] == math.log(20)
+    assert exploding["log_growth"] > bounded["allowed"]
+
+
+def test_level_of_orthogonalization_falls_with_the_width():
+    small = ("study=orthogonalization", "study.depth=60", "study.widths=[16,64,256]")
+    rows = measured(*small, "norm=batch").rows
+    assert [row["step"] for row in rows] == [16, 64, 256]
+    assert rows[0]["level"] > 1.5 * rows[1]["level"] > 2.25 * rows[2]["level"]
+    assert rows[0]["slope"] == pytest.approx(-0.5, abs=0.1)
+    assert measured(*small, "norm=none").rows[0]["slope"] > -0.3
+
+
+def test_gram_distance_of_orthogonal_and_of_equal_examples():
+    assert gram_distance(3 * torch.eye(4, 7, dtype=torch.double)) == pytest.approx(0)
+    assert gram_distance(torch.ones(4, 7, dtype=torch.double)) == pytest.approx(math.sqrt(0.75))
+
+
+def test_least_squares_reaches_the_minimum_at_every_rate_only_behind_the_norm():
+    for rate in (0.01, 1.0, 100.0):
+        row = measured("study=least_squares_rate", f"study.rate={rate}", "study.updates=12000").rows[0]
+        assert row["loss"] == pytest.approx(row["least"], rel=1e-8)
+    plain = measured("study=least_squares_rate", "study.normalized=false", "study.rate=10", "study.updates=500").rows[0]
+    assert plain["loss"] > 1e6
+    assert plain["steps"] == 501
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (("norm=batch", "norm.eps=1e-12"), 33.0),
+        (("norm=none", "study.gain=0"), 1.0),
+        (("norm=scaled_weight_standard", "study.downscaled=true"), 33.0),
+        (("norm=none", "study.gain=0.1", "study.growth=geometric"), 1.01**32),
+    ],
+)
+def test_residual_stream_grows_by_its_formula(overrides, expected):
+    small = ("study=residual_variance", "study.blocks=32", "study.width=200")
+    squares = [measured(*small, *overrides, f"seed={seed}").rows[-1]["square"] for seed in range(4)]
+    assert measured(*small, *overrides).rows[-1]["formula"] == pytest.approx(expected)
+    assert np.mean(squares) == pytest.approx(expected, rel=0.15)
+
+
+def test_last_layer_of_a_pre_norm_transformer_has_less_gradient_the_deeper_it_is():
+    small = ("study=norm_placement", "norm=layer", "study.layers=[4,16]", "study.reference=4", "study.width=64")
+    means = {
+        placement: np.mean([
+            measured(*small, f"study.placement={placement}", f"seed={seed}").rows[-1]["relative"] for seed in range(6)
+        ])
+        for placement in ("post", "pre", "pre_open")
+    }  # fmt: skip
+    assert means["pre"] == pytest.approx(0.5, abs=0.2)
+    assert means["pre"] < 0.8 < means["post"]
+    assert means["pre_open"] > 1.2
+
+
+def test_key_in_the_middle_of_others_cannot_be_selected():
+    square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.2, 0.1]])
+    assert [in_hull_of_others(square, i) for i in range(5)] == [False] * 4 + [True]
+
+
+# Whom they refuse
+
+
+@pytest.mark.parametrize("study", ["decay_rate", "equilibrium"])
+@pytest.mark.parametrize(
+    ("overrides", "layer"),
+    [
+        (("norm=none",), "0.weight"),
+        (("norm=dynamic_tanh",), "0.0.weight"),
+        (("norm=batch", "norm.eps=1e-12"), "0.1.bias"),
+        ((*FREE, "study.last=plain"), "2.weight"),
+    ],
+)
+def test_law_asked_of_the_wrong_network_names_the_layer(study, overrides, layer):
+    with pytest.raises(UserError, match=rf"study={study}: the law does not apply: .*\b{layer}\b") as error:
+        measured(f"study={study}", "optim.weight_decay=0.01", *overrides)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (("optim=sgd", "optim.weight_decay=0.0"), "weight_decay=0: without weight decay there is no equilibrium"),
+        (("optim=adam",), "equilibrium is known for optim=sgd without nesterov and optim=adamw only"),
+        (("optim=sgd", "optim.weight_decay=0.1", "optim.nesterov=true"), "without nesterov"),
+    ],
+)
+def test_equilibrium_without_a_known_law_is_refused(overrides, message):
+    given = [*overrides, *(["optim.weight_decay=0.1"] if "optim=adam" in overrides else [])]
+    with pytest.raises(UserError, match=message):
+        measured("study=equilibrium", *FREE, *given)
+
+
+# At full scale
+
+
+def full_scale(name: str, seeds: Sequence[int], points: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Run an experiment's own configurations at scale paper; return {claim: verdict} of its follows and leaves."""
+    experiment = load(name, "paper")
+    curves: dict[Cell, dict[int, Curve]] = {}
+    for arm in experiment.arms:
+        for point in experiment.points():
+            values = dict(point)
+            if values["seed"] not in seeds or any(values[axis] not in kept for axis, kept in points.items()):
+                continue
+            config = experiment.config(arm, point)
+            rows = instantiate(config["study"]).measure(StudyContext(config)).rows
+            columns = {key: np.array([float(row[key]) for row in rows]) for key in rows[0] if key != "step"}
+            cell = Cell(arm, tuple((axis, value) for axis, value in point if axis != "seed"))
+            curve = Curve(np.array([row["step"] for row in rows]), columns, "done")
+            curves.setdefault(cell, {})[values["seed"]] = curve
+    claims = [claim for claim in experiment.claims if claim.compare in ("follows", "leaves") and claim.kind != "own"]
+    return {claim.text: verdict.verdict for claim, verdict in zip(claims, judge(claims, curves), strict=True)}
+
+
+FULL = {
+    "law_decay_rate": ((0,), {"study.momentum": [0.9]}),
+    "law_selectable_keys": ((0, 1), {"study.keys": [50]}),
+    "law_least_squares": ((0,), {"study.rate": [0.001, 10.0, 1000.0]}),
+    "law_orthogonalization": ((0, 1, 2, 3), {}),
+    "law_batch_norm_explosion": ((0, 1, 2, 3, 4), {"study.batch": [256]}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FULL)
+def test_law_holds_at_full_scale_and_its_controls_leave_it(name):
+    verdicts = full_scale(name, *FULL[name])
+    assert verdicts
+    assert set(verdicts.values()) == {"holds"}, verdicts
+
+
+def test_every_law_has_a_formula_a_lesson_a_figure_and_a_control():
+    assert len(laws()) >= 9
+    for name in laws():
+        experiment = load(name, "paper")
+        compared = [claim.compare for claim in experiment.claims]
+        assert "follows" in compared
+        assert "leaves" in compared
+        assert experiment.figures
+        assert experiment.law.formula
+        assert len(experiment.law.lesson) > 200

@@ -1,0 +1,382 @@
+"""Executors: their settings, what is refused, workers as local processes and as jobs of submitit's own engines."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.config.options import option, options
+from normexp.errors import Interrupted, Submitted, UserError
+from normexp.records import find_runs
+from normexp.sweeps import submit
+from normexp.sweeps.executors import slurm
+from normexp.sweeps.executors.jobs import note_submitted, submitted
+from normexp.sweeps.executors.settings import checked, take_executor
+from normexp.sweeps.serve import SweepWorker
+from normexp.sweeps.shard import Shard, in_shard, take_shard
+from normexp.sweeps.shared import Pace, SharedSweep, write_plan
+from normexp.sweeps.snapshot import SweepView, is_anybody_there
+from normexp.sweeps.submit import Sharing, run_shared
+from normexp.sweeps.sweep import make_plan
+from normexp.sweeps.watch import watch
+
+TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
+FAST = ("executor.heartbeat=0.1", "executor.takeover=1")
+
+
+class Threads:
+    """Workers as threads of this process: what an executor starts, without the time that a process takes."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.threads: list[threading.Thread] = []
+        self.members: list[SweepWorker] = []
+
+    def check(self) -> None: ...
+
+    def start(self, sweep: SharedSweep) -> str:
+        self.members = [SweepWorker(sweep, InProcess(1)) for _ in range(self.count)]
+        self.threads = [threading.Thread(target=self.serve, args=(member,)) for member in self.members]
+        for thread in self.threads:
+            thread.start()
+        return "threads"
+
+    def serve(self, member: SweepWorker) -> None:
+        with suppress(Interrupted):
+            member.serve()
+
+    def is_left(self, sweep: SharedSweep) -> bool:
+        return any(thread.is_alive() for thread in self.threads)
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.stop()
+        for thread in self.threads:
+            thread.join()
+
+
+@pytest.fixture
+def shared(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
+    """Run `normexp sweep executor=local` with one worker, a thread: shared("seed=0,1") -> (exit status, stderr)."""
+    monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+
+    def call(*words: str, verb: str = "sweep") -> tuple[int, str]:
+        status, _, stderr = cli(verb, *TINY, f"results_dir={results}", "executor=local", *FAST, *words)
+        return status, stderr
+
+    return call
+
+
+def metrics(results: Path) -> dict[str, bytes]:
+    return {run.path.name: (run.path / "metrics.csv").read_bytes() for run in find_runs([results])}
+
+
+# --- What is typed. ---
+
+
+def test_executor_is_taken_out_of_the_overrides():
+    settings, rest = take_executor(["norm=batch", "executor=slurm", "executor.workers=3", "seed=0,1"])
+    assert settings is not None
+    assert (settings.name, settings["workers"], settings["time"], rest) == ("slurm", 3, 60, ["norm=batch", "seed=0,1"])
+    assert take_executor(["norm=batch"]) == (None, ["norm=batch"])
+    local, _ = take_executor(["executor.workers=2"])
+    assert local is not None
+    assert local.name == "local"
+
+
+@pytest.mark.parametrize("name", options("executor"))
+def test_every_key_of_an_executor_is_described(name):
+    about = option("executor", name)
+    keys = {key for key in about if not key.startswith("_")}
+    assert keys == set(about["_keys_"])
+    assert set(about["_allowed_"]) <= keys
+    assert checked(name, {}).values == {key: about[key] for key in keys}
+
+
+WRONG = {
+    "executor": ("executor=slrum", "executor 'slrum' does not exist; allowed: local, ray, slurm; did you mean slurm?"),
+    "key": ("executor.wokers=2", "did you mean executor.workers?"),
+    "value": ("executor.workers=0", "executor.workers=0: must be an integer in [1, 10000] or null"),
+    "takeover": ("executor.takeover=2", "shorter than 3 heartbeats of 10 s"),
+    "shard": ("shard=6/5", "shard=6/5: must be I/N with I in [1, N]"),
+    "shard=0": ("shard=0/5", "must be I/N"),
+    "shard=half": ("shard=half", "must be I/N"),
+    "--force": ("--force executor=local", "--force trains on this machine"),
+    "time": (
+        "executor=slurm executor.time=1",
+        "executor.time=1: minutes; too short for one checkpoint interval (10 s)",
+    ),
+    "jobs": ("executor=slurm executor.print_script=true jobs=2", "give executor.workers="),
+    "address": ("executor=ray executor.address=127.0.0.1:1", "executor.address=127.0.0.1:1: unreachable ("),
+    "no address": ("executor=ray executor.address=here", "must be auto, HOST:PORT or null"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+def test_what_cannot_work_is_one_line_and_nothing_is_written(cli, results, monkeypatch, words, message):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)  # with and without the extras
+    status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", *words.split())
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert message in stderr
+    assert not results.exists()
+
+
+@pytest.mark.parametrize(("name", "library"), [("slurm", "submitit"), ("ray", "ray")])
+@pytest.mark.parametrize("verb", [("sweep", "seed=0,1"), ("run", "-m", "seed=0,1"), ("reproduce", "scale_invariance")])
+def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monkeypatch, name, library, verb):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    status, _, stderr = cli(*verb, f"results_dir={results}", f"executor={name}")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert f"{library} is not installed; pip install 'normexp[{name}]'" in stderr
+    assert not results.exists()
+
+
+def test_slurm_without_sbatch_is_refused(cli, results, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
+    status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "no sbatch on this machine" in stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "count"), [("(null)", 0), ("gpu:4", 4), ("gpu:a100:4(S:0-1)", 4), ("shard:9,gpu:a100:2,gpu:t4:1", 3)]
+)
+def test_gpus_of_a_node_are_read_from_its_resources(line, count):
+    assert slurm._gpus(line) == count
+
+
+def test_shards_are_all_of_the_sweep_and_share_nothing():
+    cells = list(range(23))
+    parts = [in_shard(cells, Shard(part, 5)) for part in range(1, 6)]
+    assert sorted(cell for part in parts for cell in part) == cells
+    assert take_shard(["a=1", "shard=2/5"]) == (Shard(2, 5), ["a=1"])
+
+
+def test_sweep_of_one_shard(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    for part, cells in ((1, 2), (2, 1), (1, 2)):
+        status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "jobs=1", "seed=range(3)", f"shard={part}/2")
+        assert status == 0
+        assert f"{cells} cells" in stderr
+    assert len(metrics(results)) == 3
+
+
+# --- A shared sweep, from the command line. ---
+
+
+def test_shared_sweep_ends_in_the_bytes_of_a_plain_one(shared, cli, results, tmp_path):
+    status, stderr = shared("norm=none,batch", "seed=0,1")
+    assert status == 0, stderr
+    assert "[4/4] done" in stderr
+    assert cli("sweep", *TINY, "norm=none,batch", "seed=0,1", "jobs=1", f"results_dir={tmp_path / 'plain'}")[0] == 0
+    assert metrics(results) == metrics(tmp_path / "plain")
+    assert not (tmp_path / "plain" / ".sweeps").exists()  # a plain sweep writes what it always wrote
+    assert "4 done, 0 to run" in shared("norm=none,batch", "seed=0,1")[1]
+
+
+def test_shared_sweep_names_failures_and_tries_them_again(shared, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(InProcess, "request", lambda *_: {"status": "failed", "cause": "no memory"})
+        status, stderr = shared("seed=0,1")
+    assert status == 1
+    assert re.search(r"failed: \S+: no memory\n", stderr)
+    assert "2 of 2 cells failed; the same command tries them again" in stderr
+    status, stderr = shared("seed=0,1")
+    assert status == 0
+    assert "2 cells that failed are tried again" in stderr
+
+
+def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, cli, results):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(submit, "executor", lambda *_: Threads(0))
+        assert shared("seed=0,1")[0] == 1
+    before = len(list((results / ".sweeps").rglob("*")))
+    status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1")
+    assert status == 0, stderr
+    assert "with jobs=" not in stderr  # which a sweep without a shared folder says
+    assert len(list((results / ".sweeps").rglob("*"))) > before
+
+
+def test_shared_sweep_attaches_to_workers_that_live(results):
+    words = [*TINY, f"results_dir={results}", "seed=0,1"]
+    plan = make_plan(words)
+    sweep = write_plan(plan.cells, results, Pace(2.0, 60.0))
+    others = Threads(1)
+    threading.Timer(0.5, others.start, (sweep,)).start()
+    with SweepWorker(sweep, InProcess(1)).beats.beating(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(submit, "executor", lambda *_: Threads(0))
+        ended = run_shared(plan.cells, results, Sharing(checked("local", {})), [])
+    others.stop()
+    assert sorted(ended.values()) == [("done", "")] * 2
+
+
+def test_detached_sweep_returns_and_says_how_to_follow(shared, results):
+    status, stderr = shared("seed=0,1", "executor.detach=true")
+    assert status == 0
+    assert f"`normexp status --watch {results}/.sweeps/" in stderr
+    deadline = time.monotonic() + 60
+    while len(list(results.glob(".sweeps/*/claims/*/*.done"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert shared("seed=0,1")[0] == 0
+
+
+@pytest.mark.slow
+def test_both_stages_of_an_experiment_go_through_the_executor(cli, results, monkeypatch):
+    monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    words = ("reproduce", "digits_five_schemes", "scale=smoke", f"results_dir={results}", "executor=local", *FAST)
+    status, stdout, stderr = cli(*words)
+    assert status == 0, stderr
+    plans = [SharedSweep(path) for path in (results / ".sweeps").iterdir()]
+    stages = {Path(sweep.plan["cells"][0][0]).parts[2] for sweep in plans}
+    assert "runs" in stages
+    assert len(plans) == stderr.count("/.sweeps/")
+    assert "table.md" in stdout
+
+
+# --- Who works. ---
+
+
+def test_watch_shows_who_trains_what_and_until_when(results, monkeypatch):
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=range(4)"]).cells, results, Pace(0.1, 1.0))
+    worker = SweepWorker(sweep, InProcess(1), via="slurm 7_1")
+    claims = worker.claims()
+    assert worker.train(next(claims))
+    second = next(claims)
+    with worker.beats.beating():
+        worker.beats.begins(sweep.cell(second.cell).path)
+        worker.beats.stepped(3, 6)
+        worker.beats.show()
+        lines: list[str] = []
+        watch(results, lines.append, rounds=1)
+        assert is_anybody_there(sweep, 60)
+    assert not is_anybody_there(sweep, 60)
+    head, row = lines[0].splitlines()
+    assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 workers; \S+ cells/h; about .* left \(until", head)
+    assert re.search(r"\(slurm 7_1\)  digits-linear-none-seed\S+  step 3/6 at \S+ steps/s  since 1 s  1 ended", row)
+
+
+def test_watch_on_a_terminal_is_a_table(results, monkeypatch):
+    from rich.console import Console
+
+    from normexp.sweeps.watch import table
+
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.1, 1.0))
+    worker = SweepWorker(sweep, InProcess(1))
+    with worker.beats.beating():
+        console = Console(width=160, record=True, file=io.StringIO())
+        console.print(table(sweep, SweepView(sweep).snapshot()))
+    assert "looks for a cell" in console.export_text()
+
+
+def test_watch_of_a_folder_without_shared_sweeps_is_one_line(cli, tmp_path):
+    status, _, stderr = cli("status", tmp_path, "--watch")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "holds no shared sweep" in stderr
+
+
+def test_estimate_counts_what_is_begun():
+    from collections import Counter
+
+    from normexp.sweeps.snapshot import Snapshot, WorkerView
+
+    def view(**facts: object) -> WorkerView:
+        usual = {"name": "a-1-x", "host": "a", "via": "", "seconds": 9.0, "ended": 0, "busy": 0.0, "cell": "",
+                 "cell_seconds": 0.0, "step": 0, "steps": 0, "silent": False}  # fmt: skip
+        return WorkerView(**{**usual, **facts})  # type: ignore[arg-type]
+
+    first = view(ended=2, busy=20.0, cell="x", cell_seconds=5.0, step=5, steps=10)
+    counts = Counter({"done": 2, "held": 1, "free": 7})
+    assert Snapshot(counts, [first]).seconds_left == 10.0 * 7.5
+    assert Snapshot(counts, [first, view()]).seconds_left == 10.0 * 7.5 / 2
+    assert Snapshot(counts, [view(silent=True)]).seconds_left is None
+    early = view(cell="x", cell_seconds=5.0, step=5, steps=10)
+    assert Snapshot(Counter({"held": 1, "free": 9}), [early]).seconds_left == 10.0 * 9.5
+
+
+# --- submitit's own engines. ---
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # its logs
+@pytest.mark.parametrize("cluster", ["debug", "local"])
+def test_workers_through_submitit(results, tmp_path, cluster):
+    pytest.importorskip("submitit", reason="submitit is not installed (pip install 'normexp[slurm]')")
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0,1"]).cells, results, Pace(0.2, 2.0))
+    (job,) = slurm.submit(sweep, checked("slurm", {"workers": 1}), cluster=cluster)
+    assert job.result() == 0, job.stderr()
+    view = SweepView(sweep)
+    view.snapshot()
+    assert sorted(view.ended.values()) == ["done", "done"]
+
+
+def test_jobs_are_noted_for_whoever_comes_later(results, monkeypatch):
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.2, 2.0))
+    assert submitted(sweep) == []
+    note_submitted(sweep, "12")
+    note_submitted(sweep, "14")
+    assert submitted(sweep) == ["12", "14"]
+    monkeypatch.setattr(slurm.shutil, "which", lambda _: "squeue")
+    monkeypatch.setattr(slurm, "_ask", lambda *_: "14\n14\n")
+    assert slurm.running_jobs(submitted(sweep)) == ["14"]
+
+
+def test_printed_script_names_what_was_asked_for(results):
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.2, 2.0))
+    given = {"workers": 3, "partition": "night", "account": "lab", "gpus": 2, "memory": "8G", "cpus": 4, "time": 90}
+    text = slurm.script(sweep, checked("slurm", given))
+    for line in (
+        "array=0-2",
+        "partition=night",
+        "account=lab",
+        "gpus-per-node=2",
+        "mem=8G",
+        "cpus-per-task=4",
+        "time=90",
+    ):
+        assert f"#SBATCH --{line}\n" in text
+    assert "--signal=B:USR2@60" in text
+    assert "scontrol requeue" in text
+    assert "scontrol requeue" not in slurm.script(sweep, checked("slurm", {"requeue": False}))
+
+
+def test_submission_that_fails_is_one_line(results, monkeypatch):
+    submitit = pytest.importorskip("submitit")
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.2, 2.0))
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("sbatch: error: first\nsbatch: error: Invalid account")
+
+    monkeypatch.setattr(submitit, "AutoExecutor", fail)
+    with pytest.raises(UserError, match="nothing was submitted: sbatch: error: Invalid account"):
+        slurm.submit(sweep, checked("slurm", {}))
+
+
+def test_submitted_is_no_failure(cli, monkeypatch):
+    def submit_all(*_: object, **__: object) -> int:
+        raise Submitted("submitted; look there")
+
+    monkeypatch.setattr("normexp.sweeps.sweep.sweep", submit_all)
+    assert cli("sweep", "seed=0,1") == (0, "", "normexp: submitted; look there\n")
+
+
+def test_beats_are_numbers_that_change(results):
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(60.0, 600.0))
+    worker = SweepWorker(sweep, InProcess(1))
+    with worker.beats.beating():
+        first = json.loads(sweep.folder.read(f"{worker.beats.name}.json") or "")
+        worker.beats.show()
+        second = json.loads(sweep.folder.read(f"{worker.beats.name}.json") or "")
+    assert (first["beat"], second["beat"]) == (1, 2)

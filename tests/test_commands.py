@@ -1,0 +1,134 @@
+"""Every command of README, docs and CONTRIBUTING is run, for two steps where it trains, and ends as the text says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+DOCUMENTS = (TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").glob("*.md")))
+SHARED = Path(os.environ.get("NORMEXP_SHARED_DATA") or TOP.parent / "shared" / "data")
+BLOCK = re.compile(r"^```(?:\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`(normexp run [^`]+)`")
+REAL = {  # file of the text -> real data
+    "PATH/TO/MNIST/raw": "MNIST/raw", "cifar-10-python.tar.gz": "cifar10-jpeg75.tar.gz", "housing.csv":
+    "california_housing.csv", "real_estate.csv": "real_estate_valuation.csv", "tasks_1-20_v1-2.tar.gz":
+    "tasks_1-20_v1-2.tar.gz",
+}  # fmt: skip
+ARCHIVES = {"mnist": "MNIST/raw", "sequential_mnist": "MNIST/raw", "cifar10": "cifar10-jpeg75.tar.gz"}
+LONG = ("steps=", "epochs=", "eval_every=")  # replaced: two steps show that it trains
+OWN = """from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from normexp.norms.base import Norm
+
+
+class Times(nn.Module):
+    def __init__(self, start):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(start))
+
+    def forward(self, x):
+        return self.scale * x
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(Norm):
+    start: float = 1.0
+
+    def normalization(self, num_features):
+        return Times(self.start)
+"""
+
+
+def commands(verb: str) -> list[str]:
+    """Return the commands of a verb in the documents' blocks and lines, each once, without their comments."""
+    found = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + INLINE.findall(text)
+        found += [line.split(" #")[0].strip() for line in lines if line.startswith(f"normexp {verb} ")]
+    return [line for line in dict.fromkeys(found) if "..." not in line and not re.search(r"\b(NAME|RUN|FILE)\b", line)]
+
+
+def here(words: list[str]) -> list[str]:
+    """Return the words with real data in place of the text's files; skip where there are none."""
+    for name, real in REAL.items():
+        words = [word.replace(f"={name}", f"={SHARED / real}") for word in words]
+    given = {word.partition("=")[2] for word in words if word.startswith("dataset=")}
+    if not any(word.startswith("dataset.archive=") for word in words):
+        words += [f"dataset.archive={SHARED / ARCHIVES[name]}" for name in given if name in ARCHIVES]
+    if any(str(SHARED) in word for word in words) and not SHARED.is_dir():
+        pytest.skip(f"no real data in {SHARED}")
+    return words
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the commands name: a table, images, a scheme."""
+    import numpy as np
+    from PIL import Image
+
+    (tmp_path / "my_norms.py").write_text(OWN)
+    (tmp_path / "my.csv").write_text("rooms,city,price\n" + "".join(f"{i % 5},c{i % 3},{i}\n" for i in range(40)))
+    for split in ("train", "test"):
+        for kind in ("cat", "dog"):
+            (tmp_path / "tree" / split / kind).mkdir(parents=True)
+            for i in range(4):
+                pixels = np.full((8, 8, 3), 30 * i, np.uint8)
+                Image.fromarray(pixels).save(tmp_path / "tree" / split / kind / f"{i}.png")
+    shutil.make_archive(str(tmp_path / "my_images"), "zip", tmp_path / "tree")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", commands("run"))
+def test_what_trains_is_done_after_two_steps(folder, cli, command):
+    words = [word for word in shlex.split(command)[1:] if not word.startswith(LONG)]
+    if "my_parts" in command:
+        pytest.skip("tests of parts of one's own write the page's module and run it")
+    if "sequential_mnist" in command:
+        pytest.skip("evaluating 10,000 sequences takes minutes")
+    studied = any(word.startswith("study=") for word in words)
+    short = [] if studied else ["steps=2"]
+    status, stdout, stderr = cli(*here(words), *short, "threads=1", f"results_dir={folder / 'results'}")
+    assert status == 0, stderr
+    assert "diverged" not in stderr
+    assert "--cfg" in words or (Path(stdout.splitlines()[-1]) / "status.json").read_text().find('"done"') > 0
+
+
+def test_the_documents_have_commands():
+    assert len(commands("run")) >= 15
+    assert "normexp run norm=batch model=cnn" in commands("run")
+
+
+@pytest.mark.parametrize("verb", ["reproduce", "freeze"])
+def test_experiments_of_the_documents_are_there(verb):
+    from normexp.experiments.load import names, scales
+
+    for command in commands(verb):
+        given = [word for word in shlex.split(command)[2:] if not word.startswith("-")]
+        for name in (word for word in given if "=" not in word and not word.endswith(".yaml")):
+            assert name in names(), command
+            wanted = [word.partition("=")[2] for word in given if word.startswith("scale=")]
+            assert set(wanted) <= set(scales(name)), command
+
+
+@pytest.mark.slow
+def test_what_is_done_with_runs_works_on_runs(folder, cli):
+    """Compare and look: the sweep of the README for two steps, then every command that reads results/runs."""
+    (sweep,) = [each for each in commands("sweep") if "weight_mean_only" in each]
+    status, _, stderr = cli(*shlex.split(sweep)[1:], "steps=2", "jobs=1", "threads=1")
+    assert status == 0, stderr
+    reading = [each for verb in ("plot", "table", "verify") for each in commands(verb)]
+    for command in (each for each in reading if "results/runs" in each or "records" in each):
+        status, _, stderr = cli(*shlex.split(command)[1:])
+        assert status == 0, f"{command}\n{stderr}"

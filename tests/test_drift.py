@@ -1,0 +1,116 @@
+"""`normexp verify drift`: recorded runs that are trained again, and one whose record was changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from normexp.experiments.verify.drift import MOVED, TOLERANCE, differences
+from normexp.experiments.verify.environments import causes
+from normexp.records import RunDirectory, find_runs
+
+YAML = Path(__file__).parent.parent / "configs" / "experiment" / "digits_five_schemes.yaml"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, cli, monkeypatch) -> Path:
+    """Return the results of an experiment of two arms, one seed, one step."""
+    monkeypatch.chdir(tmp_path)
+    assert cli("new", "experiment", "mine")[0] == 0
+    path = tmp_path / "mine.yaml"
+    text = path.read_text().partition("\nselect:")
+    text = text[0] + "\nscales:" + text[2].partition("\nscales:")[2].partition("\nclaims:")[0]
+    path.write_text(text.replace("steps: 20, eval_every: 10", "steps: 1").replace(
+        "    select: {search: {optim.lr: [0.1]}, seeds: [100]}\n", "") + "\nclaims: []\ndeviations: []\n")  # fmt: skip
+    status, _, stderr = cli("reproduce", "mine.yaml", "scale=smoke", "jobs=1", "threads=1", "--cell", "batch")
+    assert status == 0, stderr
+    return tmp_path / "results"
+
+
+def change(results: Path, column: str, factor: float) -> None:
+    """Multiply the last number of a column of the cheapest record, as if it had been computed otherwise."""
+    for run in find_runs([results]):
+        path = run.path / "metrics.csv"
+        head, *rows = path.read_text().splitlines()
+        cells = rows[-1].split(",")
+        place = head.split(",").index(column)
+        cells[place] = str(float(cells[place]) * factor)
+        path.write_text("\n".join([head, *rows[:-1], ",".join(cells)]) + "\n")
+        status = {key: value for key, value in run.status.items() if key != "sha256"}
+        (run.path / "status.json").write_text(json.dumps(status))
+
+
+def test_a_record_of_this_machine_repeats_byte_for_byte(recorded, cli):
+    status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke")
+    assert status == 0, stderr
+    assert stdout.startswith("equal bytes: ")
+    assert stdout.endswith("1 records: 1 equal bytes\n")
+
+
+@pytest.mark.parametrize(("factor", "verdict", "expected"), [(1 + 1e-5, "within tolerance", 0), (1.1, "moved", 1)])
+def test_a_changed_record_is_noticed(recorded, cli, factor, verdict, expected):
+    change(recorded, "train/loss", factor)
+    status, stdout, _ = cli("verify", "drift", "mine.yaml", "scale=smoke")
+    assert status == expected
+    assert stdout.startswith(f"{verdict}: ")
+    assert "train/loss at step" in stdout
+    assert "same libraries and processor" in stdout
+
+
+def test_the_library_that_differs_is_named(recorded, cli):
+    change(recorded, "train/loss", 1.1)
+    for run in find_runs([recorded]):
+        facts = run.environment
+        facts["packages"]["torch"] = "1.0.0"
+        run.write_environment(facts)
+    assert "torch 1.0.0 -> " in cli("verify", "drift", "mine.yaml", "scale=smoke", "--seed", 3)[1]
+
+
+def test_what_cannot_be_trained_again_is_left_out(recorded, cli):
+    for run in find_runs([recorded]):
+        config = run.path / "config.yaml"
+        config.write_text(config.read_text().replace("momentum: 0.9", "momentum: 0.8"))
+        (run.path / "status.json").write_text(json.dumps({**run.status, "sha256": {}}))
+    status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke")
+    assert (status, stderr) == (2, "normexp: verify drift: no record could be trained again\n")
+    assert "left out: " in stdout
+    assert "stale, its optim.momentum was 0.8" in stdout
+
+
+def test_nothing_of_a_record_is_changed(recorded, cli):
+    before = {path: path.read_bytes() for path in recorded.rglob("*") if path.is_file()}
+    cli("verify", "drift", "mine.yaml", "scale=smoke", "--limit", 1)
+    assert {path: path.read_bytes() for path in recorded.rglob("*") if path.is_file()} == before
+
+
+def test_differences_are_relative_to_the_column_and_rounding_is_none():
+    before = [{"step": "0", "a": "0.0", "b": "100"}, {"step": "1", "a": "1e-12", "b": "0.1"}]
+    now = [{"step": "0", "a": "0.0", "b": "100"}, {"step": "1", "a": "2e-12", "b": "0.2"}]
+    found = {each.column: each.relative for each in differences(before, now)}
+    assert found == {"a": 0.0, "b": pytest.approx(0.001)}
+
+
+@pytest.mark.parametrize("now", [[], [{"step": "0", "a": ""}], [{"step": "0", "a": "nan"}], [{"step": "0"}]])
+def test_what_is_no_number_any_more_has_moved(now):
+    assert max(each.relative for each in differences([{"step": "0", "a": "1"}], now)) > TOLERANCE
+
+
+def test_an_old_record_is_silent_about_its_arithmetic():
+    now = {"packages": {"torch": "2"}, "commit": "b" * 40, "cpu": {"model": 3}, "arithmetic": {"onednn": "v3"}}
+    told = causes({"packages": {"torch": "2"}, "commit": "a" * 40}, now)
+    assert told.startswith("same libraries and processor; commit aaaaaaaa -> bbbbbbbb")
+    assert told.endswith("the record does not tell processor model and arithmetic")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["conditioning", "weight_dynamics"])
+def test_committed_records_can_be_trained_again(cli, monkeypatch, name):
+    """What it says depends on this processor; that it says something of a committed record does not."""
+    monkeypatch.chdir(YAML.parent.parent.parent)
+    record = RunDirectory(find_runs([f"results/{name}"])[0].path)
+    status, stdout, stderr = cli("verify", "drift", name, "--limit", 1)
+    assert record.status["status"] == "done"
+    assert (status, stdout.count("\n")) in ((0, 2), (1, 2)), stderr
+    assert status == int(stdout.startswith(MOVED))

@@ -1,0 +1,145 @@
+"""The probes of the laws: what they measure, that they change nothing, and whom they refuse."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from normexp.config import compose
+from normexp.config.instantiate import instantiate
+from normexp.errors import UserError
+from normexp.probes.base import Situation
+from normexp.probes.equilibrium import Equilibrium, angle, equilibrium_angle
+from normexp.probes.gram_distance import GramDistance
+from normexp.probes.residual_variance import StreamVariance
+from normexp.records import RunDirectory
+from normexp.runs import trainer
+
+RESIDUAL = ("model=resnet_small", "norm=batch", "batch_size=16", "steps=4", "eval_every=2", "dataset.subset=200")
+RESIDUAL += ("optim.weight_decay=0.01", "optim.momentum=0.9", "device=cpu", "threads=1")
+
+
+def facing(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer | None = None) -> Situation:
+    def take(count: int) -> tuple[Tensor, Tensor]:
+        return x[:count], torch.zeros(len(x[:count]))
+
+    def loss(outputs: Tensor, y: Tensor) -> Tensor:
+        return (outputs[:, 0] - y - 1).square().mean()
+
+    return Situation(model=model, test=take, training=take, loss=loss, rate=0.1, optimizer=optimizer)
+
+
+@pytest.fixture
+def normalized() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(3, 6, bias=False), nn.BatchNorm1d(6, eps=1e-12), nn.ReLU(), nn.Linear(6, 2, bias=False)
+    )
+
+
+def test_angle_is_that_between_the_vectors():
+    one = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
+    assert angle(one, torch.tensor([[0.0, 0.0], [3.0, 0.0]])) == pytest.approx(math.pi / 2)
+    assert angle(one, 5 * one) == 0
+    tiny = torch.tensor([[1.0, 1e-7], [0.0, 0.0]])
+    assert angle(one, tiny) == pytest.approx(1e-7, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [
+        (lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.02), math.sqrt(0.004)),
+        (lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.02), math.sqrt(0.004 / 1.9)),
+        (lambda p: torch.optim.AdamW(p, 0.01, betas=(0.8, 0.99), weight_decay=0.2), math.sqrt(0.004 * 0.2 / 1.8)),
+    ],
+)
+def test_equilibrium_angle_of_an_optimizer(optimizer, expected):
+    made = optimizer([nn.Parameter(torch.ones(2))])
+    assert equilibrium_angle(made.param_groups[0]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_angle_is_that_of_the_update_that_the_optimizer_then_makes(normalized, momentum):
+    x = torch.randn(32, 3)
+    optimizer = torch.optim.SGD(normalized.parameters(), 0.1, momentum=momentum, weight_decay=0.02)
+    situation = facing(normalized, x, optimizer)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        situation.loss(normalized(x), torch.zeros(len(x))).backward()
+        optimizer.step()
+
+    step()  # so that there is a momentum
+    weights, state = copy.deepcopy(normalized.state_dict()), copy.deepcopy(optimizer.state_dict()["state"])
+    readings = {(layer, name): value for layer, name, value in Equilibrium(count=32).measure(situation)}
+    for name, value in normalized.state_dict().items():
+        assert torch.equal(value, weights[name])
+    assert str(optimizer.state_dict()["state"]) == str(state)
+    before = normalized[0].weight.detach().clone()
+    step()
+    assert readings["0.weight", "angle"] == pytest.approx(angle(before, normalized[0].weight), rel=1e-4)
+    assert readings["0.weight", "ratio"] > 0
+    assert readings["3.weight", "scale_change"] > 0.1
+    assert ("3.weight", "angle") not in readings  # the last layer has no equilibrium
+
+
+def test_equilibrium_names_the_layer_that_is_the_reason():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.02)
+    with pytest.raises(UserError, match=r"depend on the length of 0\.weight, which no norm follows"):
+        Equilibrium().measure(facing(model, torch.randn(16, 3), optimizer))
+    with pytest.raises(UserError, match="there is none"):
+        Equilibrium().measure(facing(model, torch.randn(16, 3)))
+
+
+def test_gram_distance_is_of_every_layers_input(normalized):
+    x = torch.eye(3).repeat(1, 1)
+    readings = {layer: value for layer, _, value in GramDistance(count=3).measure(facing(normalized, x))}
+    assert readings["0"] == pytest.approx(0, abs=1e-7)
+    assert 0 < readings["3"] < math.sqrt(2 / 3)
+    same = torch.ones(4, 3)
+    assert GramDistance(count=4).measure(facing(normalized, same))[0][2] == pytest.approx(math.sqrt(0.75))
+
+
+def test_stream_variance_is_of_blocks_that_keep_their_shape():
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.layer = nn.BatchNorm1d(400, eps=1e-12), nn.Linear(400, 400, bias=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.layer(torch.relu(self.norm(x)))
+
+    torch.manual_seed(1)
+    blocks = nn.Sequential(*(Block() for _ in range(4)))
+    for block in blocks:
+        nn.init.kaiming_normal_(block.layer.weight)
+    x = torch.randn(64, 400)
+    found = StreamVariance(count=64).measure(facing(nn.Sequential(blocks, nn.Linear(400, 2)), x))
+    squares = [value for _, name, value in found if name == "mean_square"]
+    assert squares == pytest.approx([2, 3, 4, 5], rel=0.1)
+    variances = [value for _, name, value in found if name == "variance"]
+    assert variances[-1] == pytest.approx(1 + 4 * (1 - 1 / math.pi), rel=0.1)
+    with pytest.raises(UserError, match="no block of the network"):
+        StreamVariance().measure(facing(nn.Sequential(nn.Linear(3, 2)), torch.randn(8, 3)))
+
+
+def test_law_probes_change_nothing_in_a_run(tmp_path):
+    probes = "[equilibrium,gram_distance,residual_variance]"
+
+    def run(path: Path, *overrides: str) -> RunDirectory:
+        config = compose([*RESIDUAL, *overrides])
+        data = instantiate(config["dataset"]).load(config["seed"])
+        trainer.train(config, data, RunDirectory(path), force=False)
+        return RunDirectory(path)
+
+    with_probes, without = run(tmp_path / "with", "probe=several", f"probe.of={probes}"), run(tmp_path / "without")
+    assert (with_probes.path / "metrics.csv").read_bytes() == (without.path / "metrics.csv").read_bytes()
+    rows = list(csv.DictReader((with_probes.path / "probes.csv").read_text().splitlines()))
+    assert {row["statistic"] for row in rows} >= {"angle", "equilibrium_angle", "gram_distance", "mean_square"}

@@ -1,0 +1,146 @@
+"""Networks, data and the rest in a file of the user's own: docs/own_parts.md, end to end, and its mistakes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+DOCS = Path(__file__).parents[1] / "docs" / "own_parts.md"
+TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
+MINE = "plugins=[my_parts,odd_parts]"
+ODD = """
+from normexp.models.init.base import Init
+
+
+class Nothing:
+    pass
+
+
+def no_schedule(x):
+    return x
+
+
+def words(step, total):
+    return "fast"
+
+
+def gated():
+    raise ValueError("this network cannot be built")
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of the user's with the documentation's my_parts.py."""
+    (tmp_path / "my_parts.py").write_text(re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[1])
+    (tmp_path / "odd_parts.py").write_text(ODD)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name in ("my_parts", "odd_parts"):
+        sys.modules.pop(name, None)
+
+
+def commands() -> list[list[str]]:
+    """Return the documentation's commands, each as its arguments."""
+    block = re.findall(r"```\n(normexp .*?)```", DOCS.read_text(), re.DOTALL)[0]
+    return [shlex.split(line)[1:] for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_own_parts_every_command_of_the_documentation_runs(cli, folder, command):
+    words = [word.replace("range(3)", "0") for word in command]
+    tiny = [word for word in TINY if word != "--quiet" or command[0] == "run"]
+    status, _, stderr = cli(*words, *tiny)
+    assert status == 0, stderr
+
+
+def run_of(cli, *words: str) -> Path:
+    status, stdout, stderr = cli("run", *words, MINE, *TINY)
+    assert status == 0, stderr
+    return Path(stdout.splitlines()[-1])
+
+
+def test_own_parts_are_recorded_and_given_back(cli, folder):
+    import normexp
+
+    run = run_of(cli, "model=my_parts.Net", "model.width=8", "norm=batch")
+    written = yaml.safe_load((run / "config.yaml").read_text())
+    assert written["model"] == {"_target_": "my_parts.Net", "width": 8}
+    network = normexp.load_model(run, plugins=["my_parts"])
+    assert type(network).__name__ == "Net"
+    assert any("BatchNorm" in type(module).__name__ for module in network.modules())
+    with pytest.raises(normexp.UserError, match="code outside normexp must be named"):
+        normexp.load_model(run)
+
+
+def test_own_parts_a_record_names_no_code_of_ours_that_its_options_do_not(cli, folder):
+    import normexp
+
+    run = run_of(cli, "model=mlp")
+    config = run / "config.yaml"
+    config.write_text(config.read_text().replace("normexp.models.MLP", "normexp.cli.verbs.main"))
+    with pytest.raises(normexp.UserError, match=r"damaged"):
+        normexp.load_model(run)
+
+
+def test_own_parts_a_converted_network_has_the_scheme(cli, folder):
+    import normexp
+
+    network = normexp.load_model(run_of(cli, "model=my_parts.plain", "norm=layer"), plugins=["my_parts"])
+    kinds = {type(module).__name__ for module in network.modules()}
+    assert "BatchNorm2d" not in kinds
+
+
+def test_own_parts_files_count_by_content(cli, folder):
+    source = (
+        (folder / "my_parts.py")
+        .read_text()
+        .replace("    count: int = 400", "    count: int = 400\n    table: str = ''")
+    )
+    (folder / "my_parts.py").write_text(source)
+    words = ("dataset=my_parts.Rings", "dataset.table=table.txt", "model=mlp")
+    (folder / "table.txt").write_text("one")
+    first = run_of(cli, *words)
+    (folder / "table.txt").write_text("other")
+    assert run_of(cli, *words) != first
+
+
+MISTAKES = {
+    "not named": (["model=my_parts.Net", "plugins=[]"], "model._target_=my_parts.Net: code outside normexp"),
+    "no network": (["model=odd_parts.Nothing"], "odd_parts.Nothing: is no Module (derive it from torch.nn.Module)"),
+    "a number": (["model=odd_parts.number"], "odd_parts.number: is neither a class nor a function"),
+    "not buildable": (["model=odd_parts.gated"], "this network cannot be built"),
+    "an unknown key": (["model=my_parts.Net", "model.widht=3"], "key 'widht' does not exist; allowed: width"),
+    "no data": (["dataset=odd_parts.Nothing"], "odd_parts.Nothing: is no Dataset"),
+    "data for another network": (["dataset=my_parts.Rings", "model=cnn"], "model=cnn norm=none dataset=my_parts.Rings"),
+    "no initialization": (["init=odd_parts.Nothing"], "odd_parts.Nothing: is no Init"),
+    "no probe": (["probe=odd_parts.Nothing"], "odd_parts.Nothing: is no Probe"),
+    "no optimizer": (["optim=odd_parts.Nothing", "optim.lr=1"], "odd_parts.Nothing: is no Optimizer"),
+    "no rate": (["optim=torch.optim.NAdam"], "add optim.lr=NUMBER"),
+    "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),
+    "no schedule": (["schedule=odd_parts.no_schedule"], "odd_parts.no_schedule: is no schedule"),
+    "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
+    "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
+    "ours": (["model=normexp.models.MLP"], "is normexp's own: give its option, model=NAME"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_own_parts_mistakes_are_one_line(cli, folder, case):
+    words, said = MISTAKES[case]
+    plugins = [] if any(word.startswith("plugins=") for word in words) else [MINE]
+    network = [] if any(word.startswith("model=") for word in words) else ["model=mlp"]
+    status, stdout, stderr = cli("run", *words, *network, *plugins, *TINY)
+    assert status == 2, stdout
+    assert said in stderr
+    assert len(stderr.splitlines()) == 1
+    assert not (folder / "results").exists()

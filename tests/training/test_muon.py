@@ -1,0 +1,89 @@
+"""Muon on hidden matrices and AdamW on the rest: who moves what, by how much, and after a restart."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from normexp.config import compose
+from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.training.build import build_model, build_norm, build_optimizer
+from normexp.training.muon import MATRICES, muon_groups
+
+GPT = ["dataset=text", "model=gpt", "norm=layer", "optim=muon", "optim.lr=0.01", "model.layers=1", "model.width=16"]
+
+
+def parts(*more: str):
+    config = compose([*GPT, *more])
+    model = build_model(config, build_norm(config), (6,), 11)
+    return model, build_optimizer(config, model, torch.device("cpu"))
+
+
+def step(model, optimizer, seed: int = 0) -> None:
+    tokens = torch.randint(11, (4, 6), generator=torch.Generator().manual_seed(seed)).float()
+    optimizer.zero_grad()
+    model(tokens).square().mean().backward()
+    optimizer.step()
+
+
+def names_of(model, group):
+    known = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {known[id(parameter)] for parameter in group["params"]}
+
+
+def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw():
+    model, optimizer = parts("model.tied=false")
+    matrices, rest = optimizer.param_groups
+    assert (matrices[MATRICES], rest[MATRICES]) == (True, False)
+    assert names_of(model, matrices) == {
+        f"layers.0.{place}.branch.{layer}.weight"
+        for place, layer in ((0, "qkv"), (0, "output"), (1, "expand"), (1, "output"))
+    }
+    assert {"tokens.weight", "positions.weight", "head.weight"} <= names_of(model, rest)
+    assert names_of(model, matrices) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn", "vit"])
+def test_heads_and_convolutions_are_no_hidden_matrices(model):
+    config = compose([f"model={model}", "optim=muon"])
+    network = build_model(config, build_norm(config), (1, 8, 8), 10)
+    by_kind = {group[MATRICES]: names_of(network, group) for group in muon_groups(network)}
+    assert "output.weight" in by_kind[False]
+    assert all(dict(network.named_parameters())[name].dim() == 2 for name in by_kind.get(True, ()))
+    assert (True in by_kind) == (model != "cnn")
+
+
+def test_a_matrix_moves_along_orthogonal_directions_and_the_rest_as_adamw_does():
+    model, optimizer = parts("optim.weight_decay=0.0")
+    plain = copy.deepcopy(model)
+    adamw = torch.optim.AdamW(plain.parameters(), lr=0.01, weight_decay=0.0)
+    before = copy.deepcopy(model.state_dict())
+    step(model, optimizer)
+    step(plain, adamw)
+    torch.testing.assert_close(model.tokens.weight, plain.tokens.weight)
+    name = "layers.0.0.branch.output.weight"
+    moved = (model.state_dict()[name] - before[name]) / (0.01 * 0.2 * 4)  # 0.2 sqrt(max(16, 16))
+    lengths = torch.linalg.svdvals(moved)  # near 1 after five Newton-Schulz steps, but where the gradient has none
+    assert 0.5 < lengths[8] <= lengths[0] < 1.4
+
+
+def test_rates_of_a_schedule_reach_both():
+    model, optimizer = parts()
+    before = copy.deepcopy(model.state_dict())
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0
+    step(model, optimizer)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_restart_ends_in_the_same_bits(tmp_path):
+    model, optimizer = parts()
+    step(model, optimizer)
+    write_checkpoint(tmp_path / "checkpoint", model, optimizer, {})
+    step(model, optimizer, 1)
+    again, its_optimizer = parts()
+    read_checkpoint(tmp_path / "checkpoint", again, its_optimizer)
+    step(again, its_optimizer, 1)
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in again.state_dict().items())

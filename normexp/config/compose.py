@@ -76,12 +76,13 @@ def compose(overrides: Sequence[str]) -> Config:
     keys = {key: one for key, one in given.items() if key not in groups()}
     chosen = {group: _option(group, one.value) for group, one in given.items() if group in groups()}
     chosen = _with_fitting_inputs(chosen)
-    defaults = _with_parts(_composed(tuple(sorted(chosen.items()))), keys)
+    composed = _composed(tuple(sorted(chosen.items())))
+    plugins = _plugins(composed, keys)
+    defaults = _with_parts(composed, keys, plugins)
     keys = {key: one for key, one in keys.items() if key not in _part_keys(defaults)}
-    owned = own.own_groups(_texts(keys), keys["plugins"].value if "plugins" in keys else [])
+    owned = own.own_groups(_texts(keys), plugins)
     usable = _with_own_parts(defaults, keys, owned)
     values = _with_length(_with_values(usable, keys), keys)
-    _check_plugins(values["plugins"])
     check_rules(values, defaults.choices, usable.about)
     choices = {**defaults.choices, **{group: values[group][own.TARGET] for group in owned}}
     return Config(values, choices, _changes(values, defaults))
@@ -168,11 +169,11 @@ def _part_keys(defaults: Defaults) -> list[str]:
     return [f"norm.{part}" for part in defaults.about["norm"].get("_parts_", {})]
 
 
-def _with_parts(defaults: Defaults, keys: Mapping[str, Given]) -> Defaults:
+def _with_parts(defaults: Defaults, keys: Mapping[str, Given], plugins: Sequence[str]) -> Defaults:
     """Put the options of `norm` that are parts of the chosen one into it (`norm=stack norm.weights=weight`)."""
     usual = defaults.about["norm"].get("_parts_", {})
     given = {key: one.value for key, one in keys.items()}
-    names = chosen_parts(usual, given)
+    names = chosen_parts(usual, given, plugins)
     norm, about = with_parts(defaults.values["norm"], defaults.about["norm"], names, given)
     return replace(
         defaults,
@@ -189,11 +190,14 @@ def _with_own_parts(defaults: Defaults, keys: Mapping[str, Given], owned: Sequen
     return replace(defaults, values={**defaults.values, **nodes}, about={**defaults.about, **about})
 
 
-def _check_plugins(plugins: Sequence[str]) -> None:
-    """Raise UserError for what cannot be the name of a module."""
+def _plugins(defaults: Defaults, keys: Mapping[str, Given]) -> list[str]:
+    """Return the user's own modules; what other keys may name depends on them. Raises UserError for no such names."""
+    usual = defaults.values["plugins"]
+    plugins: list[str] = _value("plugins", keys["plugins"], usual, defaults.about) if "plugins" in keys else usual
     for name in plugins:
         if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
             raise UserError(f"plugins=[{shortened(name)}]: must be names of modules, for example plugins=[my_norms]")
+    return plugins
 
 
 def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:

@@ -49,7 +49,7 @@ def _option(group: str, name: str, record: Mapping[str, Any]) -> Tree:
     values: Tree = without_descriptions(about)
     if group == "norm":
         recorded = {key: part for key, part in _changes(record).items() if part in options("norm")}
-        values, _ = with_parts(values, about, chosen_parts(about.get("_parts_", {}), recorded))
+        values, _ = with_parts(values, about, chosen_parts(about.get("_parts_", {}), recorded, ()))
     return values
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normexp.config.parts import is_own
@@ -34,7 +34,7 @@ def renamed(key: str, given: Texts) -> str:
     return target if "." in given[key] else key
 
 
-def own_groups(keys: Texts, plugins: Any) -> tuple[str, ...]:
+def own_groups(keys: Texts, plugins: Sequence[str]) -> tuple[str, ...]:
     """Return the groups whose part is the user's own. Raises UserError for code that may not be named there."""
     found = tuple(group for group in GROUPS if target_key(group) in keys)
     for group in found:
@@ -42,7 +42,7 @@ def own_groups(keys: Texts, plugins: Any) -> tuple[str, ...]:
     return found
 
 
-def _check_target(group: str, target: str, plugins: Any) -> None:
+def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
     key = target_key(group)
     if target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins):
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -11,18 +11,17 @@ from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 
-def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any], plugins: Sequence[str]) -> dict[str, str]:
     """Return {part: option}: of every part in `usual` what `given` says under `norm.PART`, else the usual one.
 
-    A part may be a scheme of the user's own, in one of the modules that `given` says under `plugins`.
+    A part may be a scheme of the user's own, in one of the modules `plugins`.
     """
-    plugins = given.get("plugins") or []
     return {part: _name(part, given.get(f"norm.{part}", name), plugins) for part, name in usual.items()}
 
 
-def is_own(name: Any, plugins: Any) -> bool:
+def is_own(name: Any, plugins: Sequence[str]) -> bool:
     """Tell whether the name is that of something in one of these modules of the user's own."""
-    return any(str(name).startswith(f"{plugin}.") for plugin in plugins or [])
+    return any(str(name).startswith(f"{plugin}.") for plugin in plugins)
 
 
 def with_parts(
@@ -50,7 +49,7 @@ def with_parts(
     return values, whole
 
 
-def _name(part: str, name: Any, plugins: Any) -> str:
+def _name(part: str, name: Any, plugins: Sequence[str]) -> str:
     if is_own(name, plugins):
         return str(name)
     allowed = [option_name for option_name in options("norm") if "_parts_" not in option("norm", option_name)]

@@ -603,6 +603,20 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("the gradient of alpha has the wrong sign", "* -0.5", "* 0.5"),
         ("the gradient without its cube", "scale.pow(3)", "scale.pow(2)"),
     ),
+    "rep_batch": of(
+        "rep_batch.py",
+        ("no path beside", " + self.alpha * at_least_float32(input)", ""),
+        (
+            "alpha is not learned",
+            "self.alpha = nn.Parameter(torch.tensor(1.0))",
+            'self.register_buffer("alpha", torch.tensor(1.0))',
+        ),
+        ("alpha starts at 0", "nn.Parameter(torch.tensor(1.0))", "nn.Parameter(torch.tensor(0.0))"),
+        ("the shares are swapped", "part * layer + (1 - part)", "(1 - part) * layer + part"),
+        ("layer normalization stays", "self.steps_left.sub_(1).clamp_(min=0)", "self.steps_left.clamp_(min=0)"),
+        ("below nothing", ".clamp_(min=0)", ""),
+        ("no step", "return step if layers else None", "return None"),
+    ),
     "scale_norm": of(
         "scale_norm.py",
         ("mean for sum", ".sum(1, keepdim=True) * num_positions(x)", ".mean(1, keepdim=True) * num_positions(x)"),

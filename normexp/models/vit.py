@@ -71,7 +71,7 @@ class ViT(Transformer):
     def forward(self, x: Tensor) -> Tensor:
         tokens = self.patches(x).flatten(2).transpose(1, 2)
         if self.own is not None:
-            tokens = torch.cat([self.own.weight.expand(len(x), 1, -1).to(tokens.dtype), tokens], 1)
+            tokens = torch.cat([self.own.weight.expand(x.shape[0], 1, -1).to(tokens.dtype), tokens], 1)
         read = self.stream(tokens + self.positions.weight)
         return self.outputs(self.output(read.mean(1) if self.own is None else read[:, 0]))
 

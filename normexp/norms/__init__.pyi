@@ -17,6 +17,7 @@ from .normprop import NormProp as NormProp
 from .online import OnlineNorm as OnlineNorm
 from .positional import PositionalNorm as PositionalNorm
 from .recurrent_batch import RecurrentBatchNorm as RecurrentBatchNorm
+from .rep_batch import RepBatchNorm as RepBatchNorm
 from .rms import RMSNorm as RMSNorm
 from .scale_norm import ScaleNorm as ScaleNorm
 from .scaled_weight_standard import ScaledWeightStandardization as ScaledWeightStandardization

@@ -1,4 +1,4 @@
-"""Fold normalization into the preceding layer: in evaluation, batch normalization need not cost anything."""
+"""Fold normalization into the layer before or behind it: in evaluation, batch normalization need not cost anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import num_outputs, output_dim
+from normexp.norms.base import Rows, num_outputs, output_dim
 
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
@@ -39,9 +39,10 @@ class Folded(nn.Identity):
 def fold(model: nn.Module) -> nn.Module:
     """Fold every normalization that is an affine map per channel in evaluation into the Linear or Conv before it.
 
-    Whether a module is such a map is found by calling it: batch normalization and its relatives with running
-    statistics are, layer or group normalization is not and stays. What is not certain to give the same numbers stays
-    too: layers with a forward or hooks of their own, with a weight that is used elsewhere, or used several times.
+    Where there is none, as in front of a transformer's branches, into the Linear layer behind it. Whether a module is
+    such a map is found by calling it: batch normalization and its relatives with running statistics are, layer or group
+    normalization is not and stays. What is not certain to give the same numbers stays too: layers with a forward or
+    hooks of their own, with a weight that is used elsewhere, or used several times.
     Works in place, returns the model in evaluation mode with `Folded` (an identity) where a normalization was;
     evaluation gives the same numbers. Training it further makes no sense.
 
@@ -50,47 +51,68 @@ def fold(model: nn.Module) -> nn.Module:
             for a normalization behind a transposed convolution in several groups.
     """
     model.eval()
-    for layer_name, norm_name in list(pairs(model)):
-        layer, norm = model.get_submodule(layer_name), model.get_submodule(norm_name)
-        assert isinstance(layer.weight, Tensor)
-        positions = [2] * (layer.weight.dim() - 2)  # none behind a Linear layer
-        found = affine_map(norm, (num_outputs(layer), *positions))
-        if found is not None:
-            absorb(layer, *found)
-            parent, _, leaf = norm_name.rpartition(".")
-            setattr(model.get_submodule(parent), leaf, Folded(layer.weight.dim()))
+    neighbours = list(pairs(model))
+    for layer_name, norm_name in neighbours:
+        layer = model.get_submodule(layer_name)
+        if can_be_folded(model, layer_name, norm_name):
+            assert isinstance(layer.weight, Tensor)
+            positions = [2] * (layer.weight.dim() - 2)  # none behind a Linear layer
+            found = affine_map(model.get_submodule(norm_name), (num_outputs(layer), *positions))
+            if found is not None:
+                absorb(layer, *found)
+                _put(model, norm_name, Folded(layer.weight.dim()))
+    for norm_name, layer_name in neighbours:
+        norm, following = model.get_submodule(norm_name), model.get_submodule(layer_name)
+        if isinstance(following, nn.Linear) and can_be_folded(model, layer_name, norm_name):
+            found = affine_map(norm, (following.in_features,))
+            if found is not None:
+                absorb_behind(following, *found)
+                _put(model, norm_name, nn.Identity() if isinstance(norm, Rows) else Folded(2))
     return model
 
 
+def _put(model: nn.Module, name: str, module: nn.Module) -> None:
+    parent, _, leaf = name.rpartition(".")
+    setattr(model.get_submodule(parent), leaf, module)
+
+
 def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
-    """Yield (layer, module) by name where the module alone takes the layer's output, and both are used once."""
+    """Yield two modules by name where the second alone takes the first's output, and both are used once.
+
+    Nothing reads a parameter of one of them past its module, and nothing shares one.
+    """
     try:
         graph = ChildlessAreLeaves().trace(model)
     except (fx.proxy.TraceError, TypeError, RuntimeError) as error:
         raise ValueError(f"{type(model).__name__} cannot be traced: {error}") from error
     calls = [node for node in graph.nodes if node.op == "call_module"]
-    read = {str(node.target) for node in graph.nodes if node.op == "get_attr"}  # parameters read past their module
+    read = {str(node.target) for node in graph.nodes if node.op == "get_attr"}
     owners = Counter(id(value) for module in model.modules() for value in module._parameters.values())
     uses = Counter(str(node.target) for node in calls)
+
+    def alone(name: str) -> bool:
+        shared = any(owners[id(value)] > 1 for value in model.get_submodule(name).parameters())
+        return uses[name] == 1 and not shared and not any(target.startswith(f"{name}.") for target in read)
+
     for node in calls:
         before = node.args[0] if node.args else None
-        if not isinstance(before, fx.Node) or before.op != "call_module" or len(before.users) > 1:
-            continue
-        names = str(before.target), str(node.target)
-        layer, module = map(model.get_submodule, names)
-        foldable = is_plain(layer) and not isinstance(module, LAYERS) and _has_state(module) and not hooked(module)
-        alone = all(owners[id(value)] == 1 for value in layer.parameters()) and not any(
-            name.startswith(f"{names[0]}.") for name in read
-        )
-        if foldable and alone and uses[names[0]] == uses[names[1]] == 1:
-            yield names
+        if isinstance(before, fx.Node) and before.op == "call_module" and len(before.users) == 1:
+            names = str(before.target), str(node.target)
+            if all(map(alone, names)):
+                yield names
+
+
+def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
+    """Tell whether the two are a layer exactly as torch has it, and a module with numbers of its own."""
+    layer, module = model.get_submodule(layer_name), model.get_submodule(norm_name)
+    return is_plain(layer) and not isinstance(module, LAYERS) and _has_state(module) and not hooked(module)
 
 
 class ChildlessAreLeaves(fx.Tracer):
-    """Traces a network down to modules without children and those of torch.nn."""
+    """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn."""
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return not any(m.children()) or super().is_leaf_module(m, module_qualified_name)
+        return not any(m.children()) or isinstance(m, Rows) or super().is_leaf_module(m, module_qualified_name)
 
 
 def is_plain(layer: nn.Module) -> bool:
@@ -142,6 +164,13 @@ def absorb(layer: Any, scale: Tensor, shift: Tensor) -> None:
     bias = shift if layer.bias is None else layer.bias.double() * scale + shift
     layer.weight = nn.Parameter((weight.double() * scale.view(shape)).to(weight.dtype))
     layer.bias = nn.Parameter(bias.to(weight.dtype))
+
+
+def absorb_behind(layer: Any, scale: Tensor, shift: Tensor) -> None:
+    """Make `layer(scale * x + shift)` of the Linear layer, in place."""
+    dtype = layer.weight.dtype
+    absorb(layer, torch.ones_like(layer.weight[:, 0]).double(), layer.weight.double() @ shift)
+    layer.weight = nn.Parameter((layer.weight.double() * scale).to(dtype))
 
 
 def _own_class(shared: type) -> type:

@@ -9,7 +9,9 @@ from normexp.experiments.load import load, scales
 
 LEFT_OUT = {
     "stack": "it needs two schemes to stack; the arm `weight_standard + group` does",
-    **dict.fromkeys(("derf", "dyisru", "scale_norm", "ssnorm"), "made for transformers, whose table is another"),
+    **dict.fromkeys(
+        ("derf", "dyisru", "rep_batch", "scale_norm", "ssnorm"), "made for transformers, whose table is another"
+    ),
     "recurrent_batch": "outside a recurrent network it is batch normalization",
 }
 

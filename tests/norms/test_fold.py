@@ -138,7 +138,14 @@ def test_fold_is_exact_for_every_scheme(norm):
     torch.testing.assert_close(fold(block)(x), expected)
 
 
-AFFINE = {"batch": True, "mean_only": True, "weight_mean_only": True, "batch_renorm": True, "ghost_batch": True}
+AFFINE = {
+    "batch": True,
+    "mean_only": True,
+    "weight_mean_only": True,
+    "batch_renorm": True,
+    "ghost_batch": True,
+    "rep_batch": True,
+}
 AFFINE |= dict.fromkeys(["layer", "instance", "group", "rms", "dynamic_tanh"], False)
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
+from torch import nn
 
+from normexp.models.vit import ViT
+from normexp.norms.base import Rows
 from normexp.norms.derf import Derf
 from normexp.norms.dyisru import DyISRU
+from normexp.norms.fold import fold
+from normexp.norms.rep_batch import ReparametrizedBatchNorm, RepBatchNorm
 from normexp.norms.rms import RMSNorm
 from normexp.norms.scale_norm import ScaleNorm
 from normexp.norms.ssnorm import SSNorm
@@ -35,3 +42,51 @@ def test_derf_and_dyisru_begin_as_their_authors_say():
     for scheme in (Derf, DyISRU):
         with pytest.raises(ValueError, match="alpha must be above 0, not 0"):
             scheme(alpha=0.0)
+
+
+def test_rep_batch_is_folded_into_the_layer_behind_it():
+    """A pre-norm transformer has nothing in front of its norms that could take them in."""
+    layers = [RepBatchNorm().sequence(6), nn.Linear(6, 4, bias=False), nn.Tanh(), RepBatchNorm().sequence(4)]
+    model = nn.Sequential(*layers, nn.Linear(4, 3)).double()
+    x = torch.randn(5, 7, 6, generator=torch.Generator().manual_seed(0), dtype=torch.double) * 3 + 1
+    for _ in range(3):
+        model(x)
+    expected = model.eval()(x)
+    folded = fold(model)
+    torch.testing.assert_close(folded(x), expected, rtol=1e-12, atol=1e-12)
+    assert not [module for module in folded.modules() if isinstance(module, ReparametrizedBatchNorm)]
+
+
+def test_rep_batch_in_a_vision_transformer_is_folded_everywhere():
+    model = ViT((1, 8, 8), 10, RepBatchNorm(), layers=2, heads=2, width=8).double()
+    x = torch.randn(6, 1, 8, 8, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    for _ in range(3):
+        model(x)
+    expected = model.eval()(x)
+    torch.testing.assert_close(fold(model)(x), expected, rtol=1e-12, atol=1e-12)
+    left = [name for name, module in model.named_modules() if isinstance(module, ReparametrizedBatchNorm)]
+    assert left == ["final.module"]  # its output is read at one position alone
+
+
+def test_rep_batch_comes_by_way_of_layer_normalization():
+    scheme = RepBatchNorm(layer_steps=4)
+    module = scheme.normalization(64).double()
+    step = scheme.step_hook(module)
+    layer, plain = nn.LayerNorm(64).double(), RepBatchNorm().normalization(64).double()
+    assert step is not None
+    for share in (1, 0.75, 0.5, 0.25, 0, 0):
+        torch.testing.assert_close(module(X), share * layer(X) + (1 - share) * plain(X), rtol=1e-6, atol=1e-6)
+        step()
+    assert RepBatchNorm().step_hook(nn.Sequential(plain)) is None
+
+
+def test_rep_batch_is_folded_only_once_layer_normalization_is_gone():
+    scheme = RepBatchNorm(layer_steps=1)
+    model = nn.Sequential(scheme.sequence(4), nn.Linear(4, 3)).double()
+    step = scheme.step_hook(model)
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    assert isinstance(fold(copy.deepcopy(model))[0], Rows)
+    assert step is not None
+    step()
+    assert isinstance(fold(copy.deepcopy(model))[0], nn.Identity)
+    torch.testing.assert_close(fold(copy.deepcopy(model))(x), model.eval()(x), rtol=1e-12, atol=1e-12)

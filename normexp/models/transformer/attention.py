@@ -61,11 +61,10 @@ class SelfAttention(nn.Module):
         self.output = norm.parametrize(nn.Linear(width, width, bias))
 
     def forward(self, x: Tensor) -> Tensor:
-        n, t, c = x.shape
-        q, k, v = self.qkv(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         q, k, v = self.query(q), self.key(k), self.value(v)
         if self.rotary is not None:
             q, k = self.rotary(q), self.rotary(k)
         dropout = self.dropout if self.training else 0.0
         y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=self.causal, scale=self.scale)
-        return self.output(self.inner(y.transpose(1, 2).reshape(n, t, c)))
+        return self.output(self.inner(y.transpose(1, 2).flatten(2)))

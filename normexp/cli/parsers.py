@@ -57,6 +57,7 @@ def flags(parser: Parser) -> list[str]:
 
 def _add_paths(command: Parser) -> None:
     command.add_argument("paths", nargs="*", metavar="PATH|KEY=VALUE,...", help="run directories, folders; filters")
+    command.add_argument("--last-sweep", action="store_true", help="the runs of the last sweep alone")
 
 
 def _add_table_format(command: Parser) -> None:
@@ -176,6 +177,7 @@ def _add_plot(verbs: Verbs[Parser]) -> None:
         "values: normexp plot results/runs norm=batch,layer",
     )
     _add_paths(command)
+    command.add_argument("--by", metavar="KEY,...", help="one line per value of these keys, instead of one per arm")
     command.add_argument("--out", metavar="DIR", help="where to write; default: beside the runs")
     command.add_argument("--metric", metavar="NAME", help="a column of metrics.csv, for example test/accuracy")
     _add_look(command)
@@ -211,6 +213,7 @@ def _add_best(verbs: Verbs[Parser]) -> None:
     )
     _add_paths(command)
     command.add_argument("--over", metavar="KEY,...", help="the hyperparameters (default: all that vary)")
+    command.add_argument("--out", metavar="DIR", help="draw the metric over each hyperparameter, there")
     command.add_argument("--metric", metavar="NAME", help="choose by this column of metrics.csv instead")
     _add_table_format(command)
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import logging
+from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
+
+if TYPE_CHECKING:
+    from normexp.sweeps.sweep import Plan
+
+logger = logging.getLogger("normexp")
 
 
 def sweep(arguments: argparse.Namespace) -> int:
@@ -13,7 +20,19 @@ def sweep(arguments: argparse.Namespace) -> int:
 
     if not (arguments.overrides or arguments.config or arguments.like):
         raise UserError("sweep: no grid given; for example norm=none,batch 'seed=range(3)'")
-    return sweep(overrides(arguments), arguments.jobs, dry_run=arguments.dry_run, force=arguments.force)
+    options = {"dry_run": arguments.dry_run, "force": arguments.force, "closing": _closing}
+    return sweep(overrides(arguments), arguments.jobs, **options)
+
+
+def _closing(plan: Plan) -> None:
+    """Print the table of a sweep, and what to type next."""
+    from normexp.report.commands import after_sweep
+
+    text, commands = after_sweep([cell.path for cell in plan.cells], plan.results)
+    if text:
+        print(text)
+    for command in commands:
+        logger.info(f"next: {command}")
 
 
 def worker(arguments: argparse.Namespace) -> int:

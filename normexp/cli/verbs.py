@@ -162,8 +162,9 @@ def _status(arguments: argparse.Namespace) -> int:
 def _plot(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import plot_command
 
-    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
-    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **look):
+    options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
+    options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **options):
         print(path)
     return 0
 
@@ -171,21 +172,29 @@ def _plot(arguments: argparse.Namespace) -> int:
 def _table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
-    by = arguments.by.split(",") if arguments.by else ()
-    print(table_command(_paths("table", arguments), arguments.out, arguments.format, by), end="")
+    options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    print(table_command(_paths("table", arguments), arguments.out, arguments.format, **options), end="")
     return 0
 
 
 def _best(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import best_command
 
-    over = arguments.over.split(",") if arguments.over else ()
-    print(best_command(_paths("best", arguments), over, arguments.metric, arguments.format), end="")
+    options = {"last": arguments.last_sweep, "out": arguments.out}
+    over = _keys(arguments.over)
+    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format, **options)
+    print(text, end="")
+    for path in figure:
+        logger.info(str(path))
     return 0
 
 
+def _keys(given: str | None) -> list[str]:
+    return given.split(",") if given else []
+
+
 def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
-    if not arguments.paths or "" in arguments.paths:
+    if "" in arguments.paths or not (arguments.paths or arguments.last_sweep):
         raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
     return list(arguments.paths)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import better_direction
@@ -14,12 +17,34 @@ from normexp.report.measurements import title
 from normexp.report.table import Table
 from normexp.report.tables import EMPTY, Row, rows_of
 
+if TYPE_CHECKING:
+    from normexp.report.figures.chart import Chart
+
 MEASURES = ("validation/accuracy", "validation/rmse", "validation/loss")
 MEANING = "Best by the mean over the seeds at the last step; a value with which a run diverged is never the best."
 
 
-def best(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> Table:
-    """Return one row per arm: its best combination, the next best one, and what to doubt about the choice.
+@dataclass(frozen=True)
+class Choice:
+    """What was tried of some hyperparameters.
+
+    Args:
+        over: the hyperparameters.
+        metric: by which is chosen.
+        shown: the keys that tell the arms apart.
+        groups: the combinations that were tried, of every arm.
+        left_out: runs that are not in it, a line each.
+    """
+
+    over: list[str]
+    metric: str
+    shown: list[str]
+    groups: list[list[Row]]
+    left_out: tuple[str, ...]
+
+
+def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> Choice:
+    """Return every combination of hyperparameters that was tried, by arm.
 
     Args:
         over: the hyperparameters; by default every key that varies and has numbers.
@@ -29,25 +54,63 @@ def best(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> T
     """
     frame.check_readable()
     metric = _metric(frame, metric)
-    over = list(over) or [key for key in frame.varying if key != "norm" and _is_swept(frame, key)]
+    over = list(over) or swept(frame)
     if not over:
         raise UserError("best: no hyperparameter varies between these runs; sweep one: optim.lr=0.01,0.03,0.1")
     others = ["experiment", "scale", *PLACES, "norm", *(key for key in frame.varying if key not in (*over, NOTE))]
     arms = list(dict.fromkeys(key for key in others if key not in over))
-    rows = rows_of(frame, frame.keys([*arms, *over]))
     groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
+    for row in rows_of(frame, frame.keys([*arms, *over])):
         groups.setdefault(tuple(row.key[key] for key in arms), []).append(row)
     shown = [key for i, key in enumerate(arms) if key == "norm" or len({group[i] for group in groups}) > 1]
-    lines = [_line(group, shown, over, metric) for group in groups.values()]
+    return Choice(over, metric, shown, list(groups.values()), frame.left_out)
+
+
+def best(choice: Choice) -> Table:
+    """Return one row per arm: its best combination, the next best one, and what to doubt about the choice."""
+    shown, over, metric = choice.shown, choice.over, choice.metric
     return Table(
         title=f"Best {', '.join(over)} by {title(metric)}.",
         heads=[*shown, *over, title(metric), "next best", "remark"],
-        rows=lines,
-        values=[_plain(group, shown, over, metric) for group in groups.values()],
+        rows=[_line(group, shown, over, metric) for group in choice.groups],
+        values=[_plain(group, shown, over, metric) for group in choice.groups],
         texts=len(shown),
-        notes={"": [MEANING, *frame.left_out]},
+        notes={"": [MEANING, *choice.left_out]},
     )
+
+
+def curve(choice: Choice) -> Chart | None:
+    """Return the figure of a choice: the metric over each hyperparameter; None where no value of it has a number.
+
+    A combination with which a run diverged has no place in it.
+    """
+    import pandas as pd
+
+    from normexp.report.figures.choice import choice as chart
+
+    rows = [
+        {"line": _arm(group, choice.shown), "run": run, "key": key, "place": place, "value": value}
+        for group, key in itertools.product(choice.groups, choice.over)
+        for place, row in _profile(group, key, choice.metric).items()
+        for run, value in enumerate(row.values[choice.metric])
+    ]
+    schemes = {_arm(group, choice.shown): group[0].key.get("norm", "") for group in choice.groups}
+    return chart(pd.DataFrame(rows), choice.over, choice.metric, schemes) if rows else None
+
+
+def _arm(group: Sequence[Row], shown: Sequence[str]) -> str:
+    """Return what an arm is called: its scheme, then what else tells it apart."""
+    key = group[0].key
+    return ", ".join(key[name] if name == "norm" else f"{name}={key[name]}" for name in shown)
+
+
+def _profile(group: Sequence[Row], key: str, metric: str) -> dict[float, Row]:
+    """Return the best combination at every value of one hyperparameter."""
+    found: dict[float, Row] = {}
+    for row in _ranked(group, metric):
+        if (place := _number(row.key[key])) is not None:
+            found.setdefault(place, row)
+    return dict(sorted(found.items()))
 
 
 def _metric(frame: Frame, metric: str | None) -> str:
@@ -61,6 +124,11 @@ def _metric(frame: Frame, metric: str | None) -> str:
     if better_direction(metric) is None:
         raise UserError(f"best: whether more or less {metric} is better cannot be told from its name")
     return metric
+
+
+def swept(frame: Frame) -> list[str]:
+    """Return the hyperparameters that vary between the runs: keys with numbers."""
+    return [key for key in frame.varying if key != "norm" and _is_swept(frame, key)]
 
 
 def _is_swept(frame: Frame, key: str) -> bool:

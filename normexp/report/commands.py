@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +19,13 @@ from normexp.report.neighbours import neighbours
 from normexp.report.notes import notes
 from normexp.report.options import run_options
 from normexp.runs.run import check_writable
+from normexp.sweeps.last import last_sweep
 
 if TYPE_CHECKING:
+    from normexp.report.figures.chart import Chart
     from normexp.report.figures.formats import Look
 
+MOST_AFTER_SWEEP = 500  # runs whose table is made unasked
 IMAGES = (".png", ".svg", ".pdf")
 
 
@@ -32,6 +36,8 @@ def plot_command(
     formats: Sequence[str] = (),
     style: str = "page",
     width: str | None = None,
+    by: Sequence[str] = (),
+    last: bool = False,
 ) -> list[Path]:
     """Draw the curves of all runs at or below some paths; return the files written: images, and .md with the caption.
 
@@ -43,31 +49,42 @@ def plot_command(
         formats: png, svg, pdf; by default the first two.
         style: page, paper or slide.
         width: of the figure, such as 3.3in or 84mm; by default that of the style.
+        by: keys whose values make the lines, instead of the arms.
+        last: take the runs of the last sweep alone.
     """
     from normexp.report.figures.formats import check_formats, look
 
     chosen, written = look(style, width), check_formats(formats)
     if out is not None:
         check_writable(_stem(Path(out), "curves").parent, "--out")
-    frame = chosen_runs(words)
+    frame = chosen_runs(words, last)
     runs = [record.directory for record in frame.records]
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
     stem = _common_folder(runs) / name if out is None else _stem(Path(out), name)
-    return _draw(frame, stem, metric, chosen, written)
+    return _draw(frame, stem, metric, chosen, written, by)
 
 
-def _draw(frame: Frame, stem: Path, metric: str | None, look: Look, formats: Sequence[str]) -> list[Path]:
-    from normexp.report.figures.drawn import drawn
+def _draw(
+    frame: Frame, stem: Path, metric: str | None, look: Look, formats: Sequence[str], by: Sequence[str] = ()
+) -> list[Path]:
     from normexp.report.figures.runs import curves_of
 
     frame.check_readable()
-    chart = curves_of(frame, metric, notes(frame))
+    return _files(curves_of(frame, metric, notes(frame), by), stem, look, formats)
+
+
+def _files(chart: Chart, stem: Path, look: Look, formats: Sequence[str]) -> list[Path]:
+    """Write a chart into STEM.png, .svg or .pdf, and its caption into STEM.md."""
+    from normexp.report.figures.drawn import drawn
+
     figure = drawn(stem.name, chart, look, formats)
     images = [_write(stem.with_name(name), content) for name, content in figure.files.items()]
     return [*images, _write(stem.with_name(f"{stem.name}.md"), figure.markdown())]
 
 
-def table_command(words: Sequence[str], out: str | None = None, format: str = "md", by: Sequence[str] = ()) -> str:
+def table_command(
+    words: Sequence[str], out: str | None = None, format: str = "md", by: Sequence[str] = (), last: bool = False
+) -> str:
     """Return the table of all runs at or below some paths, to be printed.
 
     Args:
@@ -75,44 +92,91 @@ def table_command(words: Sequence[str], out: str | None = None, format: str = "m
         out: a folder that also receives table.md, .csv, .tex and .html.
         format: of the returned text: md, csv, tex or html.
         by: keys whose values make the rows, instead of the arms.
+        last: take the runs of the last sweep alone.
     """
     from normexp.report.formats import FORMATS
     from normexp.report.tables import table
 
     if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
-    content = table(chosen_runs(words), by)
+    content = table(chosen_runs(words, last), by)
     if out is not None:
         for suffix, render in FORMATS.items():
             _write(Path(out) / f"table.{suffix}", render(content))
     return FORMATS[format](content)
 
 
-def best_command(words: Sequence[str], over: Sequence[str] = (), metric: str | None = None, format: str = "md") -> str:
-    """Return the best value of every swept hyperparameter per arm, to be printed.
+def best_command(
+    words: Sequence[str],
+    over: Sequence[str] = (),
+    metric: str | None = None,
+    format: str = "md",
+    last: bool = False,
+    out: str | None = None,
+) -> tuple[str, list[Path]]:
+    """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure.
 
     Args:
         words: paths, and filters as of `table_command`.
         over: the hyperparameters; by default every key that varies and has numbers.
         metric: by default that of the validation split.
         format: of the returned text: md, csv, tex or html.
+        last: take the runs of the last sweep alone.
+        out: a folder, or a file ending in .png, .svg or .pdf, for the figure of the metric over each hyperparameter.
     """
-    from normexp.report.best import best
+    from normexp.report.best import best, curve, tried
     from normexp.report.formats import FORMATS
 
     if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
-    return FORMATS[format](best(chosen_runs(words), over, metric))
+    if out is not None:
+        check_writable(_stem(Path(out), "best").parent, "--out")
+    choice = tried(chosen_runs(words, last), over, metric)
+    files: list[Path] = []
+    if out is not None and (chart := curve(choice)) is not None:
+        from normexp.report.figures.formats import USUAL, look
+
+        files = _files(chart, _stem(Path(out), "best"), look(), USUAL)
+    return FORMATS[format](best(choice)), files
 
 
-def chosen_runs(words: Sequence[str]) -> Frame:
+def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
+    """Return the table of a sweep that has ended, and the commands that look further.
+
+    Without a table where no run can be read, or where there are so many that nobody wants to wait for them.
+    """
+    from normexp.report.best import swept
+    from normexp.report.formats import markdown
+    from normexp.report.tables import table
+
+    words = ["--last-sweep"] if results == Path("results") else [shlex.quote(str(results)), "--last-sweep"]
+    commands = [f"normexp plot {' '.join(words)}"]
+    if len(runs) > MOST_AFTER_SWEEP:
+        return "", [f"normexp table {' '.join(words)}", *commands]
+    try:
+        frame = frame_of([run for run in runs if run.exists()])
+        content = table(frame)
+    except UserError:
+        return "", []
+    best = [f"normexp best {' '.join(words)} --out best"] if swept(frame) else []
+    return markdown(content), [*commands, *best]
+
+
+def chosen_runs(words: Sequence[str], last: bool = False) -> Frame:
     """Read the runs at or below the paths among the words; the other words, KEY=VALUE,..., filter them.
 
     A word with `=` is a path where there is one of that name.
+
+    Args:
+        last: read the runs of the last sweep in these folders alone; without a folder, in results.
     """
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     filters = dict(word.split("=", 1) for word in words if word not in paths)
     check_once(word for word in words if word not in paths)
+    if last:
+        paths = [str(run) for path in paths or ["results"] for run in last_sweep(Path(path))]
+        if not paths:
+            raise UserError("--last-sweep: none of its runs has begun")
     if not paths:
         raise UserError(f"{words[0]}: only a filter; give run directories or a folder of them first (results/runs)")
     frame = frame_of(paths)

@@ -7,19 +7,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tqdm import tqdm
 
 logger = logging.getLogger("normexp")
-
-
-class HasPath(Protocol):
-    """A cell as its progress needs it."""
-
-    @property
-    def path(self) -> Path: ...
 
 
 class SweepProgress:
@@ -31,23 +23,23 @@ class SweepProgress:
         self._parts: dict[str, float] = {}  # fraction done of the cells that run now
         self._ended = 0
 
-    def step(self, cell: HasPath, step: int, steps: int) -> None:
-        """Show that a cell has done some of its steps."""
+    def step(self, cell: str, step: int, steps: int) -> None:
+        """Show that a cell, of that name, has done some of its steps."""
         with self._lock:
-            self._parts[str(cell.path)] = step / steps
+            self._parts[cell] = step / steps
             self._refresh()
 
-    def ended(self, cell: HasPath, status: str) -> None:
+    def ended(self, cell: str, status: str) -> None:
         """Show that a cell has ended, and how."""
         with self._lock:
-            self._parts.pop(str(cell.path), None)
+            self._parts.pop(cell, None)
             self._ended += 1
             self._refresh()
             self.bar.clear()
-            logger.info(f"[{self._ended}/{self.total}] {status} {cell.path}")
+            logger.info(f"[{self._ended}/{self.total}] {status} {cell}")
 
     def _refresh(self) -> None:
-        running = ", ".join(f"{Path(path).name} {part:.0%}" for path, part in sorted(self._parts.items()))
+        running = ", ".join(f"{cell} {part:.0%}" for cell, part in sorted(self._parts.items()))
         self.bar.set_postfix_str(running, refresh=False)
         self.bar.n = self._ended + sum(self._parts.values())
         self.bar.update(0)

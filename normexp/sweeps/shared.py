@@ -22,6 +22,7 @@ from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
 from normexp.sweeps.protocol import CellState, carry_out, cell_states, reopen
 
+RUNS = "runs"  # in the results folder: where the runs of no experiment are
 SWEEPS = ".sweeps"  # in the results folder; what looks for run directories passes hidden folders by
 PLAN = "plan.json.gz"
 MOST_PLAN = 2**28  # bytes, packed
@@ -107,6 +108,12 @@ class SharedSweep:
 
     def directory(self, number: int) -> Path:
         return self.results / self.plan["cells"][number][0]
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What tells a cell apart, by its run directory: overrides that not all have; in an experiment, that place."""
+        plain = {path: " ".join(own) for path, own in self.plan["cells"] if path.startswith(f"{RUNS}/")}
+        return {path: plain.get(path) or path for path, _ in self.plan["cells"]}
 
     def retry_failed(self) -> int:
         """Open the cells that failed to whoever wants to try again; return how many."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.errors import Interrupted, Submitted, UserError
-from normexp.records import RunDirectory
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.claim_folder import BLOCK
 from normexp.sweeps.executors.base import Executor
@@ -153,10 +152,10 @@ def _show(view: SweepView, progress: SweepProgress, told: set[int]) -> bool:
     snapshot = view.snapshot()
     for cell in sorted(set(view.ended) - told):
         told.add(cell)
-        progress.ended(RunDirectory(view.sweep.directory(cell)), view.ended[cell])
+        progress.ended(view.sweep.names[view.sweep.plan["cells"][cell][0]], view.ended[cell])
     for worker in snapshot.at_work:
         if worker.cell and worker.steps:
-            progress.step(RunDirectory(view.sweep.results / worker.cell), worker.step, worker.steps)
+            progress.step(view.sweep.names[worker.cell], worker.step, worker.steps)
     return view.is_ended()
 
 

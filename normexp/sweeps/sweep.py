@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +18,7 @@ from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.settings import take_executor
+from normexp.sweeps.last import remember
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import format_duration, sweep_progress
@@ -27,6 +28,7 @@ from normexp.training.cores import physical_cores
 
 DAMAGED = "damaged"
 logger = logging.getLogger("normexp")
+MOST_FAILURES = 3  # with one cause that are named one by one
 MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
 
 
@@ -75,11 +77,16 @@ class Plan:
 
     Args:
         results: the folder above all run directories.
+        names: of the cells, where what they differ in tells more than their run directory.
     """
 
     cells: list[Cell]
     impossible: list[str] = field(default_factory=list)
     results: Path = Path("results")
+    names: Mapping[Path, str] = field(default_factory=dict)
+
+    def name(self, cell: Cell) -> str:
+        return self.names.get(cell.path) or str(cell.path)
 
     @property
     def done(self) -> list[Cell]:
@@ -110,6 +117,7 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
     (batch statistics with one example, say) is left out and explained, unless nothing else remains.
     """
     cells: dict[Path, Cell] = {}
+    typed: dict[Path, list[str]] = {}
     impossible = []
     for arguments in expand(overrides):
         try:
@@ -119,12 +127,19 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
         else:
             path = default_run_dir(config)
             cells.setdefault(path, Cell(config, path))
+            typed.setdefault(path, list(arguments))
     if not cells:
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
     results = Path(next(iter(cells.values())).config["results_dir"])
     own = in_shard(list(cells.values()), shard)
     check_cells(own, force)
-    return Plan(own, list(dict.fromkeys(impossible)), results)
+    return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed))
+
+
+def _told_apart(typed: Mapping[Path, Sequence[str]]) -> dict[Path, str]:
+    """Return what was typed for every cell and not for all: `norm=batch optim.lr=0.1`."""
+    common = set.intersection(*map(set, typed.values()))
+    return {path: " ".join(word for word in words if word not in common) for path, words in typed.items()}
 
 
 def check_cells(cells: Iterable[Cell], force: bool) -> None:
@@ -137,8 +152,17 @@ def check_cells(cells: Iterable[Cell], force: bool) -> None:
             check_data(cell.directory, cell.config)
 
 
-def sweep(overrides: Sequence[str], jobs: int | None, dry_run: bool = False, force: bool = False) -> int:
+def sweep(
+    overrides: Sequence[str],
+    jobs: int | None,
+    dry_run: bool = False,
+    force: bool = False,
+    closing: Callable[[Plan], None] | None = None,
+) -> int:
     """Train every cell of a grid; return the exit status: 0, or 1 if a cell failed.
+
+    Args:
+        closing: is called with the plan when all cells have ended.
 
     Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
     """
@@ -149,7 +173,12 @@ def sweep(overrides: Sequence[str], jobs: int | None, dry_run: bool = False, for
     sharing.check(force)
     plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
-    return run_plan(plan, jobs, dry_run, force, sharing)
+    if not dry_run:
+        remember(plan.cells, plan.results)
+    status = run_plan(plan, jobs, dry_run, force, sharing)
+    if closing and not dry_run:
+        closing(plan)
+    return status
 
 
 def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
@@ -183,7 +212,7 @@ def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool, sharing: 
         if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
             return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
         logger.info(time_needed(workers, to_train, force))
-        return 0 if dry_run else train_all(workers, to_train, force)
+        return 0 if dry_run else train_all(workers, plan, force)
 
 
 def shared_status(plan: Plan, ended: Mapping[Path, tuple[str, str]]) -> int:
@@ -265,29 +294,37 @@ def estimate_runtime(worker: Worker, cell: Cell) -> dict[str, Any]:
     return worker.request({"verb": "estimate", "overrides": cell.overrides}, lambda step, steps: None)
 
 
-def train_all(workers: list[Worker], cells: Sequence[Cell], force: bool) -> int:
-    """Train the cells side by side under one bar; name the failures at the end."""
+def train_all(workers: list[Worker], plan: Plan, force: bool) -> int:
+    """Train the plan's cells side by side under one bar; name the failures at the end."""
+    cells = plan.to_train(force)
     failures: list[tuple[Cell, str]] = []
     ended: set[Path] = set()
     with sweep_progress(len(cells)) as progress:
 
         def end(cell: Cell, answer: dict[str, Any]) -> None:
-            progress.ended(cell, answer["status"])
+            progress.ended(plan.name(cell), answer["status"])
             ended.add(cell.path)
             if answer["status"] not in FINISHED:
                 failures.append((cell, answer.get("cause", answer["status"])))
 
-        Pool(workers, progress.step, end).run(cells, force)
+        Pool(workers, lambda cell, step, steps: progress.step(plan.name(cell), step, steps), end).run(cells, force)
     failures += [(cell, "its worker gave no answer") for cell in cells if cell.path not in ended]
     return say_failures(failures, len(cells))
 
 
 def say_failures(failures: Sequence[tuple[Cell, str]], cells: int) -> int:
-    """Name the cells that failed, of so many; return the exit status."""
+    """Name the cells that failed, of so many; return the exit status. Of many with one cause the first is named."""
+    by_cause: dict[str, list[Cell]] = {}
     for cell, cause in failures:
-        logger.info(f"failed: {cell.path}: {cause}")
-        if (traceback := cell.path / TRACEBACK).exists():
-            logger.info(f"        traceback: {traceback}")
+        by_cause.setdefault(cause, []).append(cell)
+    for cause, failed in by_cause.items():
+        named = failed if len(failed) <= MOST_FAILURES else failed[:1]
+        for cell in named:
+            logger.info(f"failed: {cell.path}: {cause}")
+            if (traceback := cell.path / TRACEBACK).exists():
+                logger.info(f"        traceback: {traceback}")
+        if more := len(failed) - len(named):
+            logger.info(f"failed: {more} more with the same cause")
     if failures:
         logger.info(f"{len(failures)} of {cells} cells failed; the same command tries them again")
     return 1 if failures else 0

@@ -9,7 +9,10 @@ import pytest
 from fabricated import CLASSIFICATION, Fabric, rows
 
 from normexp.errors import UserError
-from normexp.report.commands import best_command
+from normexp.records import find_runs
+from normexp.report import commands
+from normexp.report.best import curve, tried
+from normexp.report.frame import folder_frame
 
 COLUMNS = (*CLASSIFICATION, "validation/accuracy")
 SCORES = {0.01: (0.80, 0.82), 0.1: (0.90, 0.92), 1.0: (0.70, 0.72)}
@@ -26,6 +29,10 @@ def swept(fabricate: Fabric) -> Callable[..., Path]:
         return fabricate.root
 
     return sweep
+
+
+def best_command(words: list[str], *options: object, **more: object) -> str:
+    return commands.best_command(words, *options, **more)[0]  # type: ignore[arg-type]
 
 
 def cells(text: str) -> dict[str, list[str]]:
@@ -73,3 +80,25 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         best_command([folder, "norm=layer"])
     with pytest.raises(UserError, match="only a filter; give run directories"):
         best_command(["norm=layer"])
+
+
+def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Path], tmp_path: Path) -> None:
+    folder = swept("batch", SCORES)
+    swept("none", {0.01: (0.5, 0.7), 0.1: (0.9, 0.9)}, status="diverged")
+    files = commands.best_command([str(folder)], out=str(tmp_path / "drawn"))[1]
+    assert [path.name for path in files] == ["best.png", "best.svg", "best.md"]
+    assert "learning rate" in files[1].read_text()
+    assert files[2].read_text().endswith("Mean over 2 runs; bars: from the lowest to the highest run.\n")
+
+
+def test_the_curve_of_a_choice_has_the_best_of_the_other_hyperparameters(fabricate: Fabric) -> None:
+    """At optim.lr=0.1 the better of two momenta counts; a value with which a run diverged has no place."""
+    for rate, momentum, value, status in (
+        (0.1, 0.0, 0.6, "done"), (0.1, 0.9, 0.8, "done"), (1.0, 0.0, 0.3, "done"), (1.0, 0.9, 0.9, "diverged"),
+    ):  # fmt: skip
+        table = [{**row, "validation/accuracy": value} for row in rows(1 - value, (0, 5))]
+        options = {"optim__lr": rate, "optim__momentum": momentum, "norm": "batch", "status": status}
+        fabricate(table=table, columns=COLUMNS, **options)
+    chart = curve(tried(folder_frame(find_runs([fabricate.root])), ["optim.lr"]))
+    assert chart is not None
+    assert dict(zip(chart.data["place"], chart.data["value"], strict=True)) == {0.1: 80.0, 1.0: 30.0}

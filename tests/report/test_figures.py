@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from normexp.cli.verbs import main
 from normexp.errors import UserError
-from normexp.records import RunDirectory
+from normexp.records import RunDirectory, find_runs
 from normexp.report import plot_command
+from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import inches, look, settings
@@ -102,6 +103,17 @@ def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path) -> None:
     assert plot_command([str(run.path)], str(tmp_path / "new"))[1] == tmp_path / "new" / "curves.svg"
     assert plot_command([str(run.path)], str(tmp_path / "v1.5.svg"))[0] == tmp_path / "v1.5.png"
     assert plot_command([str(run.path)], metric="test/loss")[0] == run.path / "curves-test-loss.png"
+
+
+def test_by_makes_the_lines(fabricate: Fabric) -> None:
+    """Runs that agree in the named keys are averaged; the others do not tell lines apart."""
+    for norm, rate in (("none", 0.1), ("none", 0.2), ("batch", 0.1)):
+        fabricate(norm=norm, optim__lr=rate)
+    drawn = curves_of(folder_frame(find_runs([fabricate.root])), by=["norm"])
+    assert list(drawn.styles) == ["none", "batch"]
+    assert lines_of(drawn, next(iter(drawn.by_panel())))[0].runs == 2
+    with pytest.raises(UserError, match=r"optim\.ir.*optim\.lr"):
+        plot_command([str(fabricate.root)], by=["optim.ir"])
 
 
 def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:

@@ -17,7 +17,7 @@ from in_process import InProcess
 from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.pool import STOPPED, Pool, Worker
-from normexp.sweeps.sweep import Cell, make_plan, worker_pool
+from normexp.sweeps.sweep import Cell, make_plan, say_failures, worker_pool
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 
@@ -28,8 +28,7 @@ def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
 
     def call(*arguments: str, verb: tuple[str, ...] = ("sweep",), place: Path = results) -> tuple[int, str]:
-        status, stdout, stderr = cli(*verb, *TINY, f"results_dir={place}", "jobs=1", *arguments)
-        assert not stdout
+        status, _, stderr = cli(*verb, *TINY, f"results_dir={place}", "jobs=1", *arguments)
         return status, stderr
 
     return call
@@ -61,6 +60,53 @@ def test_sweep_plan_counts_what_is_to_be_done(sweep, results):
 )
 def test_sweep_equal_cells_collapse(overrides):
     assert len(make_plan(overrides).cells) == 1
+
+
+def test_sweep_ends_with_its_table_and_names_what_varies(sweep, results, cli):
+    status, stderr = sweep("norm=none,batch", "seed=0,1")
+    assert status == 0
+    assert "[4/4] done norm=batch seed=1\n" in stderr
+    assert f"next: normexp plot {results} --last-sweep\n" in stderr
+    assert "best" not in stderr
+    sweep("norm=layer", "optim.lr=0.01,0.02")
+    _, shown, _ = cli("table", str(results), "--last-sweep")
+    assert [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| layer")] == [
+        "layer, optim.lr=0.01",
+        "layer, optim.lr=0.02",
+    ]
+    assert cli("table", str(results / "runs"), "--last-sweep", "norm=layer")[1].count("| layer") == 2
+    assert "norm=batch matches no run" in cli("table", str(results), "--last-sweep", "norm=batch")[2]
+
+
+def test_sweep_prints_its_table(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    given = ("sweep", *TINY, f"results_dir={results}", "jobs=1", "optim.lr=0.01,0.02")
+    status, stdout, stderr = cli(*given)
+    assert (status, stdout.count("| none, optim.lr=0.0")) == (0, 2)
+    assert f"next: normexp best {results} --last-sweep --out best\n" in stderr
+    assert cli(*given)[1] == stdout  # all of it was there already
+
+
+def test_failures_with_one_cause_are_told_once(caplog, tmp_path):
+    caplog.set_level("INFO", logger="normexp")
+    cells = [Cell(None, tmp_path / str(i)) for i in range(60)]
+    assert say_failures([(cell, "no such file") for cell in cells[:59]] + [(cells[59], "killed")], 80) == 1
+    told = [line for line in caplog.messages if line.startswith("failed")]
+    assert told == [
+        f"failed: {tmp_path}/0: no such file",
+        "failed: 58 more with the same cause",
+        f"failed: {tmp_path}/59: killed",
+    ]
+
+
+def test_last_sweep_needs_one(cli, tmp_path):
+    status, _, stderr = cli("plot", str(tmp_path), "--last-sweep")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "remembers no sweep" in stderr
+    (tmp_path / ".last-sweep.json").write_text('{"runs": ["../elsewhere"]}')
+    status, _, stderr = cli("plot", str(tmp_path), "--last-sweep")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "damaged" in stderr
 
 
 def test_sweep_impossible_cell_is_left_out_and_explained(sweep, results):
@@ -132,7 +178,8 @@ def test_sweep_trains_only_what_is_new(sweep, results):
     assert "2 done, 0 to run" in stderr
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*")} == before
     assert "3 cells, 2 done, 1 to run" in sweep("seed=0,1,2")[1]
-    assert {path: path.stat().st_mtime_ns for path in before if path.is_file()}.items() <= before.items()
+    runs = [path for path in before if path.is_file() and path.parent != results]
+    assert {path: path.stat().st_mtime_ns for path in runs}.items() <= before.items()
     assert len(metrics(results)) == 3
 
 

@@ -41,6 +41,8 @@ def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
     if not counts:
         return "One run each, so no band." if chart.mark == "line" else "One run each, so no interval."
     runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    if chart.mark == "interval" and chart.band != "ci":
+        return f"Mean over {runs} runs; bars: {BANDS[chart.band]}."
     if chart.mark == "interval":
         return f"{_mean('y' in chart.log)} over {runs} runs with its {BANDS['ci']}."
     logs = {chart.log_in("y", panel) for panel in chart.by_panel()}

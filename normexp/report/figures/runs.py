@@ -20,15 +20,18 @@ RESULTS = ("test/accuracy", "test/rmse", "test/loss")  # the first there is stan
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
 
 
-def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()) -> Chart:
+def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = (), by: Sequence[str] = ()) -> Chart:
     """Return the chart of the finished runs.
 
     Args:
         metric: one metric; None takes the training loss and the test accuracy (or rmse).
+        by: keys whose values make the lines, instead of the arms.
 
-    Raises: UserError where no run is finished, or none has the metric.
+    Raises: UserError where no run is finished, or none has the metric, and for a key that no run has.
     """
     data = _finished(frame)
+    if by:
+        data = data.assign(line=data["run"].map(_named_by(frame, by)))
     known = list(dict.fromkeys(data["metric"]))
     if metric is not None and metric not in known:
         raise unknown("metric", metric, known)
@@ -64,6 +67,15 @@ def _finished(frame: Frame) -> pd.DataFrame:
     for axis in axes:
         line = line + [f", {axis}={value}" if value is not None else "" for value in curves[axis]]
     return curves.assign(line=line, place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
+
+
+def _named_by(frame: Frame, by: Sequence[str]) -> dict[str, str]:
+    """Return what each run's line is called: `batch, optim.lr=0.1` by norm and optim.lr."""
+    told = frame.keys(by)
+    return {
+        str(run): ", ".join(value if key == "norm" else f"{key}={value}" for key, value in zip(by, values, strict=True))
+        for run, values in zip(told.index, told.itertuples(index=False), strict=True)
+    }
 
 
 def _metrics(data: pd.DataFrame, metric: str | None) -> list[str]:

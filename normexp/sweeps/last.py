@@ -1,0 +1,39 @@
+"""Which runs were the cells of the last sweep in a results folder: `--last-sweep` looks at these alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from normexp.errors import UserError
+from normexp.records import write_atomically
+from normexp.records.files import read_json
+from normexp.records.printable import printable
+from normexp.sweeps.shared import Trained
+
+FILE = ".last-sweep.json"  # in the results folder; what looks for run directories passes hidden files by
+
+
+def remember(cells: Sequence[Trained], results: Path) -> None:
+    """Write which runs are the cells of a sweep, over those of the sweep before; nothing if they are the same."""
+    content = json.dumps({"runs": [cell.path.relative_to(results).as_posix() for cell in cells]}) + "\n"
+    path = results / FILE
+    if path.is_file() and path.read_bytes() == content.encode():
+        return
+    results.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
+
+
+def last_sweep(folder: Path) -> list[Path]:
+    """Return the run directories of the last sweep in a results folder, or in the one that has this folder of runs.
+
+    Raises: UserError where no sweep is remembered, or what is remembered is damaged.
+    """
+    results = next((each for each in (folder, folder.parent) if (each / FILE).exists()), None)
+    if results is None:
+        raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")
+    runs = read_json(results / FILE).get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, str) and ".." not in Path(run).parts for run in runs):
+        raise UserError(f"{printable(results / FILE)}: damaged; the next sweep writes it again")
+    return [path for run in runs if (path := results / run).exists()]

@@ -11,7 +11,7 @@ from normexp.config.options import option
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.claim import Claim, Count, Equals, Follows
-from normexp.evidence.claims.power import smallest_adjusted_p
+from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
@@ -36,6 +36,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     _check_select(experiment, document)
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     _check_table(experiment, document, axes, known)
+    _check_design(experiment, document)
     known = [*known, *_probed(experiment, configs)]
     for i, figure in enumerate(experiment.figures):
         check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
@@ -58,13 +59,30 @@ def _check_power(experiment: Experiment, document: Document) -> None:
         return
     seeds = len(experiment.grid["seed"])
     tested = [claim for claim in experiment.claims if not isinstance(claim, Count | Equals | Follows)]
-    least = smallest_adjusted_p(experiment.claims, seeds) if tested else 0.0
-    if least > LEVEL:
+    design = experiment.design
+    least = smallest_over_looks(tested, design) if design else smallest_adjusted_p(tested, seeds)
+    if tested and least > LEVEL:
         raise document.error(
             f"{seeds} seed{'s' if seeds > 1 else ''} cannot decide {len(tested)} claims: the least adjusted p that one "
             f"by ranks can have is {least:.2g}, above {LEVEL:g}; add seeds, drop claims, or say `underpowered: reason`",
             "claims",
         )
+
+
+def _check_design(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for looks that are not those of the seeds, or at what is judged once, by a rule of its own."""
+    if (design := experiment.design) is None:
+        return
+    at = ("scales", experiment.scale, "sequential")
+    if design.looks[-1] != len(set(design.seeds)):
+        there = len(set(design.seeds))
+        raise document.error(f"the last look has {design.looks[-1]} seeds, the grid has {there}", *at, "looks")
+    if not any(not isinstance(claim, Count | Equals | Follows) for claim in experiment.claims):
+        raise document.error("there is no claim that seeds could decide", *at)
+    if any(isinstance(claim, Follows) for claim in experiment.claims):
+        raise document.error("a law is tested once, at its own level; claims follows and leaves take no looks", *at)
+    if experiment.table.margin is not None:
+        raise document.error("published numbers are judged once; a margin takes no looks", *at)
 
 
 def _check_folders(document: Document, arms: Sequence[str]) -> None:

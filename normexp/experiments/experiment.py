@@ -14,6 +14,7 @@ from normexp.config import Config, compose
 from normexp.config.text import override_text
 from normexp.errors import Impossible, UserError
 from normexp.evidence.curves import Cell
+from normexp.evidence.stats import Design
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
     from normexp.experiments.figures import FigureSpec
@@ -48,10 +49,19 @@ class Experiment:
     underpowered: str = ""
     law: Any = None  # a normexp.experiments.schema.Law, of an experiment that tests a formula
     file: str = ""  # of one that is not among ours
+    design: Design | None = None  # of seeds that are added in batches
 
     def points(self) -> list[Point]:
         """Return the grid's points, the first key varying slowest."""
         return product(self.grid)
+
+    def stages(self) -> list[Experiment]:
+        """Return the experiment with the seeds that each of its looks adds; itself where it has none."""
+        if self.design is None:
+            return [self]
+        seeds, ends = list(self.design.seeds), self.design.looks
+        batches = [seeds[low:high] for low, high in itertools.pairwise((0, *ends))]
+        return [replace(self, grid={**self.grid, "seed": batch}) for batch in batches]
 
     def overrides(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> list[str]:
         """Return the overrides of one run: what is common, the arm's own, what was chosen, the point."""

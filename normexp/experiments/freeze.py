@@ -1,4 +1,4 @@
-"""What an experiment declared before its first run: claims, margin, published numbers, seeds, grid, search.
+"""What an experiment declared before its first run: claims, margin, published numbers, seeds, looks, grid, search.
 
 The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after the runs,
 which tables and the ledger say with both versions.
@@ -34,8 +34,8 @@ class Change:
     """Something that is not as it was when the runs began.
 
     Args:
-        what: `claim`, `margin`, `published`, `seeds`, `selection seeds`, `grid` or `search`.
-        name: the claim's text, the axis, the published number's arm and place; empty for margin and seeds.
+        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `grid` or `search`.
+        name: the claim's text, the axis, the published number's arm and place; empty for margin, seeds and looks.
         before, after: both versions, `nothing` where there was or is none.
     """
 
@@ -52,9 +52,9 @@ class Change:
 def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
     """Return what the experiment declares otherwise than when its runs at this scale began; [] without a record.
 
-    The order is that of `declared`: claims, margin, published numbers, seeds, selection seeds, grid, search. A claim
-    counts as another where its estimand, region, arms, metric, place or target differ, not where its wording does in
-    source or kind; a claim with another text is one removed and one added. Raises UserError for a damaged record.
+    The order is that of `declared`: claims, margin, published numbers, seeds, looks, selection seeds, grid, search. A
+    claim counts as another where its estimand, region, arms, metric, place or target differ, not where its wording does
+    in source or kind; a claim with another text is one removed and one added. Raises UserError for a damaged record.
     """
     path = frozen_path(experiment, results)
     if not path.exists():
@@ -93,13 +93,14 @@ def checksum(content: Mapping[str, Any]) -> str:
 
 def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
     """Return what the experiment declares, as plain data that JSON has."""
-    select = experiment.select
+    select, design = experiment.select, experiment.design
     arms = list(experiment.arms)
     return {
         "claim": dict(_claim(claim, arms) for claim in experiment.claims),
         "margin": {"": experiment.table.margin or 0.0},
         "published": {_published_name(entry): entry.value for entry in experiment.published},
         "seeds": {"": list(experiment.grid["seed"])},
+        "looks": {"": [*design.looks, design.spending]} if design else {},
         "selection seeds": {"": list(select.seeds)} if select else {},
         "grid": {axis: list(values) for axis, values in experiment.grid.items() if axis != "seed"},
         "search": {key: list(values) for key, values in select.search.items()} if select else {},

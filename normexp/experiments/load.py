@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,9 @@ from normexp.experiments.document import Document, check_own, repeated
 from normexp.experiments.shape import SCALES
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
+    from normexp.evidence.stats import Design
     from normexp.experiments.experiment import Experiment
-    from normexp.experiments.schema import ExperimentFile
+    from normexp.experiments.schema import ExperimentFile, Sequential
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -141,6 +142,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
     if file.select is not None:
         over = own.select.model_dump(exclude_unset=True) if own.select else {}
         select = Selection.model_validate({**file.select.model_dump(exclude_unset=True), **over})
+    grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
         file="" if document.path is None or document.path.parent == config_dir() / "experiment" else str(document.path),
@@ -151,7 +153,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
         about=own.about or file.about,
         arms=file.arms,
         refused=file.refused,
-        grid={**file.grid, **own.grid},
+        grid=grid,
         common={**file.common, **own.common},
         select=select,
         table=file.table,
@@ -164,4 +166,11 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
         summary=file.summary,
         underpowered=own.underpowered or file.underpowered,
         law=file.law,
+        design=_design(own.sequential, grid.get("seed", [])),
     )
+
+
+def _design(declared: Sequential | None, seeds: Sequence[int]) -> Design | None:
+    from normexp.evidence.stats import Design
+
+    return Design(tuple(seeds), tuple(declared.looks), declared.spending) if declared else None

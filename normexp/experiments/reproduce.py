@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,18 +31,24 @@ def reproduce(
     dry_run: bool = False,
     force: bool = False,
     sharing: Sharing | None = None,
+    still_open: Callable[[], Sequence[str]] | None = None,
 ) -> int:
     """Run one experiment at its scale; return the exit status, 0 or 1 where a run failed.
 
     Args:
         arm: run this arm only (a row of the table).
         sharing: the executor whose workers train, of both stages.
+        still_open: tells which claims the records leave open, after every look of a sequential design; without it all
+            seeds are run.
 
-    Raises: UserError for an unknown arm, or runs that were made under other settings; Unavailable without the data;
+    Raises: UserError for an unknown arm, or one by itself under a sequential design (its claims compare arms);
+        or runs that were made under other settings; Unavailable without the data;
         Interrupted after Ctrl-C; Submitted where workers elsewhere go on with it.
     """
     if arm is not None:
         check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
+        if experiment.design is not None:
+            raise UserError(f"--cell {arm!r}: {experiment.name} adds seeds until its claims are decided, to all arms")
     arms = [arm] if arm else list(experiment.arms)
 
     def train(plan: Plan, heading: str) -> int:
@@ -60,8 +66,26 @@ def reproduce(
             write_choice(experiment, results, arms)
         if names := undecided_choices(experiment, results):
             logger.info(f"the best two lie within noise, three seeds in select.seeds would tell: {'; '.join(names)}")
-    plan = (expected_plan if dry_run else run_plan)(experiment, results, arms, force)
-    return train(plan, experiment.title)
+    if dry_run:
+        at_most = ", at most" if experiment.design else ""
+        return train(expected_plan(experiment, results, arms, force), experiment.title + at_most)
+    return _in_stages(experiment, lambda stage: train(run_plan(stage, results, arms, force), stage.title), still_open)
+
+
+def _in_stages(
+    experiment: Experiment, train: Callable[[Experiment], int], still_open: Callable[[], Sequence[str]] | None
+) -> int:
+    """Train what the first look needs, and of the next ones as long as a claim is open; return the exit status."""
+    stages = experiment.stages()
+    for taken, stage in enumerate(stages, start=1):
+        if (status := train(stage)) or taken == len(stages):
+            return status
+        left = still_open() if still_open else experiment.claims
+        assert experiment.design is not None  # there are several stages
+        logger.info(f"{experiment.design.progress(taken)}: {len(left)} of {len(experiment.claims)} claims are open")
+        if not left:
+            break
+    return 0
 
 
 def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:

@@ -16,6 +16,7 @@ from normexp.evidence.claims.claim import AnyClaim
 from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
+from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
 from normexp.experiments.figures import FigureSpec, Target
 
 Scale = Literal["smoke", "cpu", "desk", "paper"]
@@ -77,6 +78,21 @@ class Selection(SelectionAtScale):
         return self.metric.endswith("accuracy")
 
 
+class Sequential(Strict):
+    """Seeds are added in batches until every claim is decided; declared and frozen as claims are."""
+
+    looks: list[Annotated[int, Field(ge=2)]] = Field(min_length=2, max_length=MOST_LOOKS)
+    """How many seeds of the grid have run at each look, at most five looks; the last is all of them."""
+    spending: Spending = "pocock"
+    """How the level is spent: about evenly (pocock), or next to nothing early (obrien_fleming)."""
+
+    @model_validator(mode="after")
+    def _grows(self) -> Sequential:
+        if sorted(set(self.looks)) != self.looks:
+            raise refusal(f"{self.looks}: each look has more seeds than the one before", "looks")
+        return self
+
+
 class AtScale(Strict):
     """What a scale lays over the rest. `paper` is for a published set-up only."""
 
@@ -88,6 +104,8 @@ class AtScale(Strict):
     """Other values of axes of the grid."""
     select: SelectionAtScale | None = None
     """Other search, seeds or overrides of the selection."""
+    sequential: Sequential | None = None
+    """Looks at which the runs may stop, the claims being decided."""
     deviations: list[str] = Field(default_factory=list)
     """What differs from the paper at this scale."""
     findings: list[str] = Field(default_factory=list)

@@ -20,14 +20,19 @@ the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), 
 
 A claim is one of nine estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
+
+`sequential: {{looks: [5, 10, 15, 20]}}` under a scale runs the grid's first five seeds, tests the claims, and adds seeds
+until all of them are decided or the last look is over. Every look spends a share of the level, so that p-values,
+intervals and Holm's correction hold however often one looked; the table says how far it went, and
+[results/bench/looks.md](../results/bench/looks.md) what that costs and saves in simulated experiments.
 """
 
 
 def page() -> str:
     """Return the page as Markdown."""
     experiment: list[type[BaseModel]] = [
-        schema.ExperimentFile, schema.Law, schema.AtScale, schema.Selection, schema.Table, schema.Look,
-        schema.Published, schema.PublishedOnly,
+        schema.ExperimentFile, schema.Law, schema.AtScale, schema.Selection, schema.Sequential,
+        schema.Table, schema.Look, schema.Published, schema.PublishedOnly,
     ]  # fmt: skip
     estimands: list[type[BaseModel]] = [
         claims.Value, claims.Difference, claims.Ratio, claims.StepsToTarget, claims.Count, claims.Equals, claims.Trend,

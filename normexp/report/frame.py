@@ -36,6 +36,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from normexp.errors import UserError
+from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.records import RunDirectory, find_runs
@@ -48,6 +49,7 @@ from normexp.report.tidy import Frame, text
 if TYPE_CHECKING:
     pass
 
+NEW = "new"  # the status of a run that was never started
 RUNS = "runs"  # the folder of an experiment's runs; those of its selection are beside it
 
 
@@ -116,7 +118,17 @@ def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Rec
             seed = int(dict(point)["seed"])
             name = PurePath(os.path.relpath(path, results)).as_posix()
             records[path] = Record(RunDirectory(path), name, experiment.name, experiment.scale, arm, axes, seed)
-    return records
+    return _begun(records, experiment.design)
+
+
+def _begun(records: dict[Path, Record], design: Design | None) -> dict[Path, Record]:
+    """Leave out the seeds of looks that a sequential design never got to: they are not missing."""
+    if design is None:
+        return records
+    begun = [record.seed for record in records.values() if record.seed is not None and record.state != NEW]
+    there = [design.seeds.index(seed) for seed in begun]
+    look = next(look for look, size in enumerate(design.looks) if max(there, default=0) < size)
+    return {path: record for path, record in records.items() if record.seed in design.at(look)}
 
 
 def _without_selection(paths: Iterable[str | Path]) -> list[RunDirectory]:

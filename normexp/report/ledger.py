@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once, parse_overrides, plain_value
 from normexp.errors import Submitted, Unavailable, UserError, unknown
+from normexp.evidence.claims import still_open
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import is_file, laws, load, names, read, scales, usual_scale
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
@@ -93,7 +95,7 @@ def _reproduce(
     from normexp.experiments.reproduce import reproduce
 
     try:
-        status = reproduce(experiment, results, jobs, arm, dry_run, force, sharing)
+        status = reproduce(experiment, results, jobs, arm, dry_run, force, sharing, partial(_open, experiment, results))
     except Submitted as elsewhere:
         logger.info(f"{experiment.name}: {elsewhere}; it then goes on, or shows the table")
         return 0
@@ -105,6 +107,14 @@ def _reproduce(
     if not dry_run and not status:
         _show(experiment, results)
     return status
+
+
+def _open(experiment: Experiment, results: Path) -> list[str]:
+    """Return the claims that the records leave open."""
+    from normexp.report.experiment.measured import measured
+    from normexp.report.experiment.render import judged
+
+    return still_open(judged(experiment, measured(experiment, results)))
 
 
 def _check_files(given: Mapping[str, str]) -> None:

@@ -8,5 +8,6 @@ ABOUT = {
     "sweep": "cells side by side against one after the other; what a cell costs beyond its training",
     "memory": "peak memory of a run beside bare torch",
     "growth": "how time grows with batch size, width, evaluations, number of run directories and length of curves",
+    "looks": "what a sequential design costs and saves, over simulated experiments",
     "scale": "planning a sweep of up to 100,000 cells, and 64 empty workers that share it",
 }

@@ -5,6 +5,7 @@ from normexp.evidence.claims.claim import KINDS, Claim, kind_at
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.claims.judge import judge
 from normexp.evidence.claims.result import NOT_JUDGED
+from normexp.evidence.claims.sequential import still_open
 from normexp.evidence.claims.verdict import CONTRADICTED, HOLDS, UNDECIDED, Verdict, entry
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "entry",
     "judge",
     "kind_at",
+    "still_open",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from normexp.evidence.claims.claim import Claim, Count
@@ -13,10 +14,11 @@ from normexp.evidence.claims.difference import LEVEL, difference, ratio, trend, 
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
+from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
-from normexp.evidence.stats import SampleSize, holm, holm_confidence, plan
+from normexp.evidence.stats import Design, SampleSize, holm, holm_confidence, plan
 from normexp.evidence.verdicts import PAPER
 
 _TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
@@ -32,15 +34,21 @@ _TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
 }
 
 
-def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER) -> list[Verdict]:
+def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: Design | None = None) -> list[Verdict]:
     """Return the verdicts in the order of the claims.
 
     A printed number is judged at scale paper only; at another it is shown, and takes no part in what follows.
     A statistical claim is decided where its p-value, Holm-corrected over all claims that could be tested, is below
     0.05. Counts and exact equalities are no tests and take no part in the correction; a law has one of its own, over
     its places.
+
+    Args:
+        design: of seeds that are added in batches; p-values and intervals then hold at all looks together.
     """
-    results = [_result(claim, curves, scale) for claim in claims]
+    results = [_result(claim, curves, scale) for claim in claims] if design is None else []
+    if design is not None:
+        looks = looks_taken(curves, design)
+        results = [at_looks(partial(_result, claim, scale=scale), looks, design) for claim in claims]
     tested = [result.decision.p for result in results if result.decision]
     corrected = iter(zip(holm(tested), holm_confidence(tested), strict=True))
     verdicts = []

@@ -6,6 +6,13 @@ import math
 from collections.abc import Sequence
 
 from normexp.evidence.claims.claim import Claim, Count, Equals, Follows, StepsToTarget
+from normexp.evidence.stats import Design
+
+
+def smallest_over_looks(claims: Sequence[Claim], design: Design) -> float:
+    """Return the same of a sequential design: the least at any of its looks."""
+    each = zip(design.looks, design.shares, strict=True)
+    return min(1.0, *(smallest_adjusted_p(claims, n) / share for n, share in each))
 
 
 def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:

@@ -13,6 +13,7 @@ from normexp.evidence.stats.planning import SampleSize, plan, required_sample_si
 from normexp.evidence.stats.printed import Printed
 from normexp.evidence.stats.proportion import proportion_interval
 from normexp.evidence.stats.rank_sum import RankSumTest
+from normexp.evidence.stats.sequential import Design
 from normexp.evidence.stats.sign_test import SignTest
 from normexp.evidence.stats.speed_up import SpeedUp, speed_up
 from normexp.evidence.stats.steps import NEVER, Steps, steps_to_target
@@ -22,6 +23,7 @@ from normexp.evidence.stats.t_test import TTest, t_interval
 __all__ = [
     "EVERYTHING",
     "NEVER",
+    "Design",
     "EquivalenceTest",
     "Interval",
     "PointEstimate",

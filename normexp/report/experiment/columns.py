@@ -193,13 +193,13 @@ class Difference(Column):
         found = self.estimate(row)
         if found is None:
             return EMPTY
-        interval, factor = found.confidence_interval(), self.metric.factor
+        interval, factor = found.confidence_interval(self.metric.found.confidence), self.metric.factor
         text = with_interval(factor * found.value, factor * interval.low, factor * interval.high)
         return text + (" by rank" if isinstance(found, RankSumTest) else "")
 
     def plain(self, row: Row) -> dict[str, Value]:
         found = self.estimate(row)
-        interval = found.confidence_interval() if found else None
+        interval = found.confidence_interval(self.metric.found.confidence) if found else None
         ends = (found.value, interval.low, interval.high) if found and interval else (None, None, None)
         return dict(zip(("difference", "difference low", "difference high"), ends, strict=True))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from normexp.evidence.claims.sequential import looks_taken
 from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.check import PROBE
 from normexp.experiments.experiment import Experiment, Point
@@ -23,7 +24,9 @@ class Measured:
         notes: what the data say of themselves ("CIFAR-10, JPEG copy").
         precisions: in which the runs were computed, where they say; fp32 left out.
         commits: of the code that made the runs; `+` marks changed files.
-        records: every run of the grid, whatever its status.
+        records: every run of the grid, whatever its status; under a sequential design those of the looks begun.
+        confidence: of an interval that is one of 95 %, given how often it was looked at.
+        progress: how far a sequential design got, in words.
     """
 
     curves: Curves
@@ -33,6 +36,8 @@ class Measured:
     precisions: tuple[str, ...]
     commits: tuple[str, ...]
     records: tuple[Record, ...] = ()
+    confidence: float = 0.95
+    progress: str = ""
 
     @property
     def metrics(self) -> list[str]:
@@ -55,6 +60,7 @@ def measured(experiment: Experiment, results: Path) -> Measured:
     notes = {about.get("data", {}).get("note", "") for about in finished}
     precisions = {about.get("precision", "fp32") for about in finished}
     commits = {short_commit(about.get("commit")) for about in finished}
+    looks = len(looks_taken(frame.cells, experiment.design)) if experiment.design else 0
     return Measured(
         curves=frame.cells,
         missing=sum(not record.finished for record in frame.records),
@@ -63,6 +69,8 @@ def measured(experiment: Experiment, results: Path) -> Measured:
         precisions=tuple(sorted(precisions - {"fp32"})),
         commits=tuple(sorted(commits)),
         records=frame.records,
+        confidence=experiment.design.confidence(looks) if experiment.design else 0.95,
+        progress=experiment.design.progress(looks) if experiment.design else "",
     )
 
 

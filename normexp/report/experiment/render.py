@@ -93,7 +93,7 @@ def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict
     axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     known = [*found.metrics, *found.probe_metrics]
     claims = [check_names(claim, list(experiment.arms), known, axes) for claim in experiment.claims]
-    return list(zip(claims, judge(claims, found.curves, experiment.scale), strict=True))
+    return list(zip(claims, judge(claims, found.curves, experiment.scale, experiment.design), strict=True))
 
 
 def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
@@ -165,7 +165,8 @@ def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
     missing = (f"{found.missing} runs are not finished.",) if found.missing else ()
     data = (f"Data: {note}." for note in found.notes)
     precisions = (f"Computed in {name} where that is safe." for name in found.precisions)
-    return (f"Scale: {experiment.scale}.", *missing, *found.left_out, *data, *precisions)
+    looks = (f"Looked at in batches of seeds: {found.progress}.",) if found.progress else ()
+    return (f"Scale: {experiment.scale}.", *looks, *missing, *found.left_out, *data, *precisions)
 
 
 def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequence[Change]) -> dict[str, list[str]]:

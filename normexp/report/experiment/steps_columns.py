@@ -100,7 +100,7 @@ class SpeedUpOver(Column):
 
     def text(self, row: Row) -> str:
         race = self.against(row)
-        interval = race.confidence_interval() if race else None
+        interval = race.confidence_interval(self.race.found.confidence) if race else None
         if race is None or interval is None:
             return EMPTY
         low, high = ratio(interval.low), ratio(interval.high)
@@ -110,7 +110,7 @@ class SpeedUpOver(Column):
 
     def plain(self, row: Row) -> dict[str, Value]:
         race = self.against(row)
-        interval = race.confidence_interval() if race else None
+        interval = race.confidence_interval(self.race.found.confidence) if race else None
         numbers = (race.ratio, interval.low, interval.high) if race and interval else (None, None, None)
         name = f"speed-up over {self.than} to {self.race.goal}"
         ends = dict(zip((name, f"{name} low", f"{name} high"), numbers, strict=True))

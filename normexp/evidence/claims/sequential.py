@@ -1,0 +1,50 @@
+"""Claims under a sequential design: one result per look, and what all of them say together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from normexp.evidence.claims.claim import Claim, Count, Equals
+from normexp.evidence.claims.result import UNDECIDED, TestResult
+from normexp.evidence.claims.verdict import Verdict
+from normexp.evidence.curves import Curves
+from normexp.evidence.stats.sequential import Design, over_looks, repeated_interval
+
+
+def looks_taken(curves: Curves, design: Design) -> list[Curves]:
+    """Return the curves at every look that is complete: each cell has finished runs of all its seeds."""
+    taken: list[Curves] = []
+    for look in range(len(design.looks)):
+        seeds = design.at(look)
+        if not all(seed in runs and runs[seed].finished for runs in curves.values() for seed in seeds):
+            break
+        taken.append({cell: {seed: runs[seed] for seed in seeds} for cell, runs in curves.items()})
+    return taken
+
+
+def at_looks(test: Callable[[Curves], TestResult], looks: Sequence[Curves], design: Design) -> TestResult:
+    """Return what a claim's test says of the looks that were taken, together."""
+    if not looks:
+        return TestResult("sequential", 0, note=f"the first look, at {design.looks[0]} seeds, is not complete")
+    results = [test(look) for look in looks]
+    last = results[-1]
+    decisions = [result.decision for result in results if result.decision]
+    if last.decision is None or len(decisions) < len(results):
+        return last
+
+    return replace(
+        last,
+        decision=over_looks(decisions, design.shares),
+        interval=lambda confidence: repeated_interval([each.interval for each in results], design.shares, confidence),
+        remarks=(*last.remarks, f"{design.progress(len(results))}; p and intervals allow for all looks"),
+    )
+
+
+def still_open(claims: Sequence[tuple[Claim, Verdict]]) -> list[str]:
+    """Return the claims that more seeds may decide; of what is counted run by run they cannot."""
+    return [
+        claim.text
+        for claim, verdict in claims
+        if verdict.verdict == UNDECIDED and not isinstance(claim, Count | Equals)
+    ]

@@ -1,0 +1,126 @@
+"""Looks at more and more seeds: what they spend, and what they decide together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from claim_maker import claim_data
+from curve_maker import METRIC, cells, finals
+
+from normexp.evidence.claims import HOLDS, UNDECIDED, check_claim, judge, still_open
+from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
+from normexp.evidence.claims.sequential import looks_taken
+from normexp.evidence.stats import Design, EquivalenceTest, Interval, TTest
+from normexp.evidence.stats.sequential import over_looks, repeated_interval
+
+DESIGN = Design(tuple(range(12)), (4, 8, 12))
+BETTER = check_claim(claim_data("higher", of="BN", than="none", metric=METRIC), ["BN", "none"], [METRIC])
+NEVER = check_claim({**claim_data("diverges", of="none"), "text": "counted"}, ["BN", "none"], [METRIC])
+
+
+def curves(differences, seeds: int = 12):
+    baseline = np.linspace(0.4, 0.5, seeds)
+    return cells(none=finals(list(baseline)), BN=finals(list(baseline + differences[:seeds])))
+
+
+def noisy(mean: float, sd: float, seed: int = 0):
+    return mean + sd * np.random.default_rng(seed).standard_normal(12)
+
+
+@pytest.mark.parametrize("spending", ["pocock", "obrien_fleming"])
+def test_shares_of_all_looks_add_up_to_one(spending) -> None:
+    for looks in [(2, 3), (5, 10, 15, 20, 25), (4, 5, 20)]:
+        shares = Design(tuple(range(looks[-1])), looks, spending).shares
+        assert sum(shares) == pytest.approx(1)
+        assert min(shares) > 0
+
+
+def test_shares_are_those_of_the_published_functions() -> None:
+    # Of 0.05 at half the sample: 0.05 log(1 + (e - 1) / 2), and twice 2 - 2 Phi(2.2414 / sqrt(0.5)).
+    halves = {kind: Design((0, 1, 2, 3), (2, 4), kind).shares[0] * 0.05 for kind in ("pocock", "obrien_fleming")}
+    assert halves["pocock"] == pytest.approx(0.03101, abs=1e-5)
+    assert halves["obrien_fleming"] == pytest.approx(0.00305, abs=1e-5)
+
+
+def test_the_least_p_over_its_share_counts_and_an_unknown_one_does_not() -> None:
+    tests = [EquivalenceTest(0.2, 0.01), EquivalenceTest(0.03, math.nan)]
+    both = over_looks(tests, (0.5, 0.5))
+    assert (both.inside, both.outside) == (0.06, 0.02)
+    assert over_looks(tests[:1], (0.1, 0.9)).inside == 1.0
+
+
+def test_the_interval_excludes_the_bound_exactly_where_the_looks_decide() -> None:
+    decided = 0
+    for seed in range(60):
+        values = tuple(noisy(0.7, 1.0, seed))
+        looks = [TTest(values[:size]) for size in DESIGN.looks]
+        tests = [EquivalenceTest.of(look, Interval(0.0, math.inf)) for look in looks]
+        interval = repeated_interval([look.confidence_interval for look in looks], DESIGN.shares, 0.95)
+        assert interval is not None
+        assert (over_looks(tests, DESIGN.shares).p < 0.05) == (0.0 not in interval)
+        decided += 0.0 not in interval
+    assert 10 < decided < 50
+
+
+def test_intervals_without_a_common_value_leave_that_of_the_last_look() -> None:
+    apart = [lambda level: Interval(0, 1), lambda level: Interval(2, 3)]
+    assert repeated_interval(apart, (0.5, 0.5), 0.95) == Interval(2, 3)
+    assert repeated_interval([lambda level: None], (1.0,), 0.95) is None
+
+
+def test_only_complete_looks_count() -> None:
+    there = curves(noisy(0.1, 0.01), 7)
+    assert [len(next(iter(look.values()))) for look in looks_taken(there, DESIGN)] == [4]
+    (verdict,) = judge([BETTER], there, design=DESIGN)
+    assert (verdict.n, verdict.verdict) == (4, HOLDS)
+    (early,) = judge([BETTER], curves(noisy(0.1, 0.01), 3), design=DESIGN)
+    assert early.verdict == UNDECIDED
+    assert "the first look, at 4 seeds, is not complete" in early.evidence
+
+
+def test_what_is_decided_at_a_look_stays_decided() -> None:
+    differences = np.concatenate([noisy(0.1, 0.01)[:4], noisy(0.0, 0.3)[4:]])  # later seeds blur it
+    first, last = (judge([BETTER], curves(differences, size), design=DESIGN)[0] for size in (4, 12))
+    assert (first.verdict, last.verdict) == (HOLDS, HOLDS)
+    assert judge([BETTER], curves(differences))[0].verdict == UNDECIDED
+    assert last.interval is not None
+    assert 0.0 not in last.interval
+    assert last.p is not None
+    assert first.p == pytest.approx(last.p)
+    assert "look 3 of at most 3, 12 of at most 12 seeds; p and intervals allow for all looks" in last.remarks
+
+
+def test_looking_costs_what_it_spends() -> None:
+    once, looked = (judge([BETTER], curves(noisy(0.1, 0.1)), design=design)[0] for design in (None, DESIGN))
+    assert looked.p > once.p  # type: ignore[operator]
+    assert looked.interval.high - looked.interval.low > once.interval.high - once.interval.low  # type: ignore[union-attr]
+
+
+def test_more_seeds_are_run_for_tested_claims_alone() -> None:
+    half = curves(noisy(0.0, 0.1))
+    half[next(iter(half))] = finals([0.4] * 11 + [math.nan])  # one run diverged: "all diverge" stays undecided
+    judged = list(zip([BETTER, NEVER], judge([BETTER, NEVER], half, design=DESIGN), strict=True))
+    assert [verdict.verdict for _, verdict in judged] == [UNDECIDED, UNDECIDED]
+    assert still_open(judged) == [BETTER.text]
+
+
+def test_ranks_need_more_seeds_under_a_design() -> None:
+    steps = claim_data("reaches_before", of="BN", than="none", metric=METRIC, target=0.5)
+    claim = check_claim(steps, ["BN", "none"], [METRIC])
+    few = Design((0, 1, 2, 3), (2, 4))
+    assert smallest_adjusted_p([claim], 4) < 0.05 < smallest_over_looks([claim], few)
+    assert smallest_over_looks([claim], DESIGN) < 0.05
+
+
+def test_published_boundaries_of_five_looks_are_met() -> None:
+    """Jennison & Turnbull 2000, table 2.3 has 4.56, 3.23, 2.63, 2.28, 2.04 for O'Brien & Fleming's own boundaries; the
+    spending function is near them: Lan & DeMets 1983 print 4.88, 3.36, 2.68, 2.29, 2.03.
+    """
+    from scipy.stats import norm
+
+    from normexp.bench.suites.looks import normal_levels
+
+    levels = normal_levels(Design(tuple(range(5)), (1, 2, 3, 4, 5), "obrien_fleming"))
+    assert norm.isf(levels / 2) == pytest.approx([4.88, 3.36, 2.68, 2.29, 2.03], abs=0.01)

@@ -1,0 +1,139 @@
+"""Seeds in batches: what may be declared, that it is frozen, and that `reproduce` stops once its claims are decided."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from in_process import InProcess
+from made_up import MADE_UP
+
+from normexp.errors import UserError
+from normexp.experiments.freeze import changes_since_frozen, freeze
+from normexp.experiments.load import parse
+from normexp.records import find_runs
+
+DECIDED = {
+    "text": "the loss is below 100", "source": "s", "compare": "value", "metric": "train/loss", "of": "none",
+    "in": "< 100",
+}  # fmt: skip
+OPEN = {**DECIDED, "text": "the loss is 0", "in": "within 1.0e-9 of 2.3"}  # nobody can show that
+DATA: dict[str, Any] = {
+    **{key: value for key, value in MADE_UP.items() if key != "select"},
+    "common": {"dataset": "digits", "model": "mlp", "model.widths": [4], "steps": 2, "eval_every": 1},
+    "arms": {"none": {"norm": "none"}},
+    "grid": {"seed": [3, 1, 4, 15, 9, 2]},
+    "table": {"columns": ["train/loss"]},
+    "claims": [DECIDED],
+    "scales": {"cpu": {"sequential": {"looks": [2, 4, 6]}}, "desk": None},
+}
+
+
+def with_looks(*claims: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    data = copy.deepcopy(DATA)
+    data["scales"]["cpu"]["sequential"] |= keys
+    return data | ({"claims": list(claims)} if claims else {})
+
+
+def test_each_look_adds_its_seeds_in_the_order_of_the_grid() -> None:
+    experiment = parse("x", "cpu", DATA)
+    assert [stage.grid["seed"] for stage in experiment.stages()] == [[3, 1], [4, 15], [9, 2]]
+    assert experiment.grid["seed"] == [3, 1, 4, 15, 9, 2]
+    (whole,) = parse("x", "desk", DATA).stages()
+    assert whole.design is None
+
+
+LAW = {"text": "t", "source": "s", "compare": "follows", "metric": "train/loss", "of": "none", "formula": "lr"}
+COUNTED = {"text": "t", "source": "s", "compare": "count", "of": "none", "event": "diverges"}
+MISTAKES = {
+    "one look": (with_looks(looks=[6]), "at least 2"),
+    "six looks": (with_looks(looks=[2, 3, 4, 5, 6, 7]), "at most 5"),
+    "backwards": (with_looks(looks=[4, 2]), "each look has more seeds than the one before"),
+    "one seed": (with_looks(looks=[1, 6]), "sequential.looks[0]"),
+    "seeds": (with_looks(looks=[2, 5]), "the last look has 5 seeds, the grid has 6"),
+    "spending": (with_looks(spending="pokock"), "pocock"),
+    "law": (with_looks(DECIDED, LAW), "claims follows and leaves take no looks"),
+    "nothing to decide": (with_looks(COUNTED), "there is no claim that seeds could decide"),
+    "too few": (
+        with_looks({**DECIDED, "compare": "steps", "of": "a", "than": "b", "target": 1.0, "in": "> 1"}, looks=[2, 3])
+        | {"grid": {"seed": [0, 1, 2]}, "arms": {"a": {"norm": "none"}, "b": {"norm": "batch"}}},
+        "3 seeds cannot decide 1 claims",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_design_that_cannot_be_meant_is_one_line(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        parse("x", "cpu", data)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_looks_are_frozen(tmp_path: Path) -> None:
+    freeze(parse("x", "cpu", DATA), tmp_path)
+    assert changes_since_frozen(parse("x", "cpu", DATA), tmp_path) == []
+    found = changes_since_frozen(parse("x", "cpu", with_looks(looks=[3, 6], spending="obrien_fleming")), tmp_path)
+    words = "looks was changed after the runs: 2, 4, 6, pocock before, 3, 6, obrien_fleming now"
+    assert [str(change) for change in found] == [words]
+
+
+@pytest.fixture
+def reproduce(cli, tmp_path, monkeypatch):
+    """Return a function that reproduces claims under looks and returns seeds run, messages and the table."""
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+
+    def run(*claims: dict[str, Any], also: tuple[str, ...] = ()) -> tuple[set[int], str, str]:
+        path = tmp_path / "own_looks.yaml"
+        path.write_text(yaml.safe_dump(with_looks(*claims), sort_keys=False))
+        words = ("scale=cpu", "jobs=1", "threads=1", "device=cpu", f"results_dir={tmp_path / 'results'}")
+        status, stdout, stderr = cli("reproduce", str(path), *words, *also)
+        assert status == 0, stderr
+        trained = find_runs([tmp_path / "results"]) if (tmp_path / "results").exists() else []
+        return {run.config["seed"] for run in trained}, stderr, stdout
+
+    return run
+
+
+def test_reproduce_stops_at_the_look_that_decides(reproduce, tmp_path) -> None:
+    seeds, said, table = reproduce(DECIDED)
+    assert seeds == {3, 1}
+    assert "look 1 of at most 3, 2 of at most 6 seeds: 0 of 1 claims are open" in said
+    assert "Looked at in batches of seeds: look 1 of at most 3, 2 of at most 6 seeds." in table
+    assert "not finished" not in table
+    (claim,) = json.loads(next(tmp_path.rglob("claims.json")).read_text())["claims"]
+    assert (claim["verdict"], claim["n"]) == ("holds", 2)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.csv")}
+    again, said, same = reproduce(DECIDED)
+    assert (again, same) == (seeds, table)
+    assert said.count("to run") == 1
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_reproduce_goes_on_to_the_cap_while_a_claim_is_open(reproduce) -> None:
+    seeds, said, table = reproduce(DECIDED, OPEN)
+    assert seeds == {3, 1, 4, 15, 9, 2}
+    assert "look 2 of at most 3, 4 of at most 6 seeds: 1 of 2 claims are open" in said
+    assert "look 3 of at most 3, 6 of at most 6 seeds" in table
+
+
+def test_reproduce_continues_at_the_look_where_it_was_stopped(reproduce, tmp_path) -> None:
+    reproduce(DECIDED)
+    first = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.csv")}
+    seeds, _, _ = reproduce(DECIDED, OPEN)
+    assert len(seeds) == 6
+    assert {path: path.stat().st_mtime_ns for path in first} == first
+
+
+def test_reproduce_with_looks_shows_all_seeds_in_its_plan_and_takes_no_single_arm(reproduce, cli, tmp_path) -> None:
+    seeds, said, _ = reproduce(DECIDED, also=("--dry-run",))
+    assert seeds == set()
+    assert "A title, at most" in said
+    assert "6 cells, 0 done, 6 to run" in said
+    status, _, said = cli("reproduce", str(tmp_path / "own_looks.yaml"), "scale=cpu", "--cell", "none")
+    assert status == 2
+    assert "adds seeds until its claims are decided" in said

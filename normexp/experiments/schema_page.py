@@ -21,8 +21,8 @@ the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), 
 A claim is one of nine estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
 
-`sequential: {{looks: [5, 10, 15, 20]}}` under a scale runs the grid's first five seeds, tests the claims, and adds seeds
-until all of them are decided or the last look is over. Every look spends a share of the level, so that p-values,
+`sequential: {{looks: [5, 10, 15, 20]}}` under a scale runs the grid's first five seeds, tests the claims, and adds
+seeds until all are decided or the last look is over. Every look spends a share of the level, so that p-values,
 intervals and Holm's correction hold however often one looked; the table says how far it went, and
 [results/bench/looks.md](../results/bench/looks.md) what that costs and saves in simulated experiments.
 """

@@ -23,8 +23,9 @@ def freeze(arguments: argparse.Namespace) -> int:
     """Write what the experiments declare; of one that is frozen, say what was changed since."""
     from normexp.experiments.freeze import changes_since_frozen, frozen_path
     from normexp.experiments.freeze import freeze as write
+    from normexp.experiments.keys import REPORT
     from normexp.experiments.load import load
-    from normexp.report.ledger import REPORT, split
+    from normexp.report.ledger import split
     from normexp.runs.run import check_writable
 
     chosen, given = split(arguments.names, REPORT)

@@ -46,6 +46,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         _add_new,
         _add_freeze,
         add_worker,
+        _add_completion,
     ):
         add(verbs)
     return parser, dict(verbs.choices)
@@ -283,3 +284,15 @@ def _add_bench(verbs: Verbs[Parser]) -> None:
     command.add_argument("--quick", action="store_true", help="small works and few turns: shows that it works")
     command.add_argument("--rounds", type=whole, default=7, metavar="N", help="turns of each side (default 7)")
     command.add_argument("--out", metavar="DIR", help="write every table there, as Markdown and JSON")
+
+
+def _add_completion(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "completion",
+        help="let a shell complete commands, options and keys",
+        description="Print what lets a shell complete commands, groups, options, keys and experiments at a Tab.",
+        epilog="source <(normexp completion bash)   in ~/.bashrc; the same with zsh in ~/.zshrc;\n"
+        "normexp completion fish | source   in config.fish",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("shell", metavar="bash|zsh|fish")

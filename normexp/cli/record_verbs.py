@@ -66,8 +66,9 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _drift(arguments: argparse.Namespace) -> int:
+    from normexp.experiments.keys import FILES
     from normexp.experiments.verify.drift import verify_drift
-    from normexp.report.ledger import FILES, recorded
+    from normexp.report.ledger import recorded
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]

@@ -278,6 +278,12 @@ def _worker(arguments: argparse.Namespace) -> int:
     return worker(arguments)
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    from normexp.cli.completion_verb import completion
+
+    return completion(arguments)
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "sweep": _sweep,
@@ -300,4 +306,5 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "new": _new,
     "freeze": _freeze,
     "worker": _worker,
+    "completion": _completion,
 }

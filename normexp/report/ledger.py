@@ -13,6 +13,7 @@ from normexp.config.overrides import check_once, parse_overrides, plain_value
 from normexp.errors import Submitted, Unavailable, UserError, unknown
 from normexp.evidence.claims import still_open
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.keys import FILES, REPORT, REPRODUCE
 from normexp.experiments.load import is_file, laws, load, names, read, scales, usual_scale
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import read_json, write_atomically
@@ -23,9 +24,6 @@ from normexp.sweeps.executors.settings import take_executor
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import take_jobs
 
-FILES = ("dataset.archive", "dataset.file")
-REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "precision", "compile", *FILES)
-REPORT = ("scale", "results_dir")
 LEDGER = "claims.md"
 logger = logging.getLogger("normexp")
 

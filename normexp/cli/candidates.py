@@ -1,0 +1,168 @@
+"""What may follow in a command line: commands, flags, experiments, groups, options, keys and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from normexp.cli.parser import Parser
+from normexp.cli.parsers import SUITES, parsers
+from normexp.config.allowed import parse
+from normexp.config.options import config_dir, groups, is_description, load_yaml, option, options
+from normexp.experiments.keys import REPORT, REPRODUCE
+from normexp.experiments.shape import SCALES
+
+Candidates = Iterable[tuple[str, str]]  # a word, and a line about it
+
+GRIDS = ("sweep",)  # take several values of a key
+TRAINING = ("run", *GRIDS)
+NAMING = {"reproduce": REPRODUCE, "report": REPORT, "freeze": REPORT, "claims": REPORT, "archive": REPORT}
+NAMING |= {"laws": ("results_dir",)}
+TABLES, PICTURES = ("md", "csv", "tex", "html"), ("png", "svg", "pdf")
+FORMATS = {"table": TABLES, "best": TABLES, "plot": PICTURES, "report": PICTURES}
+STYLES = ("page", "paper", "slide")
+
+
+def candidates(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return what the last word may become, with a line about each; nothing where only a path can stand.
+
+    Args:
+        words: what is typed after `normexp`, the last one in part, or empty where a new word begins.
+    """
+    *before, word = words or [""]
+    parser, commands = parsers()
+    if not before:
+        found: Candidates = _commands(parser)
+    elif (command := commands.get(before[0])) is None:
+        found = []
+    else:
+        found = _of_command(command, before[0], before[1:], word)
+    return [(name, about) for name, about in found if name.startswith(word)]
+
+
+def _commands(parser: Parser) -> Iterator[tuple[str, str]]:
+    for group in parser._subparsers._group_actions if parser._subparsers else ():
+        yield from ((action.dest, action.help or "") for action in group._get_subactions())
+    yield from _flags(parser)
+
+
+def _flags(parser: Parser) -> Iterator[tuple[str, str]]:
+    for action in parser._actions:
+        yield from ((flag, action.help or "") for flag in action.option_strings if flag.startswith("--"))
+
+
+def _of_command(command: Parser, verb: str, before: Sequence[str], word: str) -> Candidates:
+    valued = [flag for action in command._actions if action.nargs is None for flag in action.option_strings]
+    if before and before[-1] in valued:
+        return _plain({"--format": FORMATS.get(verb, ()), "--style": STYLES}.get(before[-1], ()))
+    if word.startswith("-"):
+        return _flags(command)
+    if verb in TRAINING:
+        return _settings(before, word, several=verb in GRIDS or "-m" in before or "--multirun" in before)
+    if verb == "check":
+        return _of_group("norm", before, word)
+    if verb in NAMING:
+        return [*_experiments(), *_of_experiments(NAMING[verb], word)]
+    return _literal(command, verb, sum(not given.startswith("-") for given in before))
+
+
+def _literal(command: Parser, verb: str, place: int) -> Candidates:
+    """Return the words that a command's help gives as they are typed: records|resume|drift."""
+    if verb == "bench":
+        return _plain(SUITES)
+    shown = [str(action.metavar) for action in command._actions if not action.option_strings]
+    return _plain(name for name in shown[place].split("|") if name.islower()) if place < len(shown) else []
+
+
+def _plain(names: Iterable[str]) -> Candidates:
+    return ((name, "") for name in names)
+
+
+def _experiments() -> Iterator[tuple[str, str]]:
+    return ((name, _title(name)) for name in options("experiment"))
+
+
+def _title(experiment: str) -> str:
+    """Return an experiment's title from the first lines of its file, which is long."""
+    with (config_dir() / "experiment" / f"{experiment}.yaml").open(encoding="utf-8") as file:
+        return next((line[len("title: ") :].strip() for line in file if line.startswith("title: ")), "")
+
+
+def _of_experiments(keys: Sequence[str], word: str) -> Candidates:
+    key, equals, _ = word.partition("=")
+    if not equals:
+        return _plain(f"{name}=" for name in keys)
+    if key == "scale" and key in keys:
+        return _plain(f"{key}={scale}" for scale in SCALES)
+    return _of_top_key(key) if key in keys else []
+
+
+def _settings(before: Sequence[str], word: str, several: bool) -> Candidates:
+    """Return groups and keys, or what may follow a key's `=`; in a grid also after a comma."""
+    key, equals, value = word.partition("=")
+    if not equals:
+        return _keys(before, word, several)
+    start = f"{value.rpartition(',')[0]}," if several and "," in value else ""
+    found = _of_group(key, before, word) if key in _all_groups(several) else _of_key(key, before)
+    return ((f"{key}={start}{name.partition('=')[2]}", about) for name, about in found)
+
+
+def _all_groups(several: bool) -> tuple[str, ...]:
+    return (*groups(), "executor") if several else groups()
+
+
+def _keys(before: Sequence[str], word: str, several: bool) -> Iterator[tuple[str, str]]:
+    """Yield groups and top-level keys, and the keys of a group once its name stands there."""
+    whole = load_yaml(config_dir() / "config.yaml")
+    for group in _all_groups(several):
+        yield f"{group}=", ""
+        if word.startswith(group):
+            yield from ((f"{key}=", "") for key in _keys_of(group, before))
+    yield from ((f"{key}=", whole["_about_"].get(key, "")) for key in whole if _is_key(key))
+
+
+def _is_key(key: str) -> bool:
+    return key != "defaults" and not is_description(key) and key != "_target_"
+
+
+def _of_group(group: str, before: Sequence[str], word: str) -> Candidates:
+    """Return a group's options, or its keys where there is a dot."""
+    if not word.startswith(f"{group}."):
+        return ((f"{group}={name}", str(option(group, name).get("_about_", ""))) for name in options(group))
+    if "=" in word:
+        return _of_key(word.partition("=")[0], before)
+    return _plain(f"{key}=" for key in _keys_of(group, before))
+
+
+def _chosen(group: str, before: Sequence[str]) -> list[str]:
+    """Return the options of a group that are typed, else the usual one."""
+    typed = [word.partition("=")[2] for word in before if word.startswith(f"{group}=")]
+    usual = [entry[group] for entry in load_yaml(config_dir() / "config.yaml")["defaults"] if group in entry]
+    names = typed[-1].split(",") if typed else usual
+    return [name for name in names if name in options(group)]
+
+
+def _keys_of(group: str, before: Sequence[str]) -> list[str]:
+    found = (f"{group}.{key}" for name in _chosen(group, before) for key in option(group, name) if _is_key(key))
+    return list(dict.fromkeys(found))
+
+
+def _of_key(key: str, before: Sequence[str]) -> Candidates:
+    """Return the values of a key of a group, or of one at the top, where they are words."""
+    group, dot, name = key.partition(".")
+    if not dot:
+        return _of_top_key(key)
+    trees = [option(group, each) for each in _chosen(group, before)] if group in _all_groups(True) else []
+    return next((_values(key, name, tree) for tree in trees if name in tree), [])
+
+
+def _of_top_key(key: str) -> Candidates:
+    return _values(key, key, load_yaml(config_dir() / "config.yaml"))
+
+
+def _values(key: str, name: str, tree: Mapping[str, Any]) -> Candidates:
+    if isinstance(tree.get(name), bool):
+        return _plain(f"{key}={value}" for value in ("true", "false"))
+    if (allowed := tree.get("_allowed_", {}).get(name)) is None:
+        return []
+    return _plain(f"{key}={value}" for value in parse(allowed, tree.get(name)).choices)

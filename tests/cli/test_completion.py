@@ -1,0 +1,202 @@
+"""Completion: the words that may follow, without torch; and a Tab in real shells."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from normexp.cli.candidates import FORMATS, PICTURES, STYLES, TABLES, candidates
+from normexp.cli.completion_verb import SHELLS
+from normexp.cli.verbs import VERBS
+from normexp.config import groups, options
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def names(line: str) -> list[str]:
+    """Return what the last word of a line may become."""
+    return [name for name, _ in candidates(line.split(" "))]
+
+
+ANSWERS = {  # a line -> some of its answers, and a word that is none
+    "sw": (["sweep"], "run"),
+    "--v": (["--version"], "run"),
+    "run ": (["norm=", "seed=", "model="], "norm.eps="),
+    "run norm=gr": (["norm=group"], "norm=batch"),
+    "run norm=group norm.": (["norm.num_groups=", "norm.eps="], "norm.momentum="),
+    "run optim": (["optim=", "optim.lr="], "model="),
+    "run precision=": (["precision=fp32", "precision=bf16"], "precision=false"),
+    "run optim.nest": (["optim.nesterov="], "optim.lr="),
+    "run optim=adamw optim.ams": ([], "optim.amsgrad="),
+    "run compile=": (["compile=true", "compile=false"], "compile="),
+    "run norm=none,ba": ([], "norm=none,batch"),
+    "run -m norm=none,ba": (["norm=none,batch"], "norm=none"),
+    "sweep norm=none,ba": (["norm=none,batch"], "norm=none"),
+    "sweep norm=none,group norm.num": (["norm.num_groups="], "norm.momentum="),
+    "sweep executor=slurm executor.par": (["executor.partition="], "executor="),
+    "run --fo": (["--force"], "--quiet"),
+    "check norm.placement=": ([], "norm.placement=pre"),
+    "check norm=group norm.placement=": (["norm.placement=pre", "norm.placement=post"], "norm=group"),
+    "reproduce ioffe": (["ioffe2015_table"], "covariate_shift"),
+    "reproduce covariate_shift scale=": (["scale=smoke", "scale=paper"], "scale"),
+    "reproduce dev": (["device="], "scale="),
+    "reproduce device=": (["device=cuda"], "device"),
+    "claims sc": (["scale="], "device="),
+    "laws results": (["results_dir="], "scale="),
+    "list no": (["norms"], "models"),
+    "verify re": (["records", "resume"], "drift"),
+    "bench gr": (["growth"], "steps"),
+    "table results --format ": (["md", "html"], "png"),
+    "plot results --style ": (["page", "slide"], "md"),
+    "completion ": ([*SHELLS], "candidates"),
+    "table res": ([], "results"),
+    "nothing ": ([], "norm="),
+    "verify records ": ([], "records"),
+}
+
+
+@pytest.mark.parametrize(("line", "answers"), ANSWERS.items())
+def test_completion_offers_what_may_follow(line, answers):
+    some, other = answers
+    offered = names(line)
+    assert set(some) <= set(offered)
+    assert other not in offered
+    assert bool(some) == bool(offered)
+
+
+def test_completion_knows_every_command_group_and_experiment():
+    assert {name for name in names("") if name[0] != "-"} == set(VERBS)
+    assert {f"{group}=" for group in groups()} <= set(names("run "))
+    assert set(options("experiment")) <= set(names("reproduce "))
+    assert all({f"{group}={name}" for name in options(group)} == set(names(f"run {group}=")) for group in groups())
+
+
+def test_completion_of_formats_and_styles_is_what_commands_take():
+    from normexp.report.figures import formats
+    from normexp.report.formats import FORMATS as TABLE_FORMATS
+
+    assert set(TABLES) == set(TABLE_FORMATS)
+    assert set(PICTURES) == set(formats.FORMATS)
+    assert set(STYLES) == set(formats.STYLES)
+    assert set(FORMATS) <= set(VERBS)
+
+
+def test_completion_says_what_a_word_is():
+    about = dict(candidates(["run", "norm=b"]))
+    assert "over the batch" in about["norm=batch"]
+    assert dict(candidates(["r"]))["run"] == "train one configuration"
+
+
+def answer(words: str) -> subprocess.CompletedProcess[str]:
+    code = (
+        "import sys; from normexp.cli.verbs import main; main(['completion', 'candidates']); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'hydra', 'pydantic', 'pandas')))"
+    )
+    return subprocess.run([sys.executable, "-c", code], input=words, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("words", ["run\nnorm=b\n", "reproduce\nio\n", "sweep\nexecutor=\n", "\n", ""])
+def test_completion_answers_without_heavy_imports(words):
+    done = answer(words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_completion_of_an_unknown_shell_is_one_line(cli):
+    status, stdout, stderr = cli("completion", "fihs")
+    assert (status, stdout) == (2, "")
+    assert stderr == "normexp: completion: 'fihs' does not exist; allowed: bash, zsh, fish; did you mean fish?\n"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Settings under which a shell finds this checkout's `normexp`, and no settings of the user's."""
+    program = tmp_path / "bin" / "normexp"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m normexp "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "afolder").mkdir()
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "TERM": "dumb", "PS1": "> "}
+
+
+def needs(shell: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not shutil.which(shell), reason=f"no {shell} here")
+
+
+TABS = {  # what is typed before a Tab -> what stands in the line after it
+    "normexp run norm=inst": "normexp run norm=instance",
+    "normexp run norm=group norm.num": "normexp run norm=group norm.num_groups=",
+    "normexp sweep norm=none,inst": "normexp sweep norm=none,instance",
+    "normexp reproduce covar": "normexp reproduce covariate_shift",
+    "normexp verify dr": "normexp verify drift",
+    "normexp run --fo": "normexp run --force",
+    "normexp table afol": "normexp table afolder",
+    "normexp run results_dir=afol": "normexp run results_dir=afolder",
+}
+START = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], "source <(normexp completion bash)"),
+    "zsh": (["zsh", "-f", "-i"], "autoload -Uz compinit; compinit -u -D; source <(normexp completion zsh)"),
+}
+
+
+class Terminal:
+    """An interactive shell that is typed into."""
+
+    def __init__(self, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+        self.screen, inner = pty.openpty()
+        ends = {"stdin": inner, "stdout": inner, "stderr": inner}
+        self.shell = subprocess.Popen(["setsid", "--ctty", *command], cwd=folder, env=environment, **ends)
+        os.close(inner)
+
+    def type(self, text: str) -> None:
+        os.write(self.screen, text.encode())
+
+    def wait_for(self, text: str, seconds: float = 60) -> str:
+        """Return what is shown up to a text. Raises AssertionError where it does not come."""
+        shown, end = "", time.monotonic() + seconds
+        while text not in shown and time.monotonic() < end:
+            if select.select([self.screen], [], [], 0.2)[0]:
+                shown += os.read(self.screen, 4096).decode(errors="replace")
+        assert text in shown, shown
+        return shown
+
+    def close(self) -> None:
+        self.shell.kill()
+        self.shell.wait()
+        os.close(self.screen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", [pytest.param(shell, marks=needs(shell)) for shell in START])
+def test_a_tab_completes_in_a_real_shell(shell, tmp_path, environment):
+    command, source = START[shell]
+    terminal = Terminal(command, tmp_path, environment)
+    try:
+        terminal.type(f"{source}; echo re''ady\n")
+        terminal.wait_for("ready")
+        for typed, completed in TABS.items():
+            terminal.type(f"{typed}\t")
+            terminal.wait_for(completed.removeprefix(typed))
+            terminal.type("\x01echo '\x05' en''d\n")  # beginning of line, end of line: show it whole, run nothing
+            assert f"{completed} end".replace(" ", "") in terminal.wait_for("end").replace("/", "").replace(" ", "")
+    finally:
+        terminal.close()
+
+
+@pytest.mark.slow
+@needs("fish")
+@pytest.mark.parametrize(("typed", "completed"), TABS.items())
+def test_fish_completes(tmp_path, environment, typed, completed):
+    code = f"normexp completion fish | source; complete -C '{typed}'"
+    done = subprocess.run(["fish", "--no-config", "-c", code], cwd=tmp_path, env=environment, capture_output=True)
+    offered = [line.split("\t")[0].rstrip("/") for line in done.stdout.decode().splitlines()]
+    assert completed.split()[-1] in offered, done

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-DOCUMENTS = (TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").glob("*.md")))
+DOCUMENTS = (
+    TOP / "README.md",
+    TOP / "CONTRIBUTING.md",
+    TOP / "normexp" / "SKILL.md",
+    *sorted((TOP / "docs").glob("*.md")),
+)
 SHARED = Path(os.environ.get("NORMEXP_SHARED_DATA") or TOP.parent / "shared" / "data")
 BLOCK = re.compile(r"^```(?:\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(normexp run [^`]+)`")

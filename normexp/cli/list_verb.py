@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 
 from normexp.cli.parsers import LISTS
-from normexp.config.options import config_dir, load_yaml, option, options
+from normexp.config.options import option, options
 from normexp.errors import UserError, unknown
+from normexp.records import plain_json
 
 
 def show(arguments: argparse.Namespace) -> int:
     """Print the options of one kind, or of all."""
     if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
         raise unknown("list:", arguments.what, [*LISTS, "experiments"])
+    if arguments.json and arguments.matrix:
+        raise UserError("list: --json is of names and --matrix of measurements; give one of the two")
     if arguments.schema:
         if arguments.what != "experiments":
             raise UserError("list: --schema is of experiments: normexp list experiments --schema")
@@ -21,23 +24,33 @@ def show(arguments: argparse.Namespace) -> int:
         return schema()
     if arguments.matrix:
         return _matrix(arguments.what)
-    if arguments.what == "experiments":
-        return _experiments()
     kinds = [arguments.what] if arguments.what else list(LISTS)
+    if arguments.json:
+        print(plain_json({kind: _of_kind(kind) for kind in kinds}), end="")
+        return 0
     for place, kind in enumerate(kinds):
         if len(kinds) > 1:
             print(("\n" if place else "") + kind)
-        for name in options(LISTS[kind]):
-            about = option(LISTS[kind], name)
-            print(f"  {name:22} {about.get('_about_', '')}  [{about.get('_source_', '-')}]")
+        for each in _of_kind(kind):
+            print(f"  {each['name']:{24 if kind == 'experiments' else 22}} {each['about']}  [{each['source'] or '-'}]")
     return 0
 
 
-def _experiments() -> int:
-    for path in sorted((config_dir() / "experiment").glob("*.yaml")):
-        about = load_yaml(path)
-        print(f"  {path.stem:24} {about['title']}  [{about['paper']}, {about['item']}]")
-    return 0
+def _of_kind(kind: str) -> list[dict[str, str]]:
+    """Return name, one line and source of every option, or experiment."""
+    if kind == "experiments":
+        return [_experiment(name) for name in options("experiment")]
+    return [_option(LISTS[kind], name) for name in options(LISTS[kind])]
+
+
+def _option(group: str, name: str) -> dict[str, str]:
+    about = option(group, name)
+    return {"name": name, "about": about.get("_about_", ""), "source": about.get("_source_", "-").removeprefix("-")}
+
+
+def _experiment(name: str) -> dict[str, str]:
+    about = option("experiment", name)
+    return {"name": name, "about": about["title"], "source": f"{about['paper']}, {about['item']}"}
 
 
 def _matrix(what: str | None) -> int:

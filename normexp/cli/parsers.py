@@ -202,6 +202,7 @@ def _add_table(verbs: Verbs[Parser]) -> None:
     _add_paths(command)
     command.add_argument("--by", metavar="KEY,...", help="one row per value of these keys, instead of one per arm")
     _add_table_format(command)
+    command.add_argument("--json", action="store_true", help="print title, rows in full precision and notes as JSON")
     command.add_argument("--out", metavar="DIR", help="write table.md, .csv, .tex and .html there as well")
 
 
@@ -224,6 +225,7 @@ def _add_list(verbs: Verbs[Parser]) -> None:
     command.add_argument("what", nargs="?", metavar="|".join([*LISTS, "experiments"]), help="one kind only")
     command.add_argument("--schema", action="store_true", help="with experiments: their YAML as JSON schema")
     command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
+    command.add_argument("--json", action="store_true", help="print the same as JSON")
 
 
 def _add_sample(verbs: Verbs[Parser]) -> None:

@@ -23,3 +23,4 @@ def add_status(verbs: Verbs[Parser]) -> None:
     command.add_argument(
         "--watch", action="store_true", help="follow the sweeps there that were started with executor=..."
     )
+    command.add_argument("--json", action="store_true", help="print the same as JSON")

@@ -47,13 +47,16 @@ def worker(arguments: argparse.Namespace) -> int:
 
 
 def status(arguments: argparse.Namespace) -> int:
+    if arguments.watch and arguments.json:
+        raise UserError("status: --json is of one look, --watch of many; give one of the two")
     if arguments.watch:
         from pathlib import Path
 
         from normexp.sweeps.watch import watch
 
         return watch(Path(arguments.path))
-    from normexp.sweeps.status import overview
+    from normexp.records import plain_json
+    from normexp.sweeps.status import overview, summary
 
-    print(overview(arguments.path), end="")
+    print(plain_json(summary(arguments.path)) if arguments.json else overview(arguments.path), end="")
     return 0

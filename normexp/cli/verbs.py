@@ -173,7 +173,8 @@ def _table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    print(table_command(_paths("table", arguments), arguments.out, arguments.format, **options), end="")
+    format = "json" if arguments.json else arguments.format
+    print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
     return 0
 
 

@@ -41,6 +41,7 @@ from normexp.records.names import (
     TRACEBACK,
 )
 from normexp.records.parsing import json_object, yaml_mapping
+from normexp.records.plain import plain, plain_json
 from normexp.records.printable import printable
 from normexp.records.public_names import public_name, with_public_names
 from normexp.records.run import RunDirectory, read_rows
@@ -69,6 +70,8 @@ __all__ = [
     "find_run",
     "find_runs",
     "json_object",
+    "plain",
+    "plain_json",
     "printable",
     "public_name",
     "read_json",

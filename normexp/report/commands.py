@@ -90,20 +90,21 @@ def table_command(
     Args:
         words: paths, and filters such as `norm=batch,layer`: only runs with one of these values.
         out: a folder that also receives table.md, .csv, .tex and .html.
-        format: of the returned text: md, csv, tex or html.
+        format: of the returned text: md, csv, tex, html or json.
         by: keys whose values make the rows, instead of the arms.
         last: take the runs of the last sweep alone.
     """
-    from normexp.report.formats import FORMATS
+    from normexp.report.formats import FORMATS, json_text
     from normexp.report.tables import table
 
-    if format not in FORMATS:
-        raise unknown("table format", format, FORMATS)
+    formats = {**FORMATS, "json": json_text}
+    if format not in formats:
+        raise unknown("table format", format, formats)
     content = table(chosen_runs(words, last), by)
     if out is not None:
         for suffix, render in FORMATS.items():
             _write(Path(out) / f"table.{suffix}", render(content))
-    return FORMATS[format](content)
+    return formats[format](content)
 
 
 def best_command(

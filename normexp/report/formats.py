@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from normexp.records import printable
+from normexp.records import plain_json, printable
 from normexp.report.table import Table
 
 _LATEX = str.maketrans(
@@ -47,6 +47,12 @@ def csv_text(table: Table) -> str:
 
     rows = [{key: _harmless(value) for key, value in row.items()} for row in table.values]
     return pd.DataFrame(rows, dtype=object).rename(columns=_harmless).to_csv(index=False, lineterminator="\n")
+
+
+def json_text(table: Table) -> str:
+    """Return title, rows and notes as JSON; the rows are those of the CSV."""
+    notes = [note for part in table.notes.values() for note in part]
+    return plain_json({"title": table.title, "rows": list(table.values), "notes": notes})
 
 
 def latex(table: Table) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPORT, REPRODUCE
 from normexp.experiments.load import is_file, laws, load, names, read, scales, usual_scale
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
-from normexp.records import read_json, write_atomically
+from normexp.records import plain_json, read_json, write_atomically
 from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
 from normexp.report.sources import entries, summary
 from normexp.runs.run import check_writable
@@ -230,7 +229,7 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     text = "\n".join([*as_markdown(reports), *(summary(entries(results)) if everything else ())]).rstrip() + "\n"
     if everything:
         write_atomically(results / LEDGER, text)
-    return json.dumps(as_json(reports), indent=1, ensure_ascii=False) + "\n" if plain else text
+    return plain_json(as_json(reports)) if plain else text
 
 
 def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -261,5 +260,5 @@ def laws_page(words: Sequence[str], plain: bool = False) -> str:
     chosen, given = split(words, ("results_dir",))
     found = read_laws(Path(given.get("results_dir", "results")), chosen)
     if plain:
-        return json.dumps(laws_as_json(found), indent=1, ensure_ascii=False) + "\n"
+        return plain_json(laws_as_json(found))
     return "\n".join(page(found)) + "\n"

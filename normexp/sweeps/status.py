@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from normexp.errors import UserError
 from normexp.records import FINISHED, STATUSES, RunDirectory, find_runs, printable
@@ -11,13 +12,24 @@ from normexp.records import FINISHED, STATUSES, RunDirectory, find_runs, printab
 
 def overview(path: str | Path) -> str:
     """Return one line of counts and one line for every run that is not finished."""
+    found = summary(path)
+    counts = ", ".join(f"{count} {name}" for name, count in found["counts"].items())
+    lines = [f"{found['runs']} runs: {counts}"]
+    lines += [f"  {run['state']:11} {run['path']}  {run['detail']}" for run in found["unfinished"]]
+    return "\n".join(lines) + "\n"
+
+
+def summary(path: str | Path) -> dict[str, Any]:
+    """Return the number of runs, how many are in each state, and those that are not finished, as plain data."""
     states = [(run, *state(run)) for run in find_runs([path])]
     counts = Counter(name for _, name, _ in states)
-    order = [*STATUSES, "stopped", "damaged"]
-    summary = ", ".join(f"{counts[name]} {name}" for name in order if counts[name])
-    lines = [f"{len(states)} runs: {summary}"]
-    lines += [f"  {name:11} {printable(run.path)}  {detail}" for run, name, detail in states if name not in FINISHED]
-    return "\n".join(lines) + "\n"
+    unfinished = [
+        {"path": printable(run.path), "state": name, "detail": detail}
+        for run, name, detail in states
+        if name not in FINISHED
+    ]
+    ordered = {name: counts[name] for name in (*STATUSES, "stopped", "damaged") if counts[name]}
+    return {"runs": len(states), "counts": ordered, "unfinished": unfinished}
 
 
 def state(run: RunDirectory) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from normexp.evidence.claims.claim import Claim, kind_at
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED
 from normexp.evidence.stats import Interval, SampleSize
+from normexp.records import plain
 
 __all__ = ["CONTRADICTED", "HOLDS", "UNDECIDED", "Adjusted", "Verdict", "entry"]
 SMOKE = "smoke"
@@ -79,18 +79,9 @@ def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, A
         "fresh_seeds": {"observed": seeds.observed, "safeguard": seeds.safeguard} if seeds else None,
         **verdict.details,
     }
-    plain: dict[str, Any] = _plain(facts)
-    return plain
+    shown: dict[str, Any] = plain(facts)
+    return shown
 
 
 def _ends(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high] if interval else None
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON has: inf, -inf and NaN, which it has not, become texts."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

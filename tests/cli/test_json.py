@@ -1,0 +1,143 @@
+"""What `--json` prints is what docs/programs.md says, key by key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+PAGE = (TOP / "docs" / "programs.md").read_text(encoding="utf-8")
+SECTION = re.compile(r"<!-- json:(\w+) -->(.*?)<!-- /json -->", re.DOTALL)
+ROW = re.compile(r"^\| `([^`]+)` \| ([a-z, ]+) \|", re.MULTILINE)
+TYPES = {str: "text", int: "whole", float: "number", bool: "truth", type(None): "null"}
+SCHEMAS = {verb: dict(ROW.findall(text)) for verb, text in SECTION.findall(PAGE)}
+
+
+def leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (path, type) of everything in a document that holds nothing."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from leaves(each, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from leaves(each, f"{place}[]")
+    else:
+        yield place, TYPES[type(value)]
+
+
+def row_of(place: str, schema: dict[str, str]) -> str | None:
+    """Return the row of the page for a path; a word in capitals stands for any name."""
+    exact, loose = [], []
+    for row in schema:
+        pattern = re.sub(r"[A-Z]+", r"[^.\\[]+", re.escape(row))
+        if re.fullmatch(pattern, place):
+            (loose if re.search("[A-Z]", row) else exact).append(row)
+    return next(iter([*exact, *loose]), None)
+
+
+def strict(text: str) -> Any:
+    return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+def check(verb: str, document: Any) -> set[str]:
+    """Compare a document with the page; return the rows of the page that it has."""
+    schema, seen = SCHEMAS[verb], set()
+    for place, kind in leaves(document):
+        row = row_of(place, schema)
+        assert row is not None, f"{place} is not on the page"
+        assert kind in schema[row].split(", "), f"{place} is {kind}, on the page {schema[row]}"
+        seen.add(row)
+    return seen
+
+
+def test_json_of_list_is_as_documented(cli):
+    for words in (["list"], ["list", "experiments"], ["list", "norms"]):
+        status, stdout, stderr = cli(*words, "--json")
+        assert (status, stderr) == (0, "")
+        assert check("list", strict(stdout)) == set(SCHEMAS["list"])
+    assert {"name": "batch", "about": "Mean and variance of each channel over the batch"}.items() <= next(
+        each for each in strict(stdout)["norms"] if each["name"] == "batch"
+    ).items()
+
+
+def test_json_of_status_is_as_documented(cli, tmp_path):
+    for name, state in (("a", "done"), ("b", "failed")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "status.json").write_text(json.dumps({"status": state, "step": 3, "steps": 9}))
+    status, stdout, stderr = cli("status", tmp_path, "--json")
+    assert (status, stderr) == (0, "")
+    document = strict(stdout)
+    assert check("status", document) == set(SCHEMAS["status"])
+    assert document["counts"] == {"done": 1, "failed": 1}
+    assert document["unfinished"] == [{"path": f"{tmp_path}/b", "state": "failed", "detail": "step 3/9"}]
+
+
+def test_json_of_table_is_as_documented_and_has_full_precision(cli):
+    place = TOP / "results" / "digits_five_schemes" / "cpu"
+    status, stdout, stderr = cli("table", place, "--json")
+    assert (status, stderr) == (0, "")
+    document = strict(stdout)
+    assert check("table", document) == set(SCHEMAS["table"])
+    batch = next(row for row in document["rows"] if row["arm"] == "batch")
+    assert batch["seeds"] == batch["finite"] == 5
+    assert batch["test_accuracy_mean"] * 5 * 360 == pytest.approx(round(batch["test_accuracy_mean"] * 5 * 360))
+
+
+def test_json_of_claims_is_as_documented(cli):
+    status, stdout, stderr = cli("claims", "--json", f"results_dir={TOP / 'results'}", "ioffe2015_table")
+    assert (status, stderr) == (0, "")
+    check("claims", strict(stdout))
+
+
+def test_json_of_all_claims_and_laws_is_as_documented():
+    from normexp.records import plain_json
+    from normexp.report.claims import as_json, read_reports
+    from normexp.report.laws import as_json as laws_as_json
+    from normexp.report.laws import read_laws
+
+    claims = strict(plain_json(as_json(read_reports(TOP / "results"))))
+    assert check("claims", claims) == set(SCHEMAS["claims"])
+    assert check("laws", strict(plain_json(laws_as_json(read_laws(TOP / "results", []))))) == set(SCHEMAS["laws"])
+
+
+def test_json_of_what_is_not_finite_is_text():
+    from normexp.records import plain_json
+
+    assert strict(plain_json({"a": [float("inf"), -float("inf")], "b": (float("nan"),), "c": None, "d": 0.1})) == {
+        "a": ["inf", "-inf"],
+        "b": ["nan"],
+        "c": None,
+        "d": 0.1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["list", "norms", "--matrix"], "--matrix"), (["status", ".", "--watch"], "--watch")]
+)
+def test_json_of_what_has_none_is_refused_in_one_line(cli, words, said):
+    status, stdout, stderr = cli(*words, "--json")
+    assert (status, stdout, stderr.count("\n")) == (2, "", 1)
+    assert said in stderr
+
+
+def test_the_skill_names_commands_that_there_are():
+    """Its front matter is what agents look for; each command's verb and flags exist."""
+    import yaml
+
+    from normexp.cli.parsers import flags, parsers
+
+    text = (TOP / "normexp" / "SKILL.md").read_text(encoding="utf-8")
+    head = yaml.safe_load(text.split("---")[1])
+    assert head["name"] == "normexp"
+    assert len(head["description"]) <= 1024  # what agents' programs allow
+    _, commands = parsers()
+    lines = [line.split("#")[0].split() for line in text.splitlines() if line.startswith("normexp ")]
+    assert len(lines) >= 8
+    for _, verb, *words in lines:
+        given = {word for word in words if word.startswith("--")}
+        assert given <= set(flags(commands[verb]))

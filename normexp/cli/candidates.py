@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from normexp.cli.parser import Parser
+from normexp.cli.parser import Parser, Verbs
 from normexp.cli.parsers import SUITES, parsers
 from normexp.config.allowed import parse
 from normexp.config.options import config_dir, groups, is_description, load_yaml, option, options
@@ -41,8 +41,8 @@ def candidates(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _commands(parser: Parser) -> Iterator[tuple[str, str]]:
-    for group in parser._subparsers._group_actions if parser._subparsers else ():
-        yield from ((action.dest, action.help or "") for action in group._get_subactions())
+    for verbs in (action for action in parser._actions if isinstance(action, Verbs)):
+        yield from ((verb.dest, verb.help or "") for verb in verbs._get_subactions())
     yield from _flags(parser)
 
 

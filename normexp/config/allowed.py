@@ -22,6 +22,7 @@ _SPEC = re.compile(
     r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))(?P<null> ?or null)?$"
 )
 _KINDS = {"int": "an integer", "float": "a number", "str": "a text, not empty", "bool": "true or false"}
+_MANY = {"int": "integers", "float": "numbers", "str": "non-empty texts", "bool": "truth values"}
 LARGEST_FLOAT = 3.4028234663852886e38  # float32's; networks compute in it
 LARGEST_INT = 2**63 - 1
 
@@ -44,23 +45,23 @@ class Allowed:
         if not self.is_list:
             return self._one(key, value, whole=value)
         if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
-            many = f"{self.length} items, each " if self.length else ""
-            raise UserError(f"{key}={shortened(shown(value))}: must be a list of {many}{self.describe()}")
+            raise UserError(f"{key}={shortened(shown(value))}: must be {self.describe()}")
         return [self._one(key, item, whole=list(value)) for item in value]
 
     def describe(self) -> str:
         """Say in words what is allowed."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        words = _KINDS[self.kind] + (f" in {self.interval}" if self.interval else "")
-        return words + (" or null" if self.nullable else "")
+        interval = f" in {self.interval}" if self.interval else ""
+        end = interval + (" or null" if self.nullable else "")
+        if self.is_list:
+            many = f"some of {', '.join(self.choices)}" if self.choices else _MANY[self.kind]
+            return f"a list of {f'{self.length} ' if self.length else ''}{many}{end}"
+        return ("one of " + ", ".join(self.choices) if self.choices else _KINDS[self.kind]) + end
 
     def _one(self, key: str, value: Any, whole: Any) -> Any:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
             hint = word_hint(shown(value), self.choices) if self.choices else self._largest(value)
-            many = "a list, each " if self.is_list else ""
-            raise UserError(f"{key}={shortened(shown(whole))}: must be {many}{self.describe()}{hint}")
+            raise UserError(f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}")
         return converted
 
     def _largest(self, value: Any) -> str:

@@ -25,8 +25,10 @@ def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
     """
     axes = [_values(override) for override in parse_overrides(overrides)]
     if math.prod(map(len, axes)) > MOST:
-        sizes = " x ".join(f"{len(axis)}" if len(axis) <= MOST else "many more" for axis in axes if len(axis) > 1)
-        raise UserError(f"a sweep of {sizes} cells; at most {MOST:,} are allowed")
+        several = [axis for axis in axes if len(axis) > 1]
+        keys = ", ".join(axis[0].partition("=")[0] for axis in several)
+        sizes = " x ".join(f"{len(axis):,}" if len(axis) <= MOST else f"more than {MOST:,}" for axis in several)
+        raise UserError(f"{keys}: a sweep of {sizes} cells; at most {MOST:,} are allowed")
     return list(itertools.product(*axes))
 
 

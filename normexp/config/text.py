@@ -14,7 +14,8 @@ LONGEST = 200  # characters of a value that an error repeats
 def shown(value: Any) -> str:
     """Return a value as it is typed, without quotes: true, null, 0.3, [100,100]."""
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(shown, value))}]"
+        items = (shown(item) or '""' for item in value)
+        return f"[{','.join(items)}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return str(value)

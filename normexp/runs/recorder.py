@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
@@ -23,12 +26,23 @@ from normexp.runs.timer import Timer
 from normexp.training.processor import load_average
 
 
-def make_directory(directory: RunDirectory) -> None:
-    """Make the folder of a run. Raises UserError where that cannot be."""
+def make_directory(directory: RunDirectory) -> list[Path]:
+    """Make the folder of a run; return what was not there, from within outwards. Raises UserError where it cannot."""
+    made = [folder for folder in (directory.path, *directory.path.parents) if not folder.exists()]
     try:
         directory.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
+    return made
+
+
+def remove_directory(made: Sequence[Path]) -> None:
+    """Take back what a refused attempt has made: the folder of its run, and those above in which nothing else is."""
+    for folder in made[:1]:
+        shutil.rmtree(folder)
+    for folder in made[1:]:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 class Recorder:

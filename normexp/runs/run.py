@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,7 @@ def run(
     status = _status(directory)
     if status["status"] != "new" and not force:
         check_stale(directory, config)
-    if status["status"] == "new" and path is None and (reason := why_new(config)):
-        logger.info(reason)
+    reason = why_new(config) if status["status"] == "new" and path is None else ""
     if status["status"] in FINISHED and not force:
         check_complete(directory)
         check_data(directory, config)
@@ -58,27 +58,30 @@ def run(
         from normexp.runs.study_run import run_study
 
         run_study(config, directory, force)
+        if reason:
+            logger.info(reason)
     else:
-        _train(config, directory, force, progress, loader or Loader(), status)
+        data = (loader := loader or Loader()).load(config)
+        notes = [reason] * bool(reason) + list(_notes(config["batch_size"], len(data.train), status, force))
+        from normexp.runs.trainer import train
+
+        if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
+            _explain_divergence(directory.status)
     return directory
 
 
-def _train(
-    config: Config, directory: RunDirectory, force: bool, progress: Progress, loader: Loader, status: dict[str, Any]
-) -> None:
-    data = loader.load(config)
-    if config["batch_size"] > len(data.train):
-        there = f"there are {len(data.train)} training examples, every step sees all"
-        logger.info(f"batch_size={config['batch_size']}: {there}")
-    from normexp.runs.trainer import train
-
+def _notes(batch_size: int, examples: int, status: Mapping[str, Any], force: bool) -> Iterator[str]:
+    """Say what the user may not expect of a training that is about to begin."""
+    if batch_size > examples:
+        yield f"batch_size={batch_size}: there are {examples} training examples, every step sees all"
     if status["status"] != "new" and not force:
-        logger.info(f"continuing a run that was {status['status']} at step {status.get('step')}")
-    if train(config, data, directory, force, progress, loader.examples) == "diverged":
-        ended = directory.status
-        origin = f"; not finite first: {ended['first_nonfinite']}" if ended.get("first_nonfinite") else ""
-        logger.info(f"diverged at step {ended['step']}: {ended['cause']}{origin} (a result: it is recorded)")
-        logger.info(ADVICE)
+        yield f"continuing a run that was {status['status']} at step {status.get('step')}"
+
+
+def _explain_divergence(ended: Mapping[str, Any]) -> None:
+    origin = f"; not finite first: {ended['first_nonfinite']}" if ended.get("first_nonfinite") else ""
+    logger.info(f"diverged at step {ended['step']}: {ended['cause']}{origin} (a result: it is recorded)")
+    logger.info(ADVICE)
 
 
 def check_writable(path: Path, key: str = "results_dir") -> None:

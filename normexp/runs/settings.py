@@ -37,7 +37,7 @@ def settings_of_file(path: str) -> dict[str, Any]:
     if all(key in content for key in RECORDED):
         return _changes(content["_changes_"] or {})
     found = dict(_leaves(content, path))
-    if CODE in found:
+    if found.get(CODE, []) != []:
         raise UserError(f"--config {path}: plugins are code that is run, so they are typed: add 'plugins=[...]'")
     return found
 

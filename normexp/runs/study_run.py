@@ -17,7 +17,7 @@ from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
-from normexp.runs.recorder import make_directory
+from normexp.runs.recorder import make_directory, remove_directory
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
 from normexp.training.process import threads_and_random_kept
@@ -27,23 +27,22 @@ from normexp.training.processor import load_average
 def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
     """Carry out the configuration's study and return the status, `done`. Raises UserError where it cannot work."""
     study: Study = instantiate(config["study"])
-    make_directory(directory)
+    made = make_directory(directory)
     with directory.lock(), threads_and_random_kept(), ExitStack() as process:
         status = directory.status
         if status["status"] in FINISHED and not force:
             return str(status["status"])
         torch.set_num_threads(config["threads"] or 1)
-        return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
+        try:
+            return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
+        except UserError:
+            remove_directory(made)
+            raise
 
 
 def _measure(study: Study, context: StudyContext, directory: RunDirectory, attempts: int) -> str:
     began, load = time.monotonic(), load_average()
-    try:
-        outcome = study.measure(context)
-    except UserError:
-        if attempts == 1 and not any(path.name != ".lock" for path in directory.path.iterdir()):
-            _remove(directory)
-        raise
+    outcome = study.measure(context)
     names = list(option("study", context.config.choices["study"])["_metrics_"])
     _check(outcome, names)
     (directory.path / TRACEBACK).unlink(missing_ok=True)
@@ -86,8 +85,3 @@ def _environment(context: StudyContext) -> dict[str, Any]:
         return facts
     data = context.data
     return {**facts, "data": {"note": data.note, "sha256": data.fingerprint, "content": context.config.content}}
-
-
-def _remove(directory: RunDirectory) -> None:
-    (directory.path / ".lock").unlink(missing_ok=True)
-    directory.path.rmdir()

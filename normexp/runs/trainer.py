@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,14 +13,14 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.data.loading import LastValue
-from normexp.errors import Interrupted, UserError
+from normexp.errors import Busy, Interrupted, UserError
 from normexp.probes.base import Row, Situation
 from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite
 from normexp.runs.progress import NullProgress, Progress
-from normexp.runs.recorder import Recorder, make_directory
+from normexp.runs.recorder import Recorder, make_directory, remove_directory
 from normexp.runs.signals import stop_signals
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, initialize_from_data
@@ -42,28 +42,37 @@ def train(
     force: bool,
     progress: Progress = NullProgress,
     examples: LastValue[dict[str, Examples]] | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """Train to the end and return the final status, `done` or `diverged`.
 
-    Nothing is written before every part is built, so that a mistake leaves no trace.
+    Nothing is said or written before every part is built, and what refuses at the first evaluation takes back what was
+    written: a mistake leaves no trace.
 
     Args:
         force: start again, whatever earlier attempts left.
         progress: what shows the progress.
         examples: shared with the runs before this one.
+        notes: logged once nothing is left that could refuse the run.
 
     Raises: UserError for parts that do not fit, Interrupted after Ctrl-C or SIGTERM.
     """
     with process_settings(config["compile"]):
         components = build(config, data, examples)
         torch.set_num_threads(components.threads)
-        make_directory(directory)
+        made = make_directory(directory)
         stopped = threading.Event()
         with directory.lock(), stop_signals(stopped.set):
             status = str(directory.status["status"])  # read again: another process may have finished it meanwhile
             if status in FINISHED and not force:
                 return status
-            return Trainer(config, data, components, directory, stopped, force or status == "new").run(progress)
+            trainer = Trainer(config, data, components, directory, stopped, force or status == "new")
+            try:
+                return trainer.run(progress, notes)
+            except UserError as error:
+                if trainer.position.step == 0 and not isinstance(error, Busy):  # Busy: the folder is another's now
+                    remove_directory(made)
+                raise
 
 
 class Trainer:
@@ -96,14 +105,17 @@ class Trainer:
         self.progress = NullProgress(components.steps, components.batches.steps_per_epoch, 1)
         self.next_poll = 0.0
 
-    def run(self, progress: Progress = NullProgress) -> str:
-        """Train to the end; return `done` or `diverged`."""
+    def run(self, progress: Progress = NullProgress, notes: Sequence[str] = ()) -> str:
+        """Train to the end; return `done` or `diverged`. The notes are logged once it is sure to train."""
         self._begin()
         batches = self.components.batches
-        self.progress = progress(self.components.steps, batches.steps_per_epoch, batches.batch_size, self.position.step)
         try:
             if not self.resumes:
                 self._record(self._evaluate())
+            for note in notes:
+                logger.info(note)
+            size = (self.components.steps, batches.steps_per_epoch, batches.batch_size)
+            self.progress = progress(*size, self.position.step)
             return self._train()
         except Interrupted:
             raise

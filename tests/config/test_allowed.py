@@ -37,9 +37,9 @@ BAD = {
     "1 for true": (None, False, 1, "true or false"),
     "null without leave": ("[1, inf)", 5, None, "an integer in [1, inf)"),
     "null for a text": (None, "results", None, "a text"),
-    "one value for a list": ("list of int [1, inf)", [1], 3, "a list of an integer in [1, inf)"),
-    "one bad item": ("list of int [1, inf)", [1], [3, 0], "a list, each an integer in [1, inf)"),
-    "too few items": ("list of 2 [0, 1)", [0.9, 0.999], [0.9], "a list of 2 items, each a number in [0, 1)"),
+    "one value for a list": ("list of int [1, inf)", [1], 3, "a list of integers in [1, inf)"),
+    "one bad item": ("list of int [1, inf)", [1], [3, 0], "a list of integers in [1, inf)"),
+    "too few items": ("list of 2 [0, 1)", [0.9, 0.999], [0.9], "a list of 2 numbers in [0, 1)"),
     "an unknown word": ("fp32 | bf16", "fp32", "fp16", "one of fp32, bf16; did you mean"),
 }
 

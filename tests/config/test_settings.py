@@ -75,6 +75,11 @@ def test_settings_serve_a_sweep(cli, folder):
     assert "2 cells, 0 done, 2 to run" in stderr
 
 
+def test_settings_may_say_that_there_are_no_modules(cli, folder):
+    Path("plain.yaml").write_text("norm: batch\nplugins: []\n")
+    assert printed_settings(cli, "--config", "plain.yaml", "plugins=[]") == {"norm": "batch"}
+
+
 def test_settings_of_a_record_name_no_code(cli, folder):
     first = Path(trained(cli, "--config", "my.yaml"))
     text = (first / "config.yaml").read_text().replace("_changes_:\n", "_changes_:\n  plugins: [os]\n")

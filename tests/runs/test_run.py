@@ -241,13 +241,14 @@ def test_run_without_the_optimizer_state_would_end_in_other_bytes(tmp_path, unin
     assert outcome(tmp_path)["metrics.csv"] != uninterrupted["metrics.csv"]
 
 
-def test_run_begun_with_other_data_is_refused(tmp_path):
+def test_run_begun_with_other_data_is_refused(tmp_path, caplog):
+    caplog.set_level("INFO", logger="normexp")
     with pytest.raises(Killed):
         train_noisy(tmp_path, {3}, 4)
     before = outcome(tmp_path)
     with pytest.raises(UserError, match="other data"):
-        train_noisy(tmp_path, set(), None, data=fake_data(seed=1))
-    assert outcome(tmp_path) == before
+        trainer.train(compose(NOISY), fake_data(seed=1), RunDirectory(tmp_path), force=False, notes=["continuing"])
+    assert (outcome(tmp_path), caplog.text) == (before, "")
     train_noisy(tmp_path, set(), None, data=fake_data(seed=1), force=True)
     assert RunDirectory(tmp_path).status["status"] == "done"
 
@@ -339,6 +340,21 @@ def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
     with pytest.raises(UserError, match="at least 12 x 12"):
         trainer.train(compose(NOISY), data, RunDirectory(tmp_path / "run"), force=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_run_refused_at_its_first_evaluation_leaves_one_line_and_no_trace(cli, tmp_path):
+    """Only what a probe finds in the network can refuse it; the batch would be worth a note if the run were made."""
+    refused = ("run", *TINY, "probe=equilibrium", "batch_size=5000", f"results_dir={tmp_path / 'results'}")
+    status, stdout, stderr = cli(*refused)
+    assert (status, stdout, stderr.count("\n")) == (2, "", 1)
+    assert stderr.startswith("normexp: weight_decay=0: without weight decay")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_refused_takes_nothing_of_another_away(train, cli, results):
+    other = train()
+    cli("run", *TINY, "probe=equilibrium", f"results_dir={results}")
+    assert [path.name for path in (results / "runs").iterdir()] == [other.path.name]
 
 
 # --- Damaged directories, unwritable folders. ---

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.errors import UserError
@@ -40,14 +41,34 @@ def answer(command: Sequence[str], *words: str) -> str:
 
 
 # A process counts what its parent held as its own peak: a small one stands between.
-PEAK = """
+USED = """
 import resource, subprocess, sys
 status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 sys.exit(status)
 """
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What a command took, whatever else the machine had to do.
+
+    Args:
+        seconds: of processors, all threads together.
+        memory: largest resident size of its process, in bytes.
+    """
+
+    seconds: float
+    memory: int
+
+
+def usage(command: Sequence[str]) -> Usage:
+    """Run a command and return what it took. Raises UserError if it fails."""
+    seconds, largest = answer(python(USED), *command).split()
+    return Usage(float(seconds), int(largest) * (1 if sys.platform == "darwin" else 1024))
+
+
 def peak_memory(command: Sequence[str]) -> int:
     """Return the largest resident size of a command's process, in bytes. Raises UserError if it fails."""
-    return int(answer(python(PEAK), *command)) * (1 if sys.platform == "darwin" else 1024)
+    return usage(command).memory

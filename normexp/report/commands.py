@@ -15,7 +15,7 @@ from normexp.errors import UserError, unknown
 from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
 from normexp.report.frame import Frame, folder_frame, frame_of, where
 from normexp.report.labels import Options
-from normexp.report.neighbours import neighbours
+from normexp.report.neighbours import latest, neighbours
 from normexp.report.notes import notes
 from normexp.report.options import run_options
 from normexp.runs.run import check_writable
@@ -192,16 +192,20 @@ def _values(text: str) -> list[str]:
 def compare(directory: RunDirectory) -> str:
     """Set a run beside the runs next to it that differ in nothing but norm and seed.
 
-    Draws them into the run's own folder and returns their table. A damaged neighbour is named, not fatal: the
-    run itself went well.
+    Draws them into the run's own folder and returns their table. Of many it takes the latest, and says so. A damaged
+    neighbour is named, not fatal: the run itself went well.
     """
     from normexp.report.figures.formats import USUAL, look
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
-    frame = folder_frame(neighbours(directory))
+    beside = neighbours(directory)
+    near = latest(beside, directory)
+    frame = folder_frame(near)
     runs = peers(directory, frame)
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
+    if older := len(beside) - len(near):
+        left_out += f"- {older:,} older runs; `normexp table {directory.path.parent}` reads all\n"
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
     compared = folder_frame(runs)

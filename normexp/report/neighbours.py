@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from normexp.errors import UserError
-from normexp.records import CONFIG, RunDirectory, find_runs
+from normexp.records import CONFIG, STATUS, RunDirectory, find_runs
 from normexp.report.options import SAME_ARM
 
 COMMAND = "# normexp run"
+MOST = 100  # runs that one is set beside: a table of thousands would cost every new run of a folder seconds
 
 
 def neighbours(directory: RunDirectory) -> list[RunDirectory]:
@@ -20,6 +22,20 @@ def neighbours(directory: RunDirectory) -> list[RunDirectory]:
     told = _told(directory)
     beside = find_runs([Path(directory.path).parent])
     return [run for run in beside if told is None or _told(run) in (None, told)]
+
+
+def latest(runs: Sequence[RunDirectory], directory: RunDirectory) -> list[RunDirectory]:
+    """Return a run and those that were trained last, at most MOST, in the order in which they are given."""
+    by_age = sorted(runs, key=lambda run: (run.path != directory.path, -_changed(run)))
+    chosen = {run.path for run in by_age[:MOST]}
+    return [run for run in runs if run.path in chosen]
+
+
+def _changed(run: RunDirectory) -> float:
+    try:
+        return (run.path / STATUS).stat().st_mtime
+    except OSError:  # packed, or half-made
+        return 0.0
 
 
 def _told(run: RunDirectory) -> frozenset[str] | None:

@@ -13,7 +13,7 @@ from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
-from normexp.bench.suites.growth import copy_with_seed, lengthen
+from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import TOLERANCE, deviation, result, sides
 from normexp.bench.work import Work
@@ -102,6 +102,13 @@ def test_bench_growth_lengthens_curves(cli, results, tmp_path):
     status, stdout, _ = cli("table", str(tmp_path))
     assert status == 0
     assert "linear" in stdout or "none" in stdout
+
+
+@pytest.mark.slow
+def test_bench_growth_measures_every_verb_over_a_folder_of_runs():
+    result = directories([3])
+    assert result.headers == ["run directories", "status", "table", "plot", "run", "MB of table"]
+    assert all(used["seconds"] > 0 and used["memory"] > 10 * 2**20 for used in result.data[3].values())
 
 
 def test_bench_memory_takes_cifar_where_its_archive_is_named(monkeypatch):

@@ -46,7 +46,10 @@ REFUSED = {
     "glob of a number": ("seed=glob(*)", "glob() chooses options of a group; seed is none"),
     "glob of nothing": ("norm=glob(q*)", "matches no option; there are none, batch"),
     "range that stands still": ("optim.lr=range(0,1,0)", "optim.lr=range(0,1,0): "),
-    "range without end": ("threads=range(100000000)", "a sweep of 2 x more than 100,000 cells; at most 100,000 are allowed"),
+    "range without end": (
+        "threads=range(100000000)",
+        "a sweep of 2 x more than 100,000 cells; at most 100,000 are allowed",
+    ),
     "product without end": ("threads=range(60000)", "threads: a sweep of 2 x 60,000 cells"),
     "not an override": ("norm", "is not key=value"),
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from fabricated import Fabric
 
 from normexp.records import CONFIG, METRICS, STATUS, RunDirectory
 from normexp.records.parsing import yaml_mapping
 from normexp.report import compare
-from normexp.report.neighbours import neighbours
+from normexp.report.neighbours import latest, neighbours
 
 
 def test_peers_differ_in_norm_and_seed_alone(fabricate: Fabric) -> None:
@@ -36,6 +38,17 @@ def test_neighbours_of_other_settings_are_not_parsed(fabricate: Fabric, monkeypa
     assert [run.path for run in found] == [runs["norm=batch"].path, runs["norm=none seed=1"].path]
     assert not parsed
     assert len(neighbours(RunDirectory(runs["epochs=9"].path))) == 1
+
+
+def test_of_many_neighbours_the_latest_are_compared(fabricate: Fabric, monkeypatch) -> None:
+    runs = [fabricate(norm="none", seed=seed) for seed in range(5)]
+    for age, run in enumerate(runs):
+        os.utime(run.path / "status.json", (age, age))
+    monkeypatch.setattr("normexp.report.neighbours.MOST", 3)
+    text = compare(RunDirectory(runs[0].path))
+    assert "3/3" in text
+    assert f"- 2 older runs; `normexp table {runs[0].path.parent}` reads all" in text
+    assert [run.path for run in latest(runs, runs[0])] == [run.path for run in (runs[0], *runs[3:])]
 
 
 def test_a_damaged_neighbour_is_named_and_does_no_harm(fabricate: Fabric) -> None:

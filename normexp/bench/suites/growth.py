@@ -6,9 +6,10 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from normexp.bench.commands import normexp, seconds
+from normexp.bench.commands import Usage, normexp, seconds, usage
 from normexp.bench.race import race
 from normexp.bench.result import Result
 from normexp.bench.suites.steps import CNN
@@ -19,8 +20,8 @@ WIDTHS = (0.5, 1.0, 2.0)
 EVALUATIONS = (1, 10, 100)
 DIRECTORIES = (10, 1000, 10000)
 ROWS = (100, 1000, 10000)
-VERBS = ("status", "table", "plot")
-TINY = ("run", "model=linear", "epochs=2", "--quiet")
+VERBS = ("status", "table", "plot", "run")
+TINY = ("run", "model=linear", "epochs=2", "threads=1")
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -71,15 +72,15 @@ def evaluations(rounds: int) -> Result:
 
 
 def directories(counts: Sequence[int]) -> Result:
-    """Time the verbs that read results over copies of one run directory that differ in their seed."""
-    times: dict[int, dict[str, float]] = {}
+    """Time the verbs that read results, and a further run, over copies of one run directory with other seeds."""
+    times: dict[int, dict[str, Usage]] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         run = one_run(root)
         made = 0
         for count in counts:
             for seed in range(made, count):
-                copy_with_seed(run, root / "many" / str(seed), seed)
+                copy_with_seed(run, root / "many" / "runs" / str(seed), seed)
             made = count
             times[count] = timed(root / "many", root / "figures")
     return verbs("directories", "the number of run directories", "run directories", times)
@@ -87,35 +88,44 @@ def directories(counts: Sequence[int]) -> Result:
 
 def rows(counts: Sequence[int]) -> Result:
     """Time the same verbs over ten runs with longer and longer curves."""
-    times: dict[int, dict[str, float]] = {}
+    times: dict[int, dict[str, Usage]] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         run = one_run(root)
         for count in counts:
             for seed in range(10):
-                copy_with_seed(run, root / str(count) / str(seed), seed)
-                lengthen(root / str(count) / str(seed), count)
+                place = root / str(count) / "runs" / str(seed)
+                copy_with_seed(run, place, seed)
+                lengthen(place, count)
             times[count] = timed(root / str(count), root / "figures")
     return verbs("rows", "the number of evaluations recorded in each of ten runs", "rows of metrics.csv", times)
 
 
 def one_run(root: Path) -> Path:
-    seconds(normexp(*TINY, f"results_dir={root / 'one'}"))
+    seconds(normexp(*TINY, "--quiet", f"results_dir={root / 'one'}"))
     return next((root / "one" / "runs").iterdir())
 
 
-def timed(runs: Path, figures: Path) -> dict[str, float]:
-    out = {"plot": ("--out", str(figures))}
-    return {verb: seconds(normexp(verb, str(runs), *out.get(verb, ()))) for verb in VERBS}
+def timed(results: Path, figures: Path) -> dict[str, Usage]:
+    """Measure each verb over a folder of results; `run` trains one more of its kind there, and compares it."""
+    words = {
+        "plot": ("plot", str(results), "--out", str(figures)),
+        "run": (*TINY, "seed=1000000", f"results_dir={results}", "--force"),
+    }
+    return {verb: usage(normexp(*words.get(verb, (verb, str(results))))) for verb in VERBS}
 
 
-def verbs(name: str, what: str, header: str, times: Mapping[int, Mapping[str, float]]) -> Result:
+def verbs(name: str, what: str, header: str, times: Mapping[int, Mapping[str, Usage]]) -> Result:
+    cells = [
+        [f"{count:,}", *(f"{own[verb].seconds:.2f}" for verb in VERBS), f"{own['table'].memory / 1e6:,.0f}"]
+        for count, own in times.items()
+    ]
     return Result(
         name=f"growth-{name}",
-        caption=f"Seconds of whole commands, here and now, against {what}.",
-        headers=[header, *VERBS],
-        cells=[[f"{count:,}", *(f"{spent:.2f}" for spent in own.values())] for count, own in times.items()],
-        data=times,
+        caption=f"CPU seconds of whole commands against {what}; `run` trains one more of their kind beside them.",
+        headers=[header, *VERBS, "MB of table"],
+        cells=cells,
+        data={count: {verb: asdict(used) for verb, used in own.items()} for count, own in times.items()},
     )
 
 

@@ -27,8 +27,11 @@ def test_quoted_tables_are_those_in_results(document: Path) -> None:
         assert quoted.splitlines() == rows, path
 
 
-def test_readme_quotes_a_table() -> None:
-    assert QUOTED.search((TOP / "README.md").read_text())
+def test_readme_is_short_and_shows_a_picture_and_a_table() -> None:
+    readme = (TOP / "README.md").read_text()
+    assert readme.count("\n") < 200
+    assert readme.index("![") < readme.index("## Two commands") < readme.index("## Three answers")
+    assert QUOTED.search(readme)
 
 
 @pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])

@@ -1,6 +1,6 @@
 """Every sentence with numbers that come from records: who says it, its words, and what the records say.
 
-A quote's text has a `{}` for each number. README, findings and deviations may hold no other number than these, those of
+A quote's text has a `{}` for each number. README, pages, findings and deviations may hold no other number than these, those of
 quoted tables, and what `settings.py` declares to be no result.
 """
 
@@ -196,7 +196,7 @@ QUOTES = (
     Quote("ioffe2015_table/deviations", "{:.0f},000 at an eighth of it", weights),
     Quote("ioffe2015_table/deviations", "on 1,000 images has a standard error of {:.1f} points", error_of_a_share),
     Quote("digits_five_schemes/deviations", "moves in steps of {:.2f} points", lambda: [100 / 360]),
-    Quote("README.md", "on average ahead up to {} % accuracy and behind from {} % on", crossing),
+    Quote("docs/reproduce.md", "on average ahead up to {} % accuracy and behind from {} % on", crossing),
     Quote("arpit2016_data_normalization", "{} (batches of 50) to {} (10) of batch normalization's", noise),
     Quote(
         "arpit2016_table", "(deviations of {:.0f} to {:.0f} instead of 1 in the figure hidden_inputs)", corrected_pools
@@ -206,21 +206,23 @@ QUOTES = (
         "README.md", "after one epoch ({} steps) is {:.1f} %; the plain network passes that in its {}.", digits_speed
     ),
     Quote("README.md", "on 360 test images moves in steps of {:.2f} points", lambda: [100 / 360]),
-    Quote("README.md", "after 10,000 steps ({:.1f} against {:.1f} %)", after_10000),
+    Quote("docs/reproduce.md", "after 10,000 steps ({:.1f} against {:.1f} %)", after_10000),
     Quote(
-        "README.md",
+        "docs/reproduce.md",
         "At the end it is {:.2f} points higher, 95 % interval {:.2f} to {:.2f}, five seeds, which the correction for "
         "all four claims leaves undecided, too; the published network with it is {:.1f} points above ours",
         higher_accuracy,
     ),
     Quote(
-        "README.md",
+        "docs/reproduce.md",
         "{:.1f}, {:.1f} and {:.1f} times fewer steps (quotients of the printed steps) | {:.1f}, {:.1f} and {:.1f} "
         "times, at {:.0f} to {:.0f} % of ten classes",
         speed_ups,
     ),
     Quote(
-        "README.md", "batch normalization {:.1f} points ahead (95 % interval {:.1f} to {:.1f}, three seeds)", combined
+        "docs/reproduce.md",
+        "batch normalization {:.1f} points ahead (95 % interval {:.1f} to {:.1f}, three seeds)",
+        combined,
     ),
     Quote("README.md", "(its best number of workers) | {:.2f} | {:.2f} | {:.2f} | {:.2f} |", best_script),
     *(

@@ -22,7 +22,8 @@ NO_PROSE = (
 )
 SIZES = re.compile(r"\b\d+ (test|training) examples|and \d+ more\b")  # of probes, of groups of options
 EXPERIMENTS = sorted(path.stem for path in (TOP / "configs" / "experiment").glob("*.yaml"))
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("architecture", "own_scheme", "probes", "python"))]
+PAGE_NAMES = ("architecture", "own_scheme", "probes", "python", "reproduce", "runs")
+PAGES = ["README.md", *(f"docs/{name}.md" for name in PAGE_NAMES)]
 
 
 @cache

@@ -1,7 +1,7 @@
 """Every sentence with numbers that come from records: who says it, its words, and what the records say.
 
-A quote's text has a `{}` for each number. README, pages, findings and deviations may hold no other number than these, those
-of quoted tables, and what `settings.py` declares to be no result.
+A quote's text has a `{}` for each number. README, pages, findings and deviations may hold no other number than these,
+those of quoted tables, and what `settings.py` declares to be no result.
 """
 
 from __future__ import annotations

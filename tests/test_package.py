@@ -9,15 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from normexp.cli.completion_verb import SHELLS
+
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
 
 
+LARGEST = 2_000_000  # bytes of the wheel
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
-    """Build the wheel from a copy of the sources, install it into an empty folder and return that."""
-    built, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
-    call("build", "--wheel", "--no-isolation", "--outdir", built, ROOT)
+def built(tmp_path_factory) -> Path:
+    """A folder with the sdist and the wheel that was made from it."""
+    folder = tmp_path_factory.mktemp("built")
+    call("build", "--no-isolation", "--outdir", folder, ROOT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory, built) -> Path:
+    """Install the wheel into an empty folder and return that."""
+    target = tmp_path_factory.mktemp("installed")
     (wheel,) = built.glob("*.whl")
     call("pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, wheel)
     return target
@@ -34,6 +46,34 @@ def normexp(installed: Path, folder: Path, *arguments: object) -> str:
     """Call the installed package from `folder`, the checkout out of sight."""
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
     return call("normexp", *arguments, cwd=folder, env=environment).stdout
+
+
+def test_package_metadata_is_what_an_index_takes(built):
+    pytest.importorskip("twine")
+    files = sorted(built.iterdir())
+    assert [path.name.split("-")[0] for path in files] == ["normexp", "normexp"]
+    printed = call("twine", "check", "--strict", *files).stdout
+    assert printed.count("PASSED") == 2
+
+
+def test_package_is_small(built):
+    (wheel,) = built.glob("*.whl")
+    assert wheel.stat().st_size < LARGEST
+
+
+def test_package_has_what_is_read(installed):
+    inside = installed / "normexp"
+    for name in ("py.typed", "SKILL.md", "__init__.pyi", *(f"cli/shells/normexp.{shell}" for shell in SHELLS)):
+        assert (inside / name).is_file(), name
+
+
+def test_package_command_works_in_an_empty_folder(installed, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+    words = [installed / "bin" / "normexp", "run", "norm=batch", "model=linear", "steps=2", "--quiet"]
+    done = subprocess.run(list(map(str, words)), cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / done.stdout.strip() / "status.json").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
 def test_package_configs_are_those_of_the_checkout(installed):

@@ -28,6 +28,11 @@ Train = Callable[[int], list[float]]  # steps -> the losses of these steps
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
+def token_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean over all positions: (N, T, V) and (N, T) -> ()."""
+    return F.cross_entropy(outputs.flatten(0, 1), targets.flatten())
+
+
 class Work:
     """One configuration ready to be trained by any side; only weights, examples and draws come from normexp.
 
@@ -40,8 +45,9 @@ class Work:
         self.seed: int = self.config["seed"]
         self.batch_size: int = self.config["batch_size"]
         self.bf16 = self.config["precision"] == "bf16"
-        self.crop: int = self.config["dataset"]["crop"]
-        self.flip: bool = self.config["dataset"]["flip"]
+        self.clip_norm: float | None = self.config["clip_norm"]
+        self.crop: int = self.config["dataset"].get("crop", 0)
+        self.flip: bool = self.config["dataset"].get("flip", False)
 
     @cached_property
     def data(self) -> Data:
@@ -83,7 +89,8 @@ class Work:
 
     @property
     def loss(self) -> Loss:
-        return F.cross_entropy if self.data.task == "classification" else F.mse_loss
+        losses: dict[str, Loss] = {"classification": F.cross_entropy, "language": token_loss}
+        return losses.get(self.data.task, F.mse_loss)
 
     def model(self) -> nn.Module:
         """Build the network with the weights that every side begins with."""

@@ -15,7 +15,7 @@ from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
 from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.memory import works as memory_works
-from normexp.bench.suites.steps import TOLERANCE, deviation, result, sides
+from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, result, sides
 from normexp.bench.work import Work
 from normexp.cli.parsers import SUITES
 from normexp.errors import UserError
@@ -29,7 +29,7 @@ def losses(name: str, work: tuple[str, ...]) -> Side:
     return Side(name, side(name)(Work([*work, "threads=1"]))(5))
 
 
-@pytest.mark.parametrize("name", [name for name in ABOUT if name != "normexp"])
+@pytest.mark.parametrize("name", [name for name in ABOUT if name not in ("normexp", "plain_gpt")])
 def test_bench_side_trains_what_normexp_trains(name):
     if name in NEEDS and not importlib.util.find_spec(NEEDS[name]):
         pytest.skip(f"needs {NEEDS[name]}")
@@ -44,6 +44,17 @@ def test_bench_side_trains_other_works(name, work):
     assert deviation(losses(name, work), losses("normexp", work)) < TOLERANCE
 
 
+@pytest.mark.parametrize("name", DECODERS[1:])
+def test_bench_side_trains_a_decoder(name):
+    small = (*GPT, "model.width=16", "dataset.subset=100", "dataset.context=8")
+    assert deviation(losses(name, small), losses("normexp", small)) < TOLERANCE
+
+
+def test_bench_says_which_decoder_the_plain_one_knows():
+    with pytest.raises(UserError, match="plain_gpt knows norm=layer"):
+        side("plain_gpt")(Work([*GPT, "model.width=16", "model.bias=true"]))
+
+
 def test_bench_notices_other_losses():
     raced = [Side("normexp", [1.0, 0.5], [10.0, 12.0]), Side("resident", [1.0, 0.6], [5.0, 4.0])]
     found = result("own", IMAGES, raced)
@@ -56,8 +67,8 @@ def test_bench_notices_other_losses():
 
 
 def test_bench_offers_pictures_to_those_who_read_pictures():
-    assert "script_0" in sides(images=True)
-    assert "script_0" not in sides(images=False)
+    assert "script_0" in sides(IMAGES)
+    assert "script_0" not in sides(TABLE)
 
 
 def test_bench_writes_a_table_and_its_data(tmp_path):

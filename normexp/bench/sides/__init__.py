@@ -13,6 +13,7 @@ ABOUT: Mapping[str, str] = {
     "script_2": "the same with 2 DataLoader workers",
     "resident": "plain loop over resident float32 tensors, augmentation by tensor operations, eager, NCHW",
     "hand_written": "best loop by hand: resident uint8 windows, channels_last, allocator setting, fused optimizer",
+    "plain_gpt": "plain decoder and loop in eager torch, as nanoGPT's on a CPU",
     "lightning": "Lightning's Trainer with CSVLogger over the resident tensors",
     "skorch": "skorch's partial_fit over the resident tensors",
 }

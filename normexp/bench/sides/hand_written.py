@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from normexp.bench.work import Train, Work
 
@@ -21,6 +21,8 @@ def train(work: Work) -> Train:
                 loss = loss_of(model(x).float(), y)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
+            if work.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), work.clip_norm)
             optimizer.step()
             losses[place] = loss.detach()
         found: list[float] = losses.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from normexp.bench.work import Draws, Train, Work
 
@@ -14,9 +14,9 @@ def train(work: Work) -> Train:
     return plain_loop(work, batches(work))
 
 
-def plain_loop(work: Work, source: Iterator[tuple[Tensor, Tensor]]) -> Train:
-    """Return the loop of every tutorial over a stream of batches."""
-    model = work.model()
+def plain_loop(work: Work, source: Iterator[tuple[Tensor, Tensor]], model: nn.Module | None = None) -> Train:
+    """Return the loop of every tutorial over a stream of batches; `model` is normexp's if none is given."""
+    model = model or work.model()
     optimizer, loss_of = work.optimizer(model), work.loss
 
     def steps(count: int) -> list[float]:
@@ -26,6 +26,8 @@ def plain_loop(work: Work, source: Iterator[tuple[Tensor, Tensor]]) -> Train:
                 loss = loss_of(model(x), y)
             optimizer.zero_grad()
             loss.backward()
+            if work.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), work.clip_norm)
             optimizer.step()
             losses.append(loss.item())
         return losses

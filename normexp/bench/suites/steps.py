@@ -16,6 +16,10 @@ CNN = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=128
 CONVPOOL = (*CNN, "model=convpool", "model.width=0.25", "model.noise=0", "model.dropout=0", "optim.lr=0.001")
 MLP = ("dataset=mnist", "model=mlp", "model.widths=[100,100,100]", "batch_size=60", "norm=batch")
 LINEAR = ("dataset=house_prices", "model=linear", "batch_size=32")
+GPT = (  # nanoGPT's on a CPU, on the text that needs no network
+    "dataset=text", "model=gpt", "model.layers=4", "model.width=128", "model.bias=false", "norm=layer", "placement=pre",
+    "optim=adamw", "optim.lr=0.001", "optim.betas=[0.9,0.99]", "optim.weight_decay=0.1", "clip_norm=1", "batch_size=12",
+)  # fmt: skip
 WORKS: dict[str, tuple[str, ...]] = {
     "cnn": CNN,
     "cnn-bf16": (*CNN, "precision=bf16"),
@@ -23,26 +27,31 @@ WORKS: dict[str, tuple[str, ...]] = {
     "convpool-bf16": (*CONVPOOL, "precision=bf16"),
     "mlp": MLP,
     "linear": LINEAR,
+    "gpt": GPT,
+    "gpt-bf16": (*GPT, "precision=bf16"),
 }
 TOLERANCE = 2e-3  # of a loss in float32 over the first steps: other kernels round differently, and steps amplify it
 # Where rounding alone makes other curves: in bfloat16, and in a deep network, millions of whose activations lie around
 # the kinks of ReLUs and maxima. In float32 a gradient of ConvPool is 0.5 % from that in float64, in any layout.
 UNSTEADY = ("precision=bf16", "model=convpool")
 SEEDS = 3
+DECODERS = ("normexp", "plain_gpt", "hand_written")
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Race the sides on the usual works, or on one configuration of the user's own."""
     works = {"own": tuple(overrides)} if overrides else WORKS
     for name, work in list(works.items())[: 1 if quick else None]:
-        images = any(word.startswith("dataset=cifar") for word in work)
-        yield result(name, work, race(sides(images), work, rounds, 0.5 if quick else 3.0))
+        yield result(name, work, race(sides(work), work, rounds, 0.5 if quick else 3.0))
 
 
-def sides(images: bool) -> list[str]:
-    """Return the sides that can run here: the PIL ones want images, two want the extra `bench`."""
+def sides(work: Sequence[str]) -> list[str]:
+    """Return the sides that can run here: the PIL ones want images, one is a decoder, two want the extra `bench`."""
+    if "model=gpt" in work:
+        return list(DECODERS)
+    images = any(word.startswith("dataset=cifar") for word in work)
     there = [name for name in ABOUT if name not in NEEDS or importlib.util.find_spec(NEEDS[name])]
-    return [name for name in there if images or not name.startswith("script")]
+    return [name for name in there if name != "plain_gpt" and (images or not name.startswith("script"))]
 
 
 def result(name: str, work: Sequence[str], raced: list[Side]) -> Result:
@@ -55,7 +64,7 @@ def result(name: str, work: Sequence[str], raced: list[Side]) -> Result:
     ]
     wrong = [f"{name}: the losses of {side} differ by {far:.2g}, at most {allowed:.2g} is allowed"
              for side, far in apart.items() if not far <= allowed]  # fmt: skip
-    missing = [package for side, package in NEEDS.items() if side not in apart]
+    missing = [package for side, package in NEEDS.items() if side not in apart and "model=gpt" not in work]
     return Result(
         name=f"steps-{name}",
         caption=f"`{' '.join(work)}`: steps per second of normexp, relative to each side. Median of "

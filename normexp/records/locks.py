@@ -208,6 +208,6 @@ def _exists(pid: int) -> bool:
 def _began(pid: int) -> str:
     """Return what tells a process from a later one of its number, where the system says it (Linux)."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""

@@ -160,7 +160,7 @@ def _show(experiment: Experiment, results: Path) -> None:
     from normexp.report.experiment.render import render
 
     written = render(experiment, results)
-    print(next(path for path in written if path.name == "table.md").read_text())
+    print(next(path for path in written if path.name == "table.md").read_text(encoding="utf-8"))
     for entry in read_json(next(path for path in written if path.name == CLAIMS))["claims"]:
         print(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']})")
     print()

@@ -96,7 +96,7 @@ def load(*paths: str | os.PathLike[str]) -> Results:
 def _claims(folder: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.rglob(CLAIMS)):
         try:
-            report = json.loads(path.read_text())
+            report = json.loads(path.read_text(encoding="utf-8"))
             head = {"experiment": report["experiment"], "scale": report["scale"]}
             yield from ({**head, **claim} for claim in report["claims"])
         except (OSError, ValueError, KeyError, TypeError) as error:

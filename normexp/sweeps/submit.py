@@ -116,7 +116,7 @@ def _printed(sweep: SharedSweep, settings: Settings) -> Submitted:
     from normexp.sweeps.executors.slurm import write_script
 
     path = write_script(sweep, settings)
-    print(path.read_text(), end="")
+    print(path.read_text(encoding="utf-8"), end="")
     return Submitted(f"nothing was submitted; sbatch {shlex.quote(str(path))} does, from the folder of this command")
 
 

@@ -28,7 +28,7 @@ loader = Loader()  # a sweep's cells mostly train on the same data
 
 
 def main() -> None:
-    jobs, events = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
+    jobs, events = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     for line in jobs:

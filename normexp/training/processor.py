@@ -67,7 +67,7 @@ def _cpuinfo() -> dict[str, str]:
     """Return the first processor's entries of /proc/cpuinfo."""
     if not _CPUINFO.exists():
         return {}
-    lines = _CPUINFO.read_text().partition("\n\n")[0].splitlines()
+    lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0].splitlines()
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 

@@ -131,20 +131,21 @@ def verbs(name: str, what: str, header: str, times: Mapping[int, Mapping[str, Us
 
 def lengthen(run: Path, count: int) -> None:
     """Repeat the last row of a curve until it has `count` rows, with steps that go on."""
-    head, *lines = (run / "metrics.csv").read_text().splitlines()
+    head, *lines = (run / "metrics.csv").read_text(encoding="utf-8").splitlines()
     last = lines[-1].partition(",")[2]
-    status = json.loads((run / "status.json").read_text())
+    status = json.loads((run / "status.json").read_text(encoding="utf-8"))
     more = [f"{step},{last}" for step in range(status["step"] + 1, status["step"] + 1 + count - len(lines))]
-    (run / "metrics.csv").write_text("\n".join([head, *lines, *more]) + "\n")
+    (run / "metrics.csv").write_text("\n".join([head, *lines, *more]) + "\n", encoding="utf-8")
     steps = status["step"] + len(more)
-    (run / "status.json").write_text(json.dumps({**status, "step": steps, "steps": steps}))
+    (run / "status.json").write_text(json.dumps({**status, "step": steps, "steps": steps}), encoding="utf-8")
 
 
 def copy_with_seed(run: Path, place: Path, seed: int) -> None:
     place.mkdir(parents=True)
     for name in ("metrics.csv", "environment.json"):
         shutil.copy(run / name, place / name)
-    status = json.loads((run / "status.json").read_text())
-    (place / "status.json").write_text(json.dumps({key: status[key] for key in status if key != "sha256"}))
-    text = (run / "config.yaml").read_text().replace("\nseed: 0\n", f"\nseed: {seed}\n")
-    (place / "config.yaml").write_text(text)
+    status = json.loads((run / "status.json").read_text(encoding="utf-8"))
+    unsigned = {key: status[key] for key in status if key != "sha256"}
+    (place / "status.json").write_text(json.dumps(unsigned), encoding="utf-8")
+    text = (run / "config.yaml").read_text(encoding="utf-8").replace("\nseed: 0\n", f"\nseed: {seed}\n")
+    (place / "config.yaml").write_text(text, encoding="utf-8")

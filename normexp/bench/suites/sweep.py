@@ -57,7 +57,7 @@ def spent(work: Sequence[str], jobs: int, threads: int) -> tuple[float, float]:
         words = (*work, f"seed=range({CELLS})", f"threads={threads}", f"jobs={jobs}", f"results_dir={folder}")
         whole = seconds(normexp("sweep", *words))
         paths = sorted(Path(folder).glob("runs/*/status.json"), key=lambda path: path.stat().st_mtime_ns)
-        trained = [json.loads(path.read_text())["seconds"] for path in paths]
+        trained = [json.loads(path.read_text(encoding="utf-8"))["seconds"] for path in paths]
         ends = [path.stat().st_mtime_ns / 1e9 for path in paths]
     between = [later - earlier for earlier, later in pairwise(ends)]
     return whole, statistics.median(gap - own for gap, own in zip(between, trained[1:], strict=True))

@@ -211,5 +211,5 @@ def write_script(sweep: SharedSweep, settings: Settings) -> Path:
     """Write the sbatch file into the sweep's folder; return its path."""
     path = sweep.path / SCRIPT
     (sweep.path / FOLDER).mkdir(exist_ok=True)
-    path.write_text(script(sweep, settings))
+    path.write_text(script(sweep, settings), encoding="utf-8")
     return path

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from normexp.records.fences import check_fence
-from normexp.records.files import MOST_ROWS, Damaged, open_regular, read_regular, write_atomically
+from normexp.records.files import MOST_ROWS, Damaged, full, is_full, open_regular, read_regular, write_atomically
 from normexp.records.parsing import csv_rows
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -31,9 +31,14 @@ class CurveFile:
         write_atomically(self.path, "\n".join(lines) + "\n")
 
     def append(self, row: Mapping[str, object]) -> None:
-        with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
-            check_fence()
-            file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
+        try:
+            with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
+                check_fence()
+                file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
+        except OSError as error:
+            if is_full(error):
+                raise full(self.path, error) from None  # half a row may stay, which the next attempt drops
+            raise
 
     def _rows(self) -> list[dict[str, str]]:
         """Return the complete rows of an existing file with these columns (a killed run may leave half a row).

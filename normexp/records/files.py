@@ -6,6 +6,7 @@ Anything else is one UserError, `FILE: damaged (what)`.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -22,6 +23,7 @@ from normexp.records.printable import printable
 MOST_TEXT = 4 * 2**20  # bytes of a JSON or YAML file
 MOST_ROWS = 32 * 2**20  # bytes of a CSV file
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
@@ -106,9 +108,22 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.chmod(name, 0o644)
         check_fence()  # last of all: what was slow lies behind us
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if is_full(error):
+            raise full(path, error) from None
         raise
+
+
+def is_full(error: BaseException) -> bool:
+    """Tell whether there is no room for a file: on the disk, in the user's share of it, or by a limit."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def full(path: Path, error: BaseException) -> UserError:
+    """Build the error for a file that there is no room for."""
+    assert isinstance(error, OSError)
+    return UserError(f"{printable(path)}: cannot be written ({error.strerror}); once there is room, type the same again")
 
 
 def sweep_temporaries(folder: Path, older: float = 0.0) -> None:

@@ -29,12 +29,12 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     if overrides:
         raise UserError(f"bench growth: {overrides[0]!r}: takes no overrides")
     rounds = 1 if quick else min(rounds, 3)
+    yield directories(DIRECTORIES[: 2 if quick else None])
+    yield rows(ROWS[: 2 if quick else None])
     yield steps("batch size", {str(n): (*CNN[:3], "norm=batch", f"batch_size={n}") for n in BATCHES}, rounds)
     wide = {f"{w:g}": (*CNN, f"model.widths=[{','.join(str(int(w * c)) for c in (32, 64, 128, 128))}]") for w in WIDTHS}
     yield steps("width", wide, rounds)
     yield evaluations(rounds)
-    yield directories(DIRECTORIES[: 2 if quick else None])
-    yield rows(ROWS[: 2 if quick else None])
 
 
 def steps(what: str, works: Mapping[str, tuple[str, ...]], rounds: int) -> Result:

@@ -16,10 +16,13 @@ MOST = 10_000  # characters of one line
 
 
 class StandardError(logging.Handler):
-    """Prints `normexp: MESSAGE` on what standard error is now; where its reader has gone, the work goes on."""
+    """Prints `normexp: MESSAGE` on what standard error is now; where that cannot be, the work goes on.
+
+    Its reader may have gone, or the disk with its file be full.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             print(f"normexp: {printable(record.getMessage(), most=MOST)}", file=sys.stderr, flush=True)
 
 

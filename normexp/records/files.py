@@ -123,7 +123,8 @@ def is_full(error: BaseException) -> bool:
 def full(path: Path, error: BaseException) -> UserError:
     """Build the error for a file that there is no room for."""
     assert isinstance(error, OSError)
-    return UserError(f"{printable(path)}: cannot be written ({error.strerror}); once there is room, type the same again")
+    why = f"cannot be written ({error.strerror})"
+    return UserError(f"{printable(path)}: {why}; once there is room, the same command goes on")
 
 
 def sweep_temporaries(folder: Path, older: float = 0.0) -> None:

@@ -63,7 +63,7 @@ class ProgressReporter(NullProgress):
         due = time.monotonic() - self._last_line > LINE_EVERY or done >= self.steps
         if not self.live and due and done > self._first:
             self._last_line = time.monotonic()
-            with suppress(BrokenPipeError):  # the reader has gone, as in `2>&1 | head`; the training goes on
+            with suppress(OSError):  # the reader has gone, as in `2>&1 | head`, or the disk is full; training goes on
                 print(self._line(done, row), file=sys.stderr)
 
     def close(self) -> None:

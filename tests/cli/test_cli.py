@@ -194,3 +194,13 @@ def test_cli_expands_the_home_folder_that_a_shell_leaves(cli, tmp_path, monkeypa
     status, _, stderr = cli("run", "dataset=cifar10", "dataset.archive=~/none.tar.gz")
     assert status == 2
     assert f"dataset.archive={tmp_path}/none.tar.gz: no such file or folder" in stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
+def test_cli_goes_on_where_what_it_says_has_no_room(tmp_path):
+    """As in a batch job whose log lies on a full disk."""
+    command = [sys.executable, "-m", "normexp", "run", "model=linear", "steps=2", f"results_dir={tmp_path}", "--quiet"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*command, "threads=1", "batch_size=5000"], stdout=subprocess.PIPE, stderr=full)
+    assert done.returncode == 0
+    assert list(tmp_path.glob("runs/*/checkpoint.safetensors"))

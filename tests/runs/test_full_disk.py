@@ -1,0 +1,103 @@
+"""A full disk: one line that names the file, nothing damaged, and the same command goes on once there is room."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from normexp.config import compose
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT, METRICS, PROBES, CurveFile, RunDirectory, find_runs
+from normexp.runs.run import run
+
+TINY = ("model=mlp", "model.widths=[64]", "batch_size=32", "steps=20", "eval_every=5", "probe=moments", "threads=1")
+SAME = (METRICS, PROBES, CHECKPOINT)
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond so many bytes: it is told what it is told on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> dict[str, bytes]:
+    """The outcome of TINY with room enough."""
+    from normexp.cli.verbs import main
+
+    results = tmp_path_factory.mktemp("whole")
+    assert main(["run", *TINY, f"results_dir={results}", "--quiet"]) == 0
+    return outcome(results)
+
+
+def outcome(results: Path) -> dict[str, bytes]:
+    (run,) = find_runs([results])
+    return {name: (run.path / name).read_bytes() for name in SAME}
+
+
+@pytest.mark.parametrize(("room", "file"), [(100, "status.json"), (700, "config.yaml"), (10_000, CHECKPOINT)])
+def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, file):
+    refused = pytest.raises(UserError, match=rf"{file}: cannot be written \(File too large\); once there is room")
+    with largest_file(room), refused as caught:
+        run(compose([*TINY, f"results_dir={results}"]))
+    assert "\n" not in str(caught.value)
+    assert results.exists() == (file == CHECKPOINT)  # what has not trained leaves nothing
+    status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    assert status == 0, stderr
+    assert outcome(results) == whole
+
+
+def test_rows_without_room_are_one_line_and_no_damage(tmp_path):
+    curve = CurveFile(tmp_path / METRICS, ["step", "test/loss"])
+    curve.start(-1)
+    for step in (0, 1):
+        curve.append({"step": step, "test/loss": 0.123456789})
+    with largest_file(50), pytest.raises(UserError, match=r"metrics\.csv: cannot be written \(File too large\)"):
+        curve.append({"step": 2, "test/loss": 0.123456789})
+    assert not (tmp_path / METRICS).read_text().endswith("\n")
+    assert [row["step"] for row in RunDirectory(tmp_path).rows(METRICS)] == ["0", "1"]
+    curve.start(1)
+    curve.append({"step": 2, "test/loss": 0.5})
+    assert [row["step"] for row in RunDirectory(tmp_path).rows(METRICS)] == ["0", "1", "2"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB. Skips where none may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if (
+        not shutil.which("mount")
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True).returncode
+    ):
+        pytest.skip("mounting is not allowed here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.slow
+def test_sweep_on_a_full_disk_continues_once_there_is_room(small_disk, tmp_path, cli):
+    grid = ("sweep", *TINY, "norm=none,batch,layer", "jobs=1")
+    assert cli(*grid, f"results_dir={tmp_path / 'whole'}")[0] == 0
+    status, _, stderr = cli(*grid, f"results_dir={small_disk / 'results'}")
+    assert status == 1
+    assert "No space left on device" in stderr
+    assert cli("status", small_disk)[0] == 0
+    subprocess.run(["mount", "-o", "remount,size=20m", small_disk], check=True)
+    assert cli(*grid, f"results_dir={small_disk / 'results'}")[0] == 0
+    for made in find_runs([tmp_path / "whole"]):
+        for name in SAME:
+            assert (small_disk / "results" / "runs" / made.path.name / name).read_bytes() == made.read(name), (
+                made.path.name
+            )

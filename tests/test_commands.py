@@ -6,9 +6,13 @@ import os
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from normexp.data.base import Data
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
@@ -78,7 +82,6 @@ def here(words: list[str]) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the commands name: a table, images, a scheme."""
-    import numpy as np
     from PIL import Image
 
     (tmp_path / "my_norms.py").write_text(OWN)
@@ -94,14 +97,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def few_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluate 100 sequences of MNIST where there are 10,000, which take minutes."""
+    from normexp.data import SequentialMnist
+
+    load = SequentialMnist.load
+
+    def few(self: SequentialMnist, *given: object) -> Data:
+        data = load(self, *given)
+        first = np.arange(100)
+        return replace(data, validation=data.validation.take(first), test=data.test.take(first))
+
+    monkeypatch.setattr(SequentialMnist, "load", few)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", commands("run"))
-def test_what_trains_is_done_after_two_steps(folder, cli, command):
+def test_what_trains_is_done_after_two_steps(folder, cli, few_evaluated, command):
     words = [word for word in shlex.split(command)[1:] if not word.startswith(LONG)]
     if "my_parts" in command:
         pytest.skip("tests of parts of one's own write the page's module and run it")
-    if "sequential_mnist" in command:
-        pytest.skip("evaluating 10,000 sequences takes minutes")
     studied = any(word.startswith("study=") for word in words)
     short = [] if studied else ["steps=2"]
     status, stdout, stderr = cli(*here(words), *short, "threads=1", f"results_dir={folder / 'results'}")

@@ -213,6 +213,7 @@ class Lines(Figure):
         boxes: a table with x0, x1, y0, y1, label.
         points: a table with x, y.
         markers: whether the table's own rows are marked.
+        joined: whether a line goes through them; not between examples, which have no order.
     """
 
     kind: Literal["lines"]
@@ -225,6 +226,7 @@ class Lines(Figure):
     boxes: str | None = None
     points: str | None = None
     markers: bool = False
+    joined: bool = True
     seed: int | None = None
     log: XY = []
 

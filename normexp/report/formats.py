@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from normexp.records import plain_json, printable
+from normexp.report.latex import latex
 from normexp.report.table import Table
 
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
-        "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "↑": r"$\uparrow$", "∞": r"$\infty$",
-        "↓": r"$\downarrow$", "[": "{[}", "]": "{]}",  # a row that starts with [ would be an argument of \\
-    }
-)  # fmt: skip
 _MARKUP = re.compile(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _STYLE = (
@@ -25,7 +18,7 @@ _STYLE = (
     "border:solid #222;border-width:1.5px 0}caption{text-align:left;padding-bottom:.6em;font-weight:bold}"
     "th{border-bottom:1px solid #222}th,td{padding:.2em .9em;text-align:right}"
     "td{font-variant-numeric:tabular-nums}.text{text-align:left}h2{font-size:1em;margin:1em 0 0}"
-    "p{color:#555;margin:.4em 0;max-width:60em}"
+    "p,figcaption{color:#555;margin:.4em 0;max-width:60em}figure{margin:1.5em 0}img{max-width:min(100%,640px)}"
 )
 
 
@@ -55,30 +48,8 @@ def json_text(table: Table) -> str:
     return plain_json({"title": table.title, "rows": list(table.values), "notes": notes})
 
 
-def latex(table: Table) -> str:
-    r"""Return a table environment no wider than the text; the document needs booktabs and graphicx."""
-    columns = "l" * table.texts + "r" * (len(table.heads) - table.texts)
-    lines = [
-        r"% needs \usepackage{booktabs,graphicx}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_latex(table.title)}}}\label{{tab:{table.label}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _latex_row(table.heads),
-        r"\midrule",
-        *map(_latex_row, table.rows),
-        r"\bottomrule",
-        r"\end{tabular}}",
-        r"\end{table}",
-        *_latex_notes(table),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def html_page(table: Table) -> str:
-    """Return one self-contained page: no script, nothing fetched."""
+def html_page(table: Table, figures: Sequence[Picture] = ()) -> str:
+    """Return one page without a script: the table, and pictures that lie beside it with their captions."""
     lines = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
@@ -90,10 +61,22 @@ def html_page(table: Table) -> str:
         *(_html_row("td", line, table.texts) for line in table.rows),
         "</tbody></table></div>",
         *([f"<p>{html.escape(table.source)}</p>"] if table.source else []),
+        *map(_html_figure, figures),
         *_html_notes(table),
         "</body></html>",
     ]
     return "\n".join(lines) + "\n"
+
+
+class Picture(Protocol):
+    """A figure as a page needs it: its files by name, the first of them to be shown."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def caption(self) -> str: ...
+    @property
+    def files(self) -> Mapping[str, bytes]: ...
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
@@ -106,13 +89,10 @@ def _markdown_notes(table: Table) -> Iterator[str]:
             yield from (f"- {_sentence(note)}" for note in notes)
 
 
-def _latex_notes(table: Table) -> Iterator[str]:
-    """Yield the notes as comments: a float has no room for them, and what a paper quotes is its author's choice."""
-    yield from [f"% {table.source}"] if table.source else []
-    for heading, notes in table.notes.items():
-        for note in notes:
-            text = " ".join(f"{heading}: {note}".removeprefix(": ").split())
-            yield f"% {text}"
+def _html_figure(figure: Picture) -> str:
+    source, title = html.escape(next(iter(figure.files))), html.escape(figure.title)
+    caption = f"<figcaption>{html.escape(figure.caption)}</figcaption>"
+    return f'<figure><img src="{source}" alt="{title}" loading="lazy">{caption}</figure>'
 
 
 def _html_notes(table: Table) -> Iterator[str]:
@@ -142,15 +122,6 @@ def _sentence(text: str) -> str:
         part if part.startswith("`") and part.endswith("`") and part[1:] else _MARKUP.sub(r"\\\1", part)
         for part in re.split(r"(`[^`]+`)", _line(text))
     )
-
-
-def _latex(text: str) -> str:
-    return _line(text).translate(_LATEX)
-
-
-def _latex_row(line: Sequence[str]) -> str:
-    """Return one row; the minus of a number is a minus, not a hyphen."""
-    return " & ".join(re.sub(r"(?<![\w.])-(?=[\d$])", "$-$", _latex(text)) for text in line) + r" \\"
 
 
 def _html_row(tag: str, line: Sequence[str], left: int) -> str:

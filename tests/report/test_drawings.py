@@ -98,6 +98,38 @@ def test_twelve_arms_stay_readable(fabricate: Fabric) -> None:
             assert len({text.get_text() for text in texts(figure)} & {name.replace("_", " ") for name in arms}) == 12
 
 
+def test_a_legend_is_below_and_takes_no_width(two: Made) -> None:
+    figure = two.figure(kind="against", metric="test/accuracy", axis="batch_size", log=["x"])
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    (axes,) = figure.axes
+    assert legend.get_window_extent().y1 <= axes.get_tightbbox().y0  # type: ignore[union-attr]
+    assert axes.bbox.width > 0.85 * figure.bbox.width
+
+
+def test_a_paper_has_its_title_in_the_caption_alone(two: Made) -> None:
+    assert two.figure(kind="curves", metric="test/loss", **HERE).get_suptitle()
+    chart = two.chart(kind="curves", metric="test/loss", **HERE)
+    with settings(look("paper")):
+        assert not draw(chart, look("paper")).get_suptitle()
+
+
+def test_examples_are_not_joined_by_lines(two: Made) -> None:
+    spec = {"kind": "lines", "table": "surface", "x": "w", "y": "loss", "by": "b", "joined": False, **HERE}
+    figure = two.figure(**spec, arms=["With BN"])
+    marked = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
+    assert [line.get_linewidth() for line in marked] == [0.0, 0.0, 0.0]
+    assert len({line.get_marker() for line in marked}) == 3
+
+
+def test_the_name_of_a_reference_is_beside_the_panel(two: Made) -> None:
+    """Inside, curves would run through it."""
+    figure = two.figure(kind="curves", metric="test/loss", reference=[{"at": 0.5, "text": "the best"}], **HERE)
+    figure.draw_without_rendering()
+    (name,) = [text for text in figure.findobj(Text) if text.get_text() == "the best"]
+    assert name.get_window_extent().x0 >= figure.axes[0].bbox.x1
+
+
 def test_smoke_scale_is_marked_a_preview(fabricate: Fabric) -> None:
     smoke = full(fabricate, "smoke", grid={"seed": [0, 1], "batch_size": [8]})
     for kind in ("curves", "bars", "heat"):
@@ -216,7 +248,7 @@ def test_heat_prints_the_mean_and_who_diverged_and_hatches_what_has_no_value(fab
 
 def test_heat_over_an_arm_prints_ratios_paired_by_seed(two: Made) -> None:
     chart = two.chart(kind="heat", metric="test/loss", axis="batch_size", relative_to="With BN")
-    assert chart.data["text"].tolist()[2:] == ["1", "1"]
+    assert chart.data["text"].tolist()[2:] == ["1.00", "1.00"]
     assert chart.labels["z"] == "test loss / that of With BN"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 import statistics
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from normexp.records import RunDirectory
 from normexp.report import table_command
 from normexp.report.formats import FORMATS, csv_text
 from normexp.report.frame import folder_frame
+from normexp.report.latex import latex
 from normexp.report.table import Table
 from normexp.report.tables import table
 
@@ -120,7 +123,7 @@ def test_latex_is_escaped(awkward: RunDirectory) -> None:
     escaped = r"\textless{}b\textgreater{}\&\_x\_\textbar{}50\%\$\#\{\}\textasciitilde{}\textasciicircum{}"
     assert rf"{escaped}\textbackslash{{}}*`" in text
     assert "{[}plain{]}" in text
-    assert r"test accuracy (\%) $\uparrow$" in text
+    assert r"\shortstack[r]{test accuracy\\(\%) $\uparrow$}" in text
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
     body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
     assert {line.count(" & ") for line in body.splitlines() if line.endswith(r"\\")} == {4}
@@ -200,14 +203,50 @@ def test_csv_has_no_formula_for_a_spreadsheet(text: str) -> None:
 TOP = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("path", sorted(TOP.glob("results/*/*/table.tex")), ids=lambda path: path.parts[-3])
+TEX = sorted(TOP.glob("results/*/*/table.tex"))
+
+
+@pytest.mark.parametrize("path", TEX, ids=lambda path: path.parts[-3])
 def test_committed_latex_is_well_formed(path: Path) -> None:
     """No TeX runs here: rows have their columns, braces close, and nothing is left that needs a package more."""
     text = "\n".join(line for line in path.read_text().splitlines() if not line.startswith("%"))
     assert text.isascii()
-    plain = re.sub(r"\\[{}]", "", text)
+    plain = re.sub(r"\\[{}]", "", text.replace(r"\\", ""))
     assert plain.count("{") == plain.count("}")
-    columns = len(re.search(r"begin\{tabular\}\{(l+r*)\}", text)[1])  # type: ignore[index]
-    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {line.count(" & ") for line in rows} == {columns - 1}
+    for part in text.split(r"\begin{table}")[1:]:
+        columns = len(re.search(r"begin\{tabular\}\{(l+r*)\}", part)[1])  # type: ignore[index]
+        rows = [line for line in part.splitlines() if line.endswith(r"\\")]
+        assert {line.count(" & ") for line in rows} == {columns - 1}
     assert not re.search(r"(?<!\\)[#%_&](?! )", re.sub(r"\\label\{.*?\}|!\}\{%", "", text))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-recommended)")
+@pytest.mark.parametrize("margin", ["", r"\usepackage[a4paper,margin=2.5cm]{geometry}"], ids=["article", "a4"])
+def test_committed_latex_compiles_and_fits_its_page(tmp_path: Path, margin: str) -> None:
+    """Every float is on a page, none is wider than the text or smaller than half its size."""
+    measured = re.compile(r"(\\begin\{tabular\}.*?\\end\{tabular\})", re.DOTALL)
+    lines = [r"\documentclass{article}\usepackage{booktabs,graphicx}", margin, r"\begin{document}\newsavebox\whole"]
+    for path in TEX:
+        for part in measured.findall(text := path.read_text()):
+            lines += [rf"\sbox\whole{{{part}}}\typeout{{WIDTH \the\wd\whole\space \the\linewidth}}"]
+        lines += [text, r"\clearpage"]
+    (tmp_path / "all.tex").write_text("\n".join([*lines, r"\end{document}", ""]))
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert not re.findall(r"Overfull.*|.*Float too large.*|.*multiply defined.*", done.stdout)
+    widths = re.findall(r"WIDTH ([\d.]+)pt ([\d.]+)pt", done.stdout)
+    assert len(widths) >= len(TEX)
+    assert min(float(text) / float(wide) for wide, text in widths) > 0.5
+
+
+def test_a_wide_and_long_table_goes_on_in_a_second_float() -> None:
+    heads = ["arm", *(f"a head of several words {i}" for i in range(12))]
+    rows = [[f"arm {i}", *["(1.234 ± 0.056)e-04"] * 12] for i in range(90)]
+    text = latex(Table("Wide.", heads, rows, label="wide"))
+    parts = text.count(r"\begin{table}")
+    assert f"Part {parts} of {parts}." in text
+    assert rf"\label{{tab:wide-{parts}}}" in text
+    assert text.count(r"(1.234 $\pm$ 0.056)$\cdot10^{-4}$") == 90 * 12
+    assert text.count("\narm 7 &") == -(-12 // 5) == text.count("arm 89 &")

@@ -28,7 +28,8 @@ from normexp.report.figures.experiments import draw_all, page
 from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
-from normexp.report.formats import csv_text, html_page, latex, markdown
+from normexp.report.formats import csv_text, html_page, markdown
+from normexp.report.latex import latex
 from normexp.report.table import Table
 
 MOST_CHOICES = 12  # that a footnote can hold
@@ -77,7 +78,7 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         "table.md": markdown(content.table),
         "table.csv": csv_text(content.table),
         "table.tex": latex(content.table),
-        "table.html": html_page(content.table),
+        "table.html": html_page(content.table, content.figures),
         CLAIMS: claims_text(experiment, claims, content.changes),
         **targets_text(claims),
         **summary_text(experiment, content.found, claims),

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib
@@ -45,11 +45,12 @@ METADATA: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Look:
-    """Width of the figure in inches, size of the text in points, and how wide lines are against the usual."""
+    """Width of the figure in inches, size of the text in points, how wide lines are, and whether it has a title."""
 
     width: float = 6.4
     font: float = 9.0
     lines: float = 1.0
+    titled: bool = True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -59,7 +60,7 @@ class Look:
         return {**SETTINGS, "font.size": self.font, **sizes, **titles, "lines.markersize": 3.5 * self.lines}
 
 
-STYLES = {"page": Look(), "paper": Look(3.3, 7.0, 0.8), "slide": Look(10.0, 16.0, 1.8)}
+STYLES = {"page": Look(), "paper": Look(3.3, 7.0, 0.8, titled=False), "slide": Look(10.0, 16.0, 1.8)}
 
 
 def look(style: str = "page", width: str | None = None) -> Look:
@@ -67,7 +68,7 @@ def look(style: str = "page", width: str | None = None) -> Look:
     if style not in STYLES:
         raise unknown("style", style, STYLES)
     chosen = STYLES[style]
-    return chosen if width is None else Look(inches(width), chosen.font, chosen.lines)
+    return chosen if width is None else replace(chosen, width=inches(width))
 
 
 def inches(width: str) -> float:

@@ -18,7 +18,7 @@ from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
-from normexp.report.figures.scales import short
+from normexp.report.figures.scales import MINUS, short
 from normexp.report.figures.styles import Style, in_order, of_scheme
 from normexp.report.figures.subject import Subject, check_known, factor
 from normexp.report.measurements import is_share, title
@@ -95,11 +95,11 @@ def bars(subject: Subject[Bars]) -> Chart:
     metric = "" if spec.relative_to else spec.metric
     if axis and spec.together:
         values = list(dict.fromkeys(data[axis]))
-        styles = {f"{subject.axis(axis)} {value}": _paired(i) for i, value in enumerate(values)}
-        data = data.assign(part=subject.axis(axis) + " " + data[axis].astype(str))
+        styles = {subject.point(axis, value): _paired(i) for i, value in enumerate(values)}
+        data = data.assign(part=[subject.point(axis, value) for value in data[axis]])
         return subject.chart(data, metric, colour="part", styles=styles, **given)
     if axis:
-        data = data.assign(heading=subject.axis(axis) + " " + data[axis].astype(str))
+        data = data.assign(heading=[subject.point(axis, value) for value in data[axis]])
         return subject.chart(data, metric, group="heading", styles=subject.row_styles(axis), **given)
     return subject.chart(data, metric, styles=subject.row_styles(), **given)
 
@@ -163,7 +163,9 @@ def _entry(subject: Subject[Heat], cell: Cell, metric: str, row: str, column: st
 
 
 def _digits(value: float) -> str:
-    """Write three digits, or two and a power: 0.142, 13,500, 4.8e-08."""
+    """Write three digits, or two and a power: 0.142, 73.0, 13,500, 4.8e-08."""
+    if 1e-3 <= abs(value) < 999.5:
+        return f"{value:#.3g}".rstrip(".").replace("-", MINUS)
     return short(value, 3) if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.1e}"
 
 

@@ -51,9 +51,10 @@ def _reference(look: Look) -> dict[str, Any]:
 
 
 def _name_reference(ax: Axes, at: float, text: str, axis: str) -> None:
+    """Write the name of a reference at the end of its line, outside the panel: no curve runs through it."""
     if axis == "y":
-        style: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "bottom"}
-        ax.annotate(text, (0.99, at), (0, 1), textcoords="offset points", color=GREY.color, fontsize="small", **style)
+        style: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "left", "va": "center"}
+        ax.annotate(text, (1.0, at), (4, 0), textcoords="offset points", color=GREY.color, fontsize="small", **style)
     else:
         style = {"xycoords": ax.get_xaxis_transform(), "ha": "left", "va": "bottom"}
         ax.annotate(text, (at, 1.0), (2, 0), textcoords="offset points", color=GREY.color, fontsize="small", **style)

@@ -27,7 +27,8 @@ NARROWEST = 0.215  # inches of width that a panel needs, per point of text size
 FREE = 0.2  # inches of a legend below that the usual height has room for
 LOWEST = 15.0  # text sizes that a panel with its labels is high at least
 LINE = 1.9  # of a row's height, in text sizes
-BESIDE = 0.34  # of the figure's width that a legend beside the panels may take
+BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
+EDGE = 0.008  # of the figure's width that stays empty at its left and right
 
 
 def draw(chart: Chart, look: Look) -> Figure:
@@ -37,6 +38,7 @@ def draw(chart: Chart, look: Look) -> Figure:
     rows = -(-len(names) // columns)
     figure = Figure(figsize=(look.width, _height(chart, look, rows, columns)), layout="constrained")
     FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(rect=(EDGE, 0.0, 1 - 2 * EDGE, 1.0))  # type: ignore[union-attr, call-arg]
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for spare in grid[len(names) :]:
         spare.set_axis_off()
@@ -71,7 +73,8 @@ def _height(chart: Chart, look: Look, rows: int, columns: int) -> float:
         return text * (LINE * several * len(rows_of(chart, look)) + 6 + 2 * bool(chart.styles))
     aspect = ASPECT.get(columns, 0.85)
     panel = max(aspect * look.width / columns, LOWEST * text)
-    return rows * panel + text * (1.6 * (_title(chart, look).count("\n") + bool(chart.title)) + 1.5)
+    title = _title(chart, look)
+    return rows * panel + text * (1.6 * (title.count("\n") + bool(title)) + 1.5)
 
 
 def _wrapped(text: str, letters: int) -> str:
@@ -79,15 +82,16 @@ def _wrapped(text: str, letters: int) -> str:
 
 
 def _title(chart: Chart, look: Look) -> str:
-    return _wrapped(chart.title, int(112 * look.width / look.font))
+    """Return the title, broken into lines; a figure for a paper has none, since its caption says what it is."""
+    return _wrapped(chart.title, int(112 * look.width / look.font)) if look.titled else ""
 
 
 def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, look: Look) -> None:
     """Write title, panel titles and axis labels; among panels only at the outer sides."""
-    if chart.title:
-        figure.suptitle(_title(chart, look), x=0.01, ha="left", weight="bold")
+    if title := _title(chart, look):
+        figure.suptitle(title, x=0.01, ha="left", weight="bold")
     last = len(axes) - columns
-    wide = int(128 * look.width / look.font / columns)
+    wide = int(112 * look.width / look.font / columns)
     for i, (name, ax) in enumerate(axes.items()):
         here = chart.panel_of(name)
         if here.title:
@@ -98,7 +102,7 @@ def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int,
             tall = int(130 * ax.get_position().height * figure.get_figheight() / look.font)
             ax.set_ylabel(_wrapped(label, max(tall, 18)))
         if i >= last and chart.labels.get("x"):
-            ax.set_xlabel(_wrapped(chart.labels["x"], max(int(wide * (0.5 if chart.has_rows else 1)), 24)))
+            ax.set_xlabel(_wrapped(chart.labels["x"], max(int(wide * (0.62 if chart.has_rows else 1)), 24)))
         if chart.preview:
             _mark_preview(ax, look)
 
@@ -116,7 +120,7 @@ def _name(
     look: Look,
     spare: Axes | None,
 ) -> None:
-    """Name lines at their ends where they stand apart there, otherwise in a legend outside the panels.
+    """Name lines at their ends where they stand apart there, otherwise in a legend below the panels.
 
     Args:
         spare: a place among the panels that is empty.
@@ -126,14 +130,20 @@ def _name(
         shown = dict.fromkeys(chart.styles)
     if not shown:
         return
-    if len(axes) == 1 and lines and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), look):
+    named = any(reference.axis == "y" for reference in chart.references)  # at the same place
+    if (
+        len(axes) == 1
+        and lines
+        and not named
+        and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), look)
+    ):
         return
     if chart.mark == "bar":
         handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in shown]
     else:
         several = chart.mark == "interval"
         handles = [_handle(chart, name, several, look) for name in shown]
-    _legend(figure, handles, spare if len(axes) > 1 else None, beside=len(axes) == 1)
+    _legend(figure, handles, spare if len(axes) > 1 else None)
 
 
 def _handle(chart: Chart, name: str, marked: bool, look: Look) -> Line2D:
@@ -168,8 +178,8 @@ def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], look: Look) -> 
     return True
 
 
-def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | None, beside: bool) -> None:
-    """Put the legend into the spare place, beside the panels if it is narrow, or below, in as many columns as fit."""
+def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | None) -> None:
+    """Put the legend into the spare place, or below the panels, in as many columns as fit, equally filled."""
     width = figure.bbox.width
     style: dict[str, Any] = {"handles": handles, "handlelength": 2.6, "columnspacing": 1.4, "labelspacing": 0.35}
     if spare is not None:
@@ -178,12 +188,8 @@ def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | Non
         if legend.get_window_extent().width <= 1.1 * spare.bbox.width:
             return
         legend.remove()
-    if beside and len(handles) > 2:
-        legend = figure.legend(loc="outside right center", **style)
-        if legend.get_window_extent().width <= BESIDE * width:
-            return
-        legend.remove()
-    for columns in range(len(handles), 0, -1):
+    rows = range(1, len(handles) + 1)
+    for columns in dict.fromkeys(-(-len(handles) // lines) for lines in rows):
         legend = figure.legend(loc="outside lower left", ncols=columns, **style)
         if columns == 1 or legend.get_window_extent().width <= 0.98 * width:
             lines = legend.get_window_extent().height / figure.dpi

@@ -77,18 +77,19 @@ class Subject(Generic[Spec]):
             without: an axis that the figure shows otherwise.
         """
         open_axes = [(axis, value) for axis, value in cell.point if axis not in (*self.spec.where, without)]
-        point = [self._point(axis, value) for axis, value in open_axes]
+        point = [self.point(axis, value) for axis, value in open_axes]
         alone = len({each.arm for each in self.cells}) == 1 and point
         return ", ".join([*([] if alone else [self.label(cell.arm)]), *point])
 
-    def _point(self, axis: str, value: object) -> str:
+    def point(self, axis: str, value: object) -> str:
+        """Return what a value of an axis of the grid is called."""
         return self.spec.labels.get(f"{axis}={value}", f"{self.axis(axis)} {self.label(str(value))}")
 
     @property
     def title(self) -> str:
         """The figure's own title, or the experiment's with the point of the grid and the one arm that it shows."""
         arms = [self.label(arm) for arm in self.spec.arms] if len(self.spec.arms) == 1 else []
-        point = [self._point(axis, value) for axis, value in self.spec.where.items()]
+        point = [self.point(axis, value) for axis, value in self.spec.where.items()]
         return self.spec.title or ", ".join([self.experiment.title, *arms, *point])
 
     def label(self, name: str) -> str:
@@ -242,7 +243,8 @@ class Subject(Generic[Spec]):
 
     def value_label(self, axis: str, metric: str, at: str = "last") -> str:
         """Return the words for a metric: those of `labels`, or its name with its unit and where it was looked at."""
-        return self.words(axis, title(metric) + ("" if at == "last" else f", {at}"))
+        usual = title(metric) + ("" if at == "last" else f", {at}")
+        return self.words(axis, self.spec.labels.get(metric, usual))
 
 
 def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tuple[pd.DataFrame, dict[str, Panel]]:

@@ -16,7 +16,7 @@ from normexp.errors import unknown
 from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Lines
 from normexp.report.figures.chart import Chart, Panel
-from normexp.report.figures.styles import DASHES, DOTTED, Style, distinct, in_order
+from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, Style, distinct, in_order
 from normexp.report.figures.subject import Subject
 from normexp.report.figures.tables import tables
 
@@ -39,7 +39,8 @@ def lines(subject: Subject[Lines]) -> Chart:
     behind = Behind(_grouped(boxes, names), _grouped(points, names))
     y_label = subject.words("y", subject.label(spec.y[0]) if len(spec.y) == 1 else "value")
     return subject.chart(
-        data, mark="line", x="x", y="y", colour="line" if data["line"].any() else "", panel="panel" if apart else "",
+        data, mark="line" if spec.joined else "interval", x="x", y="y",
+        colour="line" if data["line"].any() else "", panel="panel" if apart else "",
         panels={name: Panel(name) for name in names.values()},
         styles=_styles(subject, data, list(found), apart), also=behind.draw, also_reach=behind.reach,
         labels={"x": subject.words("x", subject.label(spec.x)), "y": y_label},
@@ -76,6 +77,8 @@ def _styles(subject: Subject[Lines], data: pd.DataFrame, cells: list[Cell], apar
         if column in subject.spec.dotted:
             style = replace(style, dashes=DOTTED, width=1.8)
         styles[line] = replace(style, marker="o" if subject.spec.markers else style.marker)
+        if not subject.spec.joined:
+            styles[line] = replace(styles[line], dashes=(), width=0.0, marker=MARKERS[place % len(MARKERS)])
     return styles
 
 

@@ -15,7 +15,9 @@ from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_loo
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
+from normexp.experiments.halving import budget, rungs
 from normexp.experiments.shape import check_arms, check_named
+from normexp.experiments.trials import combinations, points
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 LEVEL = 0.05
@@ -105,9 +107,12 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     if select.arm and select.per:
         raise document.error("give either arm or per", "select")
     choosing = experiment.selection_arms(list(experiment.arms))
-    known = _recorded(
-        [experiment.config(arm, point, select.common) for arm in choosing for point in experiment.selection_points]
-    )
+    trials = [point for rung in range(rungs(select)) for values in combinations(select)
+              for point in points(select, values, budget(select, rung))]  # fmt: skip
+    if select.halving and len(combinations(select)) <= select.halving.keep[0]:
+        there = len(combinations(select))
+        raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")
+    known = _recorded([experiment.config(arm, point, select.common) for arm in choosing for point in trials])
     if select.metric not in known:
         raise unknown(f"{document.at('select', 'metric')}: metric", select.metric, known)
 

@@ -6,7 +6,6 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,11 +108,6 @@ class Experiment:
         """Return the name of the choice that a run uses."""
         per = self.select.per if self.select else []
         return str(Cell(arm, tuple((axis, dict(point)[axis]) for axis in per)))
-
-    @cached_property
-    def selection_points(self) -> list[Point]:
-        """Return the points of the selection: every combination of hyperparameters with every selection seed."""
-        return product({**self.select.search, "seed": self.select.seeds}) if self.select else []
 
 
 def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:

@@ -11,6 +11,8 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import freeze
+from normexp.experiments.halving import rung_points, rungs
+from normexp.experiments.schema import Selection
 from normexp.experiments.selection import choice_path as choice_path
 from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
@@ -59,9 +61,10 @@ def reproduce(
         return run_cells(replace(plan, results=results), jobs, dry_run, force, sharing)
 
     if experiment.select is not None:
-        plan = selection_plan(experiment, results, arms, force)
-        if status := train(plan, f"choosing {', '.join(experiment.select.search)}"):
-            return status
+        for rung in range(1 if dry_run else rungs(experiment.select)):
+            plan = selection_plan(experiment, results, arms, force, rung)
+            if status := train(plan, f"choosing {', '.join(experiment.select.search)}{_rung(experiment.select, rung)}"):
+                return status
         if not dry_run:
             write_choice(experiment, results, arms)
         if names := undecided_choices(experiment, results):
@@ -88,8 +91,21 @@ def _in_stages(
     return 0
 
 
-def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:
-    """Return the runs that the choice of hyperparameters for these arms needs."""
+def _rung(select: Selection, rung: int) -> str:
+    """Say which rung of a successive halving it is, and what follows."""
+    if select.halving is None:
+        return ""
+    later = zip(select.halving.keep[rung:], select.halving.steps[rung + 1 :], strict=True)
+    then = "".join(f", then the best {keep} for {steps}" for keep, steps in later)
+    return f", {select.halving.steps[rung]} steps{then}"
+
+
+def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool, rung: int = 0) -> Plan:
+    """Return the runs that the choice of hyperparameters for these arms needs.
+
+    Args:
+        rung: of a successive halving; from the second on the runs of the one before decide which.
+    """
     assert experiment.select is not None
     cells = [
         Cell(
@@ -97,7 +113,7 @@ def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], f
             run_place(results, experiment, arm, place + point, "select"),
         )
         for arm, place in experiment.choices(arms).values()
-        for point in experiment.selection_points
+        for point in rung_points(experiment, results, arm, place, rung)
     ]
     check_cells(cells, force)
     return Plan(cells)

@@ -42,6 +42,25 @@ Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
 Grid = Annotated[dict[str, Any], AfterValidator(_values)]
 
 
+class Halving(Strict):
+    """Successive halving: train all combinations for few steps, and only the best of them for more."""
+
+    steps: list[Annotated[int, Field(ge=1)]] = Field(min_length=2)
+    """Of the runs at each rung, growing; every rung trains afresh."""
+    keep: list[Annotated[int, Field(ge=2)]]
+    """How many of the combinations go on to each rung after the first; the last rung chooses one."""
+
+    @model_validator(mode="after")
+    def _narrows(self) -> Halving:
+        if sorted(set(self.steps)) != self.steps:
+            raise refusal(f"{self.steps}: each rung has more steps than the one before", "steps")
+        if sorted(set(self.keep), reverse=True) != self.keep:
+            raise refusal(f"{self.keep}: each rung keeps fewer than the one before", "keep")
+        if len(self.keep) != len(self.steps) - 1:
+            raise refusal(f"{self.keep}: wants a number for each rung after the first, {len(self.steps) - 1}", "keep")
+        return self
+
+
 class SelectionAtScale(Strict):
     """What a scale lays over the selection."""
 
@@ -57,6 +76,8 @@ class SelectionAtScale(Strict):
     """Choose for this arm alone; all others take what is best there."""
     per: list[str] | None = None
     """Axes of the grid at each of whose values it is chosen anew."""
+    halving: Halving | None = None
+    """Successive halving in place of the full grid."""
 
 
 class Selection(SelectionAtScale):

@@ -21,6 +21,9 @@ the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), 
 A claim is one of nine estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
 
+`select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
+100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.
+
 `sequential: {{looks: [5, 10, 15, 20]}}` under a scale runs the grid's first five seeds, tests the claims, and adds
 seeds until all are decided or the last look is over. Every look spends a share of the level, so that p-values,
 intervals and Holm's correction hold however often one looked; the table says how far it went, and
@@ -31,7 +34,7 @@ intervals and Holm's correction hold however often one looked; the table says ho
 def page() -> str:
     """Return the page as Markdown."""
     experiment: list[type[BaseModel]] = [
-        schema.ExperimentFile, schema.Law, schema.AtScale, schema.Selection, schema.Sequential,
+        schema.ExperimentFile, schema.Law, schema.AtScale, schema.Selection, schema.Halving, schema.Sequential,
         schema.Table, schema.Look, schema.Published, schema.PublishedOnly,
     ]  # fmt: skip
     estimands: list[type[BaseModel]] = [

@@ -1,4 +1,4 @@
-"""How hyperparameters are chosen: scores of the selection's runs, the best of them, and the record of it.
+"""How hyperparameters are chosen: the best of the selection's trials, and the record of it.
 
 `chosen.json` may come from a stranger's folder. It is read as plain values, for exactly the keys that the experiment
 searches and only those values that it tries; nothing else in it gets into a configuration.
@@ -14,13 +14,14 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.evidence.stats import TTest, paired
-from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.halving import last_rung, rungs, trials_of
 from normexp.experiments.schema import Selection
-from normexp.records import METRICS, RunDirectory, write_atomically
+from normexp.experiments.trials import STEPS, Trial, best, is_number, losses, ranked
+from normexp.records import write_atomically
 from normexp.records.files import read_json
 
 CHOSEN = "chosen.json"
-Trial = dict[str, Any]  # values, scores (one per seed, None: diverged or not finite), mean
 
 
 def choice_path(experiment: Experiment, results: Path) -> Path:
@@ -67,7 +68,9 @@ def _read_record(path: Path, experiment: Experiment) -> dict[str, Any]:
 
 def _trial(given: Mapping[str, Any]) -> Trial:
     scores = [None if score is None else float(score) for score in given["scores"]]
-    return {"values": dict(given["values"]), "scores": scores, "mean": None if None in scores else float(given["mean"])}
+    budget = {STEPS: int(given[STEPS])} if STEPS in given else {}
+    mean = None if None in scores else float(given["mean"])
+    return {"values": dict(given["values"]), **budget, "scores": scores, "mean": mean}
 
 
 def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any]]) -> str | None:
@@ -83,60 +86,32 @@ def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any]]
 def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
     """Choose the combination that is best in the mean over the selection's seeds, and record all of them.
 
-    Of several that are equally good, what was chosen before stays; otherwise `best_trial` decides.
+    Of several that are equally good, what was chosen before stays; otherwise `ranked` decides.
     """
     select = experiment.select
     assert select is not None
     path = choice_path(experiment, results)
     before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}}
     for name, (arm, at) in experiment.choices(arms).items():
-        tried = trials(experiment, results, arm, at)
-        losses = [_loss(experiment, results, arm, at, trial) for trial in tried]
-        equal = _best(tried, select)
-        recorded = [trial for trial in equal if trial["values"] == before["chosen"].get(name)]
-        best = recorded[0] if recorded else best_trial(tried, losses, select)
-        before["chosen"][name] = best["values"]
-        before["tried"][name] = tried
-    content = {**before, "metric": select.metric, "seeds": select.seeds}
+        by_rung = [trials_of(experiment, results, arm, at, rung) for rung in range(rungs(select))]
+        last = by_rung[-1]
+        recorded = [trial for trial in best(last, select) if trial["values"] == before["chosen"].get(name)]
+        order = ranked(last, losses(experiment, results, arm, at, last), select)
+        before["chosen"][name] = (recorded or order)[0]["values"]
+        before["tried"][name] = [trial for tried in by_rung for trial in tried]
+    found = {key: before[key] for key in ("chosen", "tried")}  # in one order, whoever wrote it before
+    content = {**found, "metric": select.metric, "seeds": select.seeds}
     notes = {name: found for name in content["chosen"] if (found := remarks(content, name, select))}
     write_atomically(path, json.dumps({**content, "notes": notes}, indent=1, allow_nan=False) + "\n")
 
 
-def best_trial(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -> Trial:
-    """Return the combination with the best mean score; of equals the one with the lower loss, then the smaller value.
-
-    Args:
-        losses: mean validation loss of every combination; inf where there is none.
-    """
-    best = _best(tried, select)
-    lowest = min(losses[tried.index(trial)] for trial in best)
-    left = [trial for trial in best if losses[tried.index(trial)] == lowest]
-    return min(left, key=lambda trial: [_order(value, select.search[key]) for key, value in trial["values"].items()])
-
-
-def _best(tried: Sequence[Trial], select: Selection) -> list[Trial]:
-    worst = -math.inf if select.highest else math.inf
-    means = [worst if trial["mean"] is None else trial["mean"] for trial in tried]
-    best = max(means) if select.highest else min(means)
-    return [trial for trial, mean in zip(tried, means, strict=True) if mean == best]
-
-
-def _order(value: Any, searched: Sequence[Any]) -> float:
-    """Return a number by its size, anything else by its position in the grid."""
-    return float(value) if _is_number(value) else float(searched.index(value))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str]:
     """Return what a table has to say of a choice: a tie, an edge of its grid, an open choice between the best two."""
-    chosen, tried = record["chosen"][name], record["tried"].get(name, [])
+    chosen, tried = record["chosen"][name], last_rung(record["tried"].get(name, []))
     found = [
         f"{key}={chosen[key]} is at the edge of its grid" for key in select.search if _at_edge(chosen, key, select)
     ]
-    equal = [trial["values"] for trial in _best(tried, select)] if tried else []
+    equal = [trial["values"] for trial in best(tried, select)] if tried else []
     if len(equal) > 1:
         others = [values for values in equal if values != chosen]
         found.append(f"tied with {'; '.join(_words(values) for values in others)}")
@@ -146,7 +121,7 @@ def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str
 def _at_edge(chosen: Mapping[str, Any], key: str, select: Selection) -> bool:
     """Tell whether a number is the smallest or the largest that was tried; of two, each is."""
     values = select.search[key]
-    return len(values) > 1 and all(map(_is_number, values)) and chosen[key] in (min(values), max(values))
+    return len(values) > 1 and all(map(is_number, values)) and chosen[key] in (min(values), max(values))
 
 
 def _words(values: Mapping[str, Any]) -> str:
@@ -171,7 +146,7 @@ def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
     if select is None or len(select.seeds) > 2 or not choice_path(experiment, results).exists():
         return []
     record = read_selection(experiment, results)
-    return [name for name, tried in record["tried"].items() if _within_noise(tried, experiment, select)]
+    return [name for name, tried in record["tried"].items() if _within_noise(last_rung(tried), experiment, select)]
 
 
 def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
@@ -187,52 +162,3 @@ def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Select
         return bool(first["mean"] == second["mean"])
     share = min(1.0, max(0.0, first["mean"]))
     return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))
-
-
-def trials(experiment: Experiment, results: Path, arm: str, at: Point = ()) -> list[Trial]:
-    """Return every combination with its scores per seed and their mean: None where one has no finite score.
-
-    Args:
-        at: the point of the axes of select.per.
-    """
-    select = experiment.select
-    assert select is not None
-    scores: dict[str, Trial] = {}
-    for point in experiment.selection_points:
-        values = {key: value for key, value in point if key != "seed"}
-        entry = scores.setdefault(str(values), {"values": values, "scores": []})
-        entry["scores"].append(final_score(run_place(results, experiment, arm, at + point, "select"), select.metric))
-    for entry in scores.values():
-        scored = entry["scores"]
-        entry["mean"] = None if None in scored else sum(scored) / len(scored)
-    return list(scores.values())
-
-
-def _loss(experiment: Experiment, results: Path, arm: str, at: Point, trial: Trial) -> float:
-    """Return a combination's mean loss on the split of the selection's metric; inf where it is not recorded."""
-    assert experiment.select is not None
-    metric = experiment.select.metric.rpartition("/")[0] + "/loss"
-    places = [
-        run_place(results, experiment, arm, at + point, "select")
-        for point in experiment.selection_points
-        if {key: value for key, value in point if key != "seed"} == trial["values"]
-    ]
-    losses = [final_score(place, metric) if _has(place, metric) else None for place in places]
-    return math.inf if None in losses else sum(filter(None, losses)) / len(losses)
-
-
-def _has(place: Path, metric: str) -> bool:
-    rows = RunDirectory(place).rows(METRICS)
-    return bool(rows) and metric in rows[0]
-
-
-def final_score(place: Path, metric: str) -> float | None:
-    """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
-    run = RunDirectory(place)
-    if run.status["status"] == "diverged":
-        return None
-    rows = run.rows(METRICS)
-    if not rows or metric not in rows[0]:
-        raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
-    score = float(rows[-1][metric])
-    return score if math.isfinite(score) else None

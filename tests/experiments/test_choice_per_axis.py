@@ -15,6 +15,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import parse
 from normexp.experiments.reproduce import expected_plan, run_plan, selection_plan
 from normexp.experiments.selection import choice_path, read_choice, write_choice
+from normexp.experiments.trials import all_points
 
 DATA: dict[str, Any] = {
     **MADE_UP,
@@ -31,7 +32,7 @@ def experiment() -> Experiment:
 
 def fabricate(experiment: Experiment, results: Path, arm: str, batch_size: int) -> None:
     """Make the finished runs of one choice: the rate of BEST does better."""
-    for point in experiment.selection_points:
+    for point in all_points(experiment.select):
         place = run_place(results, experiment, arm, (("batch_size", batch_size), *point), "select")
         place.mkdir(parents=True)
         (place / "status.json").write_text(json.dumps({"status": "done"}))

@@ -16,12 +16,11 @@ from normexp.experiments.load import load
 from normexp.experiments.reproduce import expected_plan, selection_plan
 from normexp.experiments.selection import (
     choice_path,
-    final_score,
     read_choice,
-    trials,
     undecided_choices,
     write_choice,
 )
+from normexp.experiments.trials import all_points, final_score, trials
 
 NAME = "ioffe2015_figure1"
 
@@ -47,7 +46,7 @@ def fabricate(
 ) -> None:
     """Make a finished run for every point of the selection; `diverged` is one that diverged."""
     assert experiment.select is not None
-    for point, final, loss in zip(experiment.selection_points, finals, losses or [1.0] * len(finals), strict=True):
+    for point, final, loss in zip(all_points(experiment.select), finals, losses or [1.0] * len(finals), strict=True):
         place = run_place(results, experiment, arm, point, "select")
         place.mkdir(parents=True)
         status = "diverged" if final == "diverged" else "done"
@@ -112,7 +111,7 @@ def test_choice_for_one_arm_is_that_of_all(experiment, results):
 
 def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):
     fabricate(experiment, results, "With BN", ["0.1"] * 6)
-    place = run_place(results, experiment, "With BN", experiment.selection_points[0], "select")
+    place = run_place(results, experiment, "With BN", all_points(experiment.select)[0], "select")
     assert math.isclose(final_score(place, "validation/accuracy"), 0.1)
     with pytest.raises(UserError, match="has no test/loss; it has step, validation/accuracy"):
         final_score(place, "test/loss")

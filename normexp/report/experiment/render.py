@@ -13,10 +13,12 @@ from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.check import check_names
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
+from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command, read_choice, read_selection
 from normexp.experiments.schema import Published
 from normexp.experiments.selection import selection_notes, undecided_choices
 from normexp.experiments.shape import CLAIMS
+from normexp.experiments.trials import STEPS
 from normexp.records import write_atomically
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
@@ -152,7 +154,8 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
             scores = ["diverged or not finite" if score is None else repr(score) for score in trial["scores"]]
             by_seed = {f"{record['metric']} seed={n}": score for n, score in zip(record["seeds"], scores, strict=True)}
             chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
-            rows.append({"arm": arm, **trial["values"], **by_seed, "chosen": chosen})
+            budget = {STEPS: trial[STEPS]} if STEPS in trial else {}
+            rows.append({"arm": arm, **trial["values"], **budget, **by_seed, "chosen": chosen})
     return {"selection.csv": _csv(rows)}
 
 
@@ -202,7 +205,12 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
 
 
 def _of_choices(experiment: Experiment, results: Path) -> Iterator[str]:
-    """Yield what has to be said of the choices: ties, edges of the grid, what noise leaves open."""
+    """Yield what has to be said of the choices: how they were found, ties, edges, what noise leaves open."""
+    if (select := experiment.select) is not None and select.halving is not None:
+        yield (
+            f"Chosen by successive halving at {', '.join(map(str, select.halving.steps))} steps, with "
+            f"{100 * share_of_grid(select):.0f} % of the steps that the full grid would take."
+        )
     by_words: dict[str, list[str]] = {}
     for name, remarks in selection_notes(experiment, results).items():
         for remark in remarks:

@@ -1,0 +1,128 @@
+"""Trials of a selection: what its runs scored, combination by combination, and which is best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.experiments.experiment import Experiment, Point, product, run_place
+from normexp.experiments.schema import Selection
+from normexp.records import METRICS, RunDirectory
+
+STEPS = "steps"
+Trial = dict[str, Any]  # values, scores (one per seed, None: diverged or not finite), mean; steps, where they vary
+Values = dict[str, Any]  # of one combination
+
+
+def combinations(select: Selection) -> list[Values]:
+    """Return every combination of the values searched, the first key varying slowest."""
+    return [dict(point) for point in product(select.search)]
+
+
+def points(select: Selection, values: Mapping[str, Any], steps: int | None = None) -> list[Point]:
+    """Return the points of a combination's runs, one per seed."""
+    budget = () if steps is None else ((STEPS, steps),)
+    return [(*values.items(), ("seed", seed), *budget) for seed in select.seeds]
+
+
+def all_points(select: Selection) -> list[Point]:
+    """Return the points of all runs of the full grid."""
+    return [point for values in combinations(select) for point in points(select, values)]
+
+
+def trials(
+    experiment: Experiment,
+    results: Path,
+    arm: str,
+    at: Point = (),
+    compared: Sequence[Values] | None = None,
+    steps: int | None = None,
+) -> list[Trial]:
+    """Return combinations with their scores per seed and their mean: None where one has no finite score.
+
+    Args:
+        at: the point of the axes of select.per.
+        compared: the combinations; by default all of them.
+        steps: of the runs, where it is not that of all.
+    """
+    select = experiment.select
+    assert select is not None
+    found = []
+    for values in combinations(select) if compared is None else compared:
+        places = [run_place(results, experiment, arm, at + point, "select") for point in points(select, values, steps)]
+        scores = [final_score(place, select.metric) for place in places]
+        mean = None if None in scores else sum(filter(None, scores)) / len(scores)
+        found.append({"values": values, **({} if steps is None else {STEPS: steps}), "scores": scores, "mean": mean})
+    return found
+
+
+def losses(experiment: Experiment, results: Path, arm: str, at: Point, tried: Sequence[Trial]) -> list[float]:
+    """Return each trial's mean loss on the split of the selection's metric; inf where it is not recorded."""
+    select = experiment.select
+    assert select is not None
+    metric = select.metric.rpartition("/")[0] + "/loss"
+    return [
+        _mean_loss([run_place(results, experiment, arm, at + point, "select")
+                    for point in points(select, trial["values"], trial.get(STEPS))], metric)
+        for trial in tried
+    ]  # fmt: skip
+
+
+def _mean_loss(places: Sequence[Path], metric: str) -> float:
+    found = [final_score(place, metric) if _has(place, metric) else None for place in places]
+    return math.inf if None in found else sum(filter(None, found)) / len(found)
+
+
+def _has(place: Path, metric: str) -> bool:
+    rows = RunDirectory(place).rows(METRICS)
+    return bool(rows) and metric in rows[0]
+
+
+def final_score(place: Path, metric: str) -> float | None:
+    """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
+    run = RunDirectory(place)
+    if run.status["status"] == "diverged":
+        return None
+    rows = run.rows(METRICS)
+    if not rows or metric not in rows[0]:
+        raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
+    score = float(rows[-1][metric])
+    return score if math.isfinite(score) else None
+
+
+def ranked(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -> list[Trial]:
+    """Return the trials, the best mean score first; of equals the one with the lower loss, then the smaller value.
+
+    Args:
+        losses: mean validation loss of every combination; inf where there is none.
+    """
+
+    def place(i: int) -> tuple[float, float, list[float]]:
+        values = tried[i]["values"].items()
+        return -goodness(tried[i], select), losses[i], [_order(value, select.search[key]) for key, value in values]
+
+    return [tried[i] for i in sorted(range(len(tried)), key=place)]
+
+
+def best(tried: Sequence[Trial], select: Selection) -> list[Trial]:
+    """Return the trials with the best mean; all of them where none has a score."""
+    most = max(goodness(trial, select) for trial in tried)
+    return [trial for trial in tried if goodness(trial, select) == most]
+
+
+def goodness(trial: Trial, select: Selection) -> float:
+    """Return the mean score, larger for the better; -inf where there is none."""
+    mean = trial["mean"]
+    return -math.inf if mean is None else float(mean) if select.highest else -float(mean)
+
+
+def _order(value: Any, searched: Sequence[Any]) -> float:
+    """Return a number by its size, anything else by its position in the grid."""
+    return float(value) if is_number(value) else float(searched.index(value))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -99,8 +99,8 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
         order = ranked(last, losses(experiment, results, arm, at, last), select)
         before["chosen"][name] = (recorded or order)[0]["values"]
         before["tried"][name] = [trial for tried in by_rung for trial in tried]
-    found = {key: before[key] for key in ("chosen", "tried")}  # in one order, whoever wrote it before
-    content = {**found, "metric": select.metric, "seeds": select.seeds}
+    ordered = {key: before[key] for key in ("chosen", "tried")}  # in one order, whoever wrote it before
+    content = {**ordered, "metric": select.metric, "seeds": select.seeds}
     notes = {name: found for name in content["chosen"] if (found := remarks(content, name, select))}
     write_atomically(path, json.dumps({**content, "notes": notes}, indent=1, allow_nan=False) + "\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ from normexp.cli.parsers import flags, parsers
 from normexp.config.options import key_called, option, options
 from normexp.config.text import shortened
 from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, nearest, unknown
+
+_UNREADABLE = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # of a path, not of ours
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +53,9 @@ def _main(given: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno in _UNREADABLE and error.filename:
+            logger.error(f"{error.filename}: {error.strerror}")
+            return 2
         reason = (str(error).strip() or "no message").splitlines()[0]
         logger.error(f"failed: {type(error).__name__}: {reason} (--debug shows the traceback)")
         return 1

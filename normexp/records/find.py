@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
         here = list(_at(_resolved(path)))
         if not here and not os.path.lexists(path):
             raise UserError(f"{printable(path)}: no such file or directory")
+        if not here and not os.access(path, os.R_OK | os.X_OK):
+            raise UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
         if not here:
             raise UserError(
                 f"{printable(path)}: holds no run directory (none with a {STATUS}); start one with `normexp run`"

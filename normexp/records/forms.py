@@ -101,14 +101,15 @@ def _check_values(content: Mapping[str, Any]) -> None:
         seen += 1
         if seen > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES:,} values")
-        if isinstance(value, Mapping):
+        if isinstance(value, str):
+            if len(value) > MOST_CHARACTERS:
+                raise ValueError(f"a value of {len(value):,} characters")
+        elif isinstance(value, dict):
             if not all(isinstance(key, str) and len(key) <= MOST_CHARACTERS for key in value):
                 raise ValueError("a key that is no short text")
             left.extend(value.values())
         elif isinstance(value, list):
             left.extend(value)
-        elif isinstance(value, str) and len(value) > MOST_CHARACTERS:
-            raise ValueError(f"a value of {len(value):,} characters")
 
 
 def _short(value: Any) -> str:

@@ -17,7 +17,8 @@ import yaml
 DEEPEST = 40
 MOST_COLUMNS = 10_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MAY_BE_DEEP = re.compile(r"[&*\[{]|^ {40}|[-?:] +[-?] ", re.MULTILINE)  # anchors, flow style, deep or nested blocks
+# Anchors, flow style that is not empty, deep or nested blocks.
+_MAY_BE_DEEP = re.compile(r"[&*]|\[(?!\])|{(?!})|^ {40}|[-?:] +[-?] ", re.MULTILINE)
 
 
 def decoded(data: bytes) -> str:

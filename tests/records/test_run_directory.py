@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from normexp.config import compose
 from normexp.errors import UserError
-from normexp.records import CurveFile, RunDirectory, cell, find_runs, write_atomically
+from normexp.records import CurveFile, RunDirectory, cell, find_runs, parsing, write_atomically
+from normexp.records.parsing import yaml_mapping
 
 
 def test_write_atomically_replaces_and_leaves_no_other_file(tmp_path):
@@ -200,3 +202,11 @@ def test_lock_leaves_nothing_that_is_read_as_a_run(run):
     with run.lock():
         assert find_runs([run.path])[0].status["status"] == "done"
     assert json.loads(Path(run.path / "status.json").read_text())["step"] == 5
+
+
+@pytest.mark.parametrize("overrides", [[], ["norm=stack"], ["model=mlp", "optim=adam", "probe=several"]])
+def test_own_configurations_are_parsed_once(monkeypatch, overrides):
+    """Looking at events first takes a quarter of the time of a table; only what may be deep is worth it."""
+    text = compose(overrides).to_yaml()
+    monkeypatch.setattr(parsing, "check_events", lambda _: pytest.fail("looked at twice"))
+    assert yaml_mapping(text.encode())["seed"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,6 +126,7 @@ def verbs(name: str, what: str, header: str, times: Mapping[int, Mapping[str, Us
         caption=f"CPU seconds of whole commands against {what}; `run` trains one more of their kind beside them.",
         headers=[header, *VERBS, "MB of table"],
         cells=cells,
+        notes=(f"Load of the machine in the fifteen minutes before: {os.getloadavg()[2]:.0f}.",),
         data={count: {verb: asdict(used) for verb, used in own.items()} for count, own in times.items()},
     )
 

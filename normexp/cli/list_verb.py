@@ -33,6 +33,8 @@ def show(arguments: argparse.Namespace) -> int:
             print(("\n" if place else "") + kind)
         for each in _of_kind(kind):
             print(f"  {each['name']:{24 if kind == 'experiments' else 22}} {each['about']}  [{each['source'] or '-'}]")
+            if kind == "experiments":
+                print(f"  {'':24} {_needs(each['name'])}")
     return 0
 
 
@@ -51,6 +53,21 @@ def _option(group: str, name: str) -> dict[str, str]:
 def _experiment(name: str) -> dict[str, str]:
     about = option("experiment", name)
     return {"name": name, "about": about["title"], "source": f"{about['paper']}, {about['item']}"}
+
+
+def _needs(name: str) -> str:
+    """Return the data of an experiment, and how long it takes at each scale: `data: mnist; cpu 6 min, paper 36 min`."""
+    about = option("experiment", name)
+    scales = {scale: each or {} for scale, each in about["scales"].items() if scale != "smoke"}
+    common = [about.get("common", {}), *(each.get("common", {}) for each in scales.values())]
+    data = dict.fromkeys(str(each["dataset"]) for each in (*common, *about["arms"].values()) if "dataset" in each)
+    known = about.get("minutes", {})
+    times = [f"{scale} {_time(known[scale]) if scale in known else 'not measured'}" for scale in scales]
+    return f"data: {', '.join(data) or 'its own'}; {', '.join(times)}"
+
+
+def _time(minutes: float) -> str:
+    return f"{minutes / 60:.2g} h" if minutes >= 60 else f"{minutes:g} min" if minutes >= 1 else "seconds"
 
 
 def _matrix(what: str | None) -> int:

@@ -22,6 +22,21 @@ DOCUMENTS = {
     "S003": "Lucas N. Ferreira, INF721 Deep Learning, L12: Normalization (lecture notes, 2024/2)",
     "S004": "Batch Normalization (notes with links to the papers)",
 }
+CITED = {
+    "S000": "Zuo 2018",
+    "S001": "Normalization (notes page)",
+    "S002": "Arpit's slides",
+    "S003": "Ferreira 2024",
+    "S004": "Batch Normalization (notes)",
+}
+"""How a document is called in a sentence; records have its number."""
+
+
+def cited(text: str) -> str:
+    """Return a text in which documents have names instead of their numbers."""
+    for number, name in CITED.items():
+        text = text.replace(number, name)
+    return text
 
 
 @dataclass(frozen=True)

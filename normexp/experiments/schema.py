@@ -284,6 +284,8 @@ class ExperimentFile(Strict):
     """Key -> values; every combination is run for every arm. `seed` must be there."""
     select: Selection | None = None
     """How hyperparameters are chosen."""
+    minutes: dict[Scale, float] = Field(default_factory=dict)
+    """Scale -> minutes that all its runs took, one after the other, on the machine of the committed records."""
     scales: dict[Scale, AtScale | None] = Field(min_length=1)
     """What is laid over the rest at each scale."""
     table: Table

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from normexp.records import plain_json, printable
 from normexp.report.latex import latex
+from normexp.report.links import html_links, markdown_links
 from normexp.report.table import Table
 
 _MARKUP = re.compile(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -31,7 +32,7 @@ def markdown(table: Table) -> str:
     padded = [[_pad(text, widths[i], i < left) for i, text in enumerate(line)] for line in lines]
     rows = [f"| {' | '.join(line)} |" for line in (padded[0], rule, *padded[1:])]
     title = f"{table.title} {table.source}".strip()
-    return "\n".join([_markdown(title), "", *rows, *_markdown_notes(table)]) + "\n"
+    return "\n".join([markdown_links(_markdown(title)), "", *rows, *_markdown_notes(table)]) + "\n"
 
 
 def csv_text(table: Table) -> str:
@@ -60,7 +61,7 @@ def html_page(table: Table, figures: Sequence[Picture] = ()) -> str:
         "<tbody>",
         *(_html_row("td", line, table.texts) for line in table.rows),
         "</tbody></table></div>",
-        *([f"<p>{html.escape(table.source)}</p>"] if table.source else []),
+        *([f"<p>{html_links(html.escape(table.source))}</p>"] if table.source else []),
         *map(_html_figure, figures),
         *_html_notes(table),
         "</body></html>",

@@ -148,7 +148,7 @@ def page(found: Sequence[Law]) -> Iterator[str]:
 def _lines(law: Law) -> Iterator[str]:
     time = "" if law.seconds is None else f"  {law.seconds:.0f} s"
     yield f"{law.title}: {law.verdict}{time}  [{law.paper}]"
-    yield f"    {law.formula}" + ("  (from memory, derived in the study)" if law.from_memory else "")
+    yield f"    {law.formula}" + ("  (derived in the study)" if law.from_memory else "")
     for check in law.checks:
         yield from textwrap.wrap(
             f"{check.verdict}: {check.what}", WIDTH, initial_indent="    - ", subsequent_indent="      "

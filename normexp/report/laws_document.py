@@ -39,7 +39,7 @@ def _section(law: Law, results: Path) -> Iterator[str]:
     yield ""
     yield f"    {law.formula}"
     yield ""
-    memory = " The formula is from memory; the study's docstring derives it." if law.from_memory else ""
+    memory = " The formula is derived in the study's docstring, not quoted." if law.from_memory else ""
     yield f"{' '.join(experiment.law.lesson.split())} [{law.paper}]{memory}"
     yield ""
     figure = experiment.figures[0]

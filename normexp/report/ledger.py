@@ -10,6 +10,7 @@ from pathlib import Path
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once, parse_overrides, plain_value
 from normexp.errors import Submitted, Unavailable, UserError, unknown
+from normexp.evidence.audit import cited
 from normexp.evidence.claims import still_open
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPORT, REPRODUCE
@@ -17,6 +18,7 @@ from normexp.experiments.load import is_file, laws, load, names, read, scales, u
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import plain_json, read_json, write_atomically
 from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
+from normexp.report.links import markdown_links
 from normexp.report.sources import entries, summary
 from normexp.runs.run import check_writable
 from normexp.sweeps.executors.settings import take_executor
@@ -226,7 +228,8 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     if not reports:
         raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
     everything = not chosen and "scale" not in given
-    text = "\n".join([*as_markdown(reports), *(summary(entries(results)) if everything else ())]).rstrip() + "\n"
+    lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
+    text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))
     if everything:
         write_atomically(results / LEDGER, text)
     return plain_json(as_json(reports)) if plain else text

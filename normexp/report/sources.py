@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.evidence.audit import CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
+from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.schema import Published, PublishedOnly
 from normexp.records import read_rows
@@ -124,7 +124,7 @@ def summary(found: Sequence[Entry]) -> Iterator[str]:
     yield f"## {HEADING}"
     yield ""
     for document, own in _by_document(found).items():
-        yield f"- **{document}**, {DOCUMENTS[document]}: {counted(own)}"
+        yield f"- **{CITED[document]}**, {DOCUMENTS[document]}: {counted(own)}"
         for entry in own:
             if entry.verdict != CORRECT:
                 yield f"  - {entry.verdict}: {_sentence(entry)} (`{entry.command}`)"
@@ -153,7 +153,7 @@ def page(found: Sequence[Entry]) -> str:
     ]
     for document, own in _by_document(found).items():
         head = " ".join((f"{len(own)} checked: {counted(own)}.", *slips(own)))
-        lines += [f"## {document}: {DOCUMENTS[document]}", "", head, ""]
+        lines += [f"## {DOCUMENTS[document]}", "", head, ""]
         for command in dict.fromkeys(entry.command for entry in own):
             lines += _section(command, [entry for entry in own if entry.command == command])
         lines += _trainings(document)
@@ -178,8 +178,8 @@ def quoted_results(document: str) -> Iterator[tuple[str, Published | PublishedOn
     for name in names():
         experiment = read(name, scales(name)[-1])
         quoted = [one for one in experiment.published if not (one.ours or one.said)]
-        yield from ((name, one) for one in quoted if document in one.place)
-        yield from ((name, one) for one in experiment.published_only if document in one.place)
+        yield from ((name, one) for one in quoted if CITED[document] in one.place)
+        yield from ((name, one) for one in experiment.published_only if CITED[document] in one.place)
 
 
 def counted(found: Sequence[Entry]) -> str:

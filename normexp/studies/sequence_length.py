@@ -29,7 +29,7 @@ class SequenceLength(Study):
 
     Raises: UserError for a data set whose test sequences have no length of their own.
 
-    Source: S000, "Layer normalization", properties: useful for recurrent networks with varied sequence length.
+    Source: Zuo 2018, "Layer normalization", properties: useful for recurrent networks with varied sequence length.
     """
 
     lengths: Sequence[int] = (50, 100, 200)

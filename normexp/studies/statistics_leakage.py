@@ -31,7 +31,7 @@ class StatisticsLeakage(Study):
         heavy_tailed: number of inputs that have nothing to do with the target and are added to a table, drawn from
             Student's t distribution with two degrees of freedom: their variance is infinite.
 
-    Source: S001, "Common pitfall"; Ferreira 2024, lecture L12, section 2, "Important".
+    Source: Normalization (notes page), "Common pitfall"; Ferreira 2024, lecture L12, section 2, "Important".
     """
 
     train: int = 30

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from in_process import InProcess
 
-from normexp.experiments.load import load
+from normexp.config.options import load_yaml
+from normexp.experiments.load import load, names
+from normexp.records import find_runs
+
+TOP = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +85,24 @@ def test_the_page_of_the_schema_is_the_schema():
     from normexp.experiments.schema_page import page
 
     assert (Path(__file__).parents[2] / "docs" / "experiments.md").read_text() == page()
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> None:
+    declared = load_yaml(TOP / "configs" / "experiment" / f"{name}.yaml").get("minutes", {})
+    packed = {path.parent.name: path for path in sorted((TOP / "results" / name).glob("*/records.zip"))}
+    assert set(declared) == set(packed)
+    for scale, path in packed.items():
+        seconds = sum(run.status.get("seconds", 0.0) for run in find_runs([path.parent]))
+        assert declared[scale] == pytest.approx(max(seconds / 60, 0.1), rel=0.06, abs=0.05)
+
+
+def test_list_says_data_and_time_of_an_experiment(cli) -> None:
+    _, shown, _ = cli("list", "experiments")
+    lines = shown.splitlines()
+    needs = {line.split()[0]: after.strip() for line, after in zip(lines[::2], lines[1::2], strict=True)}
+    assert needs["ioffe2015_figure1"] == "data: mnist; cpu 5.6 min, paper 36 min"
+    assert needs["salimans2016_beta1"].endswith("cpu 2.3 h")
+    assert needs["zuo2018_notes"].startswith("data: its own; paper ")
+    assert "S00" not in shown
+    assert "from memory" not in shown

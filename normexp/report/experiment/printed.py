@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-from normexp.evidence.audit import DOCUMENTS, NUMBERS, Audited, audited
+from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
 from normexp.records import read_rows
@@ -32,7 +32,7 @@ def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:
     made = {"": [f"Made by `{command(experiment)}`."]}
     caption = f"{experiment.title}. Printed numbers of {documents}: {counted(entries)}."
     rows = [
-        [one.document, one.place, one.quantity, one.printed, one.shown, one.reading, one.verdict, one.remark]
+        [CITED[one.document], one.place, one.quantity, one.printed, one.shown, one.reading, one.verdict, one.remark]
         for one in entries
     ]
     table = Table(caption, HEADS, rows, [asdict(entry) for entry in entries], len(HEADS), made)

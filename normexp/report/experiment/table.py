@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from normexp.evidence.audit import cited
 from normexp.evidence.curves import Cell, is_share
 from normexp.evidence.learned import learned
 from normexp.experiments.experiment import Experiment
@@ -48,7 +49,7 @@ def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str
         source=f"{experiment.paper}, {experiment.item}. Scale: {experiment.scale}.",
         label=f"{experiment.name}-{experiment.scale}",
         heads=["arm", *(column.head for column in shown)],
-        rows=[[str(row.cell), *(column.text(row) for column in shown)] for row in rows],
+        rows=[[cited(str(row.cell)), *(column.text(row) for column in shown)] for row in rows],
         values=[_plain(row, columns) for row in rows],
         notes={"Set-up": [experiment.about, *_meaning(columns, rows)], **notes},
     )

@@ -1,5 +1,8 @@
 from . import norms as norms
 from .config import compose as compose
+from .diagnosis.diagnose import diagnose as diagnose
+from .diagnosis.repair import recalibrate as recalibrate
+from .diagnosis.repair import to_groups as to_groups
 from .errors import UserError as UserError
 from .norms.convert import convert as convert
 from .norms.fold import fold as fold
@@ -9,4 +12,16 @@ from .runs.python import run as run
 from .sweeps.python import sweep as sweep
 
 __version__: str
-__all__ = ["UserError", "compose", "convert", "fold", "load", "load_model", "norms", "run", "sweep"]
+__all__ = [
+    "UserError",
+    "compose",
+    "convert",
+    "diagnose",
+    "fold",
+    "load",
+    "load_model",
+    "norms",
+    "recalibrate",
+    "run",
+    "sweep",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from normexp import __version__
+from normexp.cli.diagnose_parser import add_diagnose
 from normexp.cli.parser import Parser, Verbs, add_names, whole
 from normexp.cli.record_parsers import add_archive, add_merge, add_verify
 from normexp.cli.sweep_parsers import add_status, add_worker
@@ -46,6 +47,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         _add_new,
         _add_freeze,
         add_worker,
+        add_diagnose,
         _add_completion,
     ):
         add(verbs)

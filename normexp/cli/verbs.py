@@ -285,6 +285,12 @@ def _worker(arguments: argparse.Namespace) -> int:
     return worker(arguments)
 
 
+def _diagnose(arguments: argparse.Namespace) -> int:
+    from normexp.cli.diagnose_verb import diagnose
+
+    return diagnose(arguments)
+
+
 def _completion(arguments: argparse.Namespace) -> int:
     from normexp.cli.completion_verb import completion
 
@@ -313,5 +319,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "new": _new,
     "freeze": _freeze,
     "worker": _worker,
+    "diagnose": _diagnose,
     "completion": _completion,
 }

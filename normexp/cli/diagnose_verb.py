@@ -1,0 +1,104 @@
+"""`normexp diagnose`: a network of the user's own, from MODULE:FUNCTION."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from normexp.errors import UserError, unknown
+from normexp.records import plain_json
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FIXES = ("recalibrate", "convert=group")
+
+
+def diagnose(arguments: argparse.Namespace) -> int:
+    """Print the diagnosis, of the repaired network where there is a repair; 1 if it has faults."""
+    _check(arguments)
+    model, data = _network(arguments.network, arguments.data)
+    from normexp.diagnosis.diagnose import diagnose
+
+    if arguments.fix:
+        model = _repaired(model, data, arguments.fix, Path(arguments.out))
+    found = diagnose(model, data, _settings(arguments))
+    print(plain_json(found.as_json()) if arguments.json else f"{found}\n", end="")
+    return 1 if found.faults else 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.fix is not None and arguments.fix not in FIXES:
+        raise unknown("diagnose: --fix", arguments.fix, FIXES)
+    if (arguments.fix is None) != (arguments.out is None):
+        raise UserError("diagnose: --fix FIX and --out FILE.safetensors go together")
+    if arguments.out is not None:
+        from normexp.runs.run import check_writable
+
+        check_writable(Path(arguments.out).parent, "--out")
+    for name in ("lr", "weight_decay"):
+        if (value := getattr(arguments, name)) is not None and not 0 < value < float("inf"):
+            raise UserError(f"diagnose: --{name.replace('_', '-')} {value:g}: must be above 0")
+    if not 0 <= arguments.momentum < 1:
+        raise UserError(f"diagnose: --momentum {arguments.momentum:g}: must be in [0, 1)")
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, float]:
+    given = {"lr": arguments.lr, "momentum": arguments.momentum, "weight_decay": arguments.weight_decay}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _network(name: str, data: str | None) -> tuple[nn.Module, Any]:
+    """Return the network and its data. Raises UserError where there is no such function, or it returns none."""
+    from torch import nn
+
+    made = _called(name)
+    model, own = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not isinstance(model, nn.Module):
+        raise UserError(f"{name}: returns a {type(model).__name__}; a torch.nn.Module is needed, or (module, data)")
+    given = own if data is None else _data(data)
+    if given is None:
+        raise UserError(f"{name}: returns no data; give DATA, MODULE:FUNCTION of a batch or loader, or a .npy file")
+    return model, given
+
+
+def _data(name: str) -> Any:
+    if not name.endswith(".npy"):
+        return _called(name)
+    import numpy as np
+    import torch
+
+    try:
+        return torch.from_numpy(np.load(name, allow_pickle=False))
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"{name}: cannot be read as an array ({str(error).splitlines()[0]})") from None
+
+
+def _called(name: str) -> Any:
+    """Call MODULE:FUNCTION; modules in the current folder are found. Raises UserError."""
+    from normexp.config.instantiate import locate
+
+    module, colon, function = name.partition(":")
+    if not (module and colon and function):
+        raise UserError(f"{name!r}: is not MODULE:FUNCTION, as in my_nets:resnet")
+    found = locate(f"{module}.{function}", [module])
+    if not callable(found):
+        raise UserError(f"{name}: is no function")
+    return found()
+
+
+def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
+    """Repair the network and write its state. Raises UserError where it cannot be done; nothing is written then."""
+    from safetensors.torch import save_model
+
+    from normexp.diagnosis.repair import FIXES as REPAIRS
+
+    if not isinstance(data, list | tuple) and iter(data) is data:
+        data = list(data)  # the diagnosis looks at it once more
+    repaired = REPAIRS[fix](model, data)
+    try:
+        save_model(repaired, str(out))
+    except OSError as error:
+        raise UserError(f"--out {out}: cannot be written ({error.strerror or type(error).__name__})") from None
+    return repaired

@@ -1,0 +1,82 @@
+"""The inputs in whatever a user calls data: a batch, a pair of inputs and labels, or an iterable of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from normexp.errors import UserError
+
+MOST = 64  # batches looked at of a loader
+
+
+def batches(data: Any, most: int = MOST) -> list[Tensor]:
+    """Return the input tensors of up to `most` batches.
+
+    Args:
+        data: a tensor (N, ...), (inputs, labels), or an iterable of such.
+
+    Raises: UserError for anything else, and where there is no batch.
+    """
+    if (alone := _inputs(data)) is not None:
+        return [alone]
+    if not isinstance(data, Iterable) or isinstance(data, str | bytes | dict):
+        raise UserError(
+            f"data: {type(data).__name__} is no batch; give a tensor, (inputs, labels), or a loader of them"
+        )
+    found = []
+    for batch in islice(data, most):
+        if (x := batch if isinstance(batch, Tensor) else _inputs(batch)) is None:
+            raise UserError(f"data: a batch is a {type(batch).__name__}; give tensors, or tuples that begin with one")
+        found.append(x)
+    if not found or not all(map(len, found)):
+        raise UserError("data: there is no example in it")
+    return found
+
+
+def _inputs(data: Any) -> Tensor | None:
+    """Return the inputs of one batch; None where this is none."""
+    if isinstance(data, Tensor):
+        return data if data.dim() else None
+    if isinstance(data, tuple | list) and data and isinstance(data[0], Tensor) and data[0].dim():
+        return None if _are_batches(data) else data[0]
+    return None
+
+
+def _are_batches(data: tuple[Any, ...] | list[Any]) -> bool:
+    """Tell a list of batches from [inputs, labels], as a loader gives them: all of one shape but for the first axis."""
+    shapes = {each.shape[1:] if isinstance(each, Tensor) else None for each in data}
+    return isinstance(data, list) and len(shapes) == 1 and data[0].dim() > 1
+
+
+def first_tensor(output: Any) -> Tensor:
+    """Return the first tensor of what a network returns: a tensor, a tuple, a dictionary. Raises UserError."""
+    if isinstance(output, Tensor):
+        return output
+    parts = output.values() if isinstance(output, dict) else output if isinstance(output, tuple | list) else ()
+    for part in parts:
+        return first_tensor(part)
+    raise UserError(
+        f"the network returns a {type(output).__name__}; a tensor, tuple or dictionary of tensors is needed"
+    )
+
+
+class FirstOutput(nn.Module):
+    """A network that returns its first tensor alone; its parameters keep their names behind `network.`"""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        return first_tensor(self.network(x))
+
+
+def on_device_of(model: nn.Module, found: list[Tensor]) -> list[Tensor]:
+    """Return batches where the network's parameters are, floating point in their type."""
+    parameter = next(model.parameters(), torch.empty(0))
+    return [x.to(parameter.device, parameter.dtype if x.is_floating_point() else None) for x in found]

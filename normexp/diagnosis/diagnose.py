@@ -1,0 +1,165 @@
+"""One look at somebody's own network: what its normalizations do to a batch, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from normexp.diagnosis.batches import batches, first_tensor, on_device_of
+from normexp.diagnosis.cost import seconds
+from normexp.diagnosis.finding import FAULT, NOTE, Diagnosis, Finding
+from normexp.diagnosis.modes import change, disagreements
+from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations
+from normexp.diagnosis.running import deviation, of_running_estimates
+from normexp.diagnosis.shapes import of_shapes
+from normexp.diagnosis.weights import is_free, weights
+from normexp.errors import UserError
+from normexp.probes.base import training_mode
+from normexp.probes.equilibrium import equilibrium_angle
+
+
+def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None = None) -> Diagnosis:
+    """Measure what the normalizations of a network do, and say what is wrong. The network stays as it is.
+
+    Args:
+        model: any network with one input.
+        data: a batch of training inputs, (inputs, labels), or a loader of them, of which 64 batches are looked at.
+        settings: `lr`, `momentum` and `weight_decay` of the SGD that trains it, for the effective learning rates of
+            scale-invariant weights and the angle they settle at.
+
+    Raises: UserError for data that are none, and for a network that cannot be called with them.
+    """
+    look = Look(model, data)
+    settings = settings or {}
+    found = weights(model, look.inputs[0], settings.get("lr")) if look.trains else {}
+    whole, times = seconds(model, look.norms, look.inputs[0])
+    summary = _summary(model, look.inputs[0], found, times, whole, settings) if look.trains else {}
+    return Diagnosis(look.findings(), {path: _row(look, path, times, whole) for path in look.norms}, found, summary)
+
+
+class Look:
+    """One pass in train(), one in eval(), and what they show to be wrong."""
+
+    def __init__(self, model: nn.Module, data: Any) -> None:
+        self.model, self.inputs = model, on_device_of(model, batches(data))
+        self.norms = normalizations(model)
+        _check_callable(model, self.inputs[0])
+        self.stopped, self.seen = _in_training(model, self.norms, self.inputs)
+        self.local = disagreements(model, self.inputs[0])
+
+    @property
+    def trains(self) -> bool:
+        """Whether train() takes these batches."""
+        return not self.stopped
+
+    def findings(self) -> list[Finding]:
+        """Return faults and notes, faults first."""
+        found = [*self.stopped, *_of_modes(self.model, self.norms)]
+        found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
+        found += _of_disagreements(self.norms, self.local)
+        return sorted(found, key=lambda each: each.level != FAULT)
+
+
+@torch.no_grad()
+def _check_callable(model: nn.Module, x: Tensor) -> None:
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        first_tensor(model.eval()(x))
+    except (RuntimeError, TypeError, ValueError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from None
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _in_training(
+    model: nn.Module, norms: Mapping[str, nn.Module], inputs: list[Tensor]
+) -> tuple[list[Finding], dict[str, Moments]]:
+    """Return the moments of what enters the normalizations in train(); with a finding, those of eval(), where that
+    stops with an error, as with one value a channel.
+    """
+    try:
+        with training_mode(model, inputs[0].device):
+            return [], moments(model, norms, inputs)
+    except (ValueError, RuntimeError) as error:
+        told = f"train() stops with an error at this batch: {str(error).splitlines()[0]}"
+        with training_mode(model, inputs[0].device):
+            model.eval()
+            return [Finding("batch of 1", "", told)], moments(model, norms, inputs)
+
+
+def _of_modes(model: nn.Module, norms: Mapping[str, nn.Module]) -> Iterator[Finding]:
+    """Yield the normalizations whose mode is not that of the network, as it was given."""
+    for path, module in norms.items():
+        if module.training != model.training:
+            own, whole = ("train()", "eval()") if module.training else ("eval()", "train()")
+            text = f"is in {own} in a network that is in {whole}; if that is not on purpose, call model.{whole}"
+            yield Finding("mode", path, text)
+
+
+def _of_layers(norms: Mapping[str, nn.Module], seen: Mapping[str, Moments], examples: int) -> Iterator[Finding]:
+    for path, module in norms.items():
+        if path not in seen:
+            yield Finding("never called", path, "no input comes here", NOTE)
+            continue
+        yield from of_shapes(path, module, seen[path].shape)
+        yield from of_running_estimates(path, module, seen[path], examples)
+        yield from _of_eps(path, module, seen[path])
+
+
+def _of_eps(path: str, module: Any, seen: Moments) -> Iterator[Finding]:
+    eps = getattr(module, "eps", None)
+    by_channel = isinstance(module, nn.GroupNorm) or keeps_statistics(module)
+    if (
+        by_channel
+        and isinstance(eps, float)
+        and isinstance(seen.squares, Tensor)
+        and eps > float(seen.variance.median()) > 0
+    ):
+        yield Finding(
+            "eps", path, f"eps={eps:g} is above the variance of most channels, so they are not normalized", NOTE
+        )
+
+
+def _of_disagreements(norms: Mapping[str, nn.Module], local: Mapping[str, float]) -> Iterator[Finding]:
+    """Yield what else than normalization differs between the modes; that is usual."""
+    for path, value in local.items():
+        if path not in norms and value > 0:
+            yield Finding("noise", path, f"drops or changes values in train() only, by {value:.2g} of its output", NOTE)
+
+
+def _row(look: Look, path: str, times: Mapping[str, float], whole: float) -> dict[str, Any]:
+    """Return what was measured at one normalization; None where it was not."""
+    module = look.norms[path]
+    row: dict[str, Any] = {"type": type(module).__name__, "train_eval": look.local.get(path)}
+    known = path in look.seen and isinstance(getattr(module, "running_mean", None), Tensor)
+    row["off"] = deviation(module, look.seen[path]) if known else None
+    spent = times.get(path)
+    return {**row, "ms": spent and 1e3 * spent, "share": spent and spent / whole}
+
+
+def _summary(
+    model: nn.Module,
+    x: Tensor,
+    found: Mapping[str, dict[str, float]],
+    times: Mapping[str, float],
+    whole: float,
+    settings: Mapping[str, float],
+) -> dict[str, float]:
+    """Return numbers of the whole network."""
+    with training_mode(model, x.device), torch.no_grad():
+        trained = first_tensor(model(x))
+        evaluated = first_tensor(model.eval()(x)) if trained is not None else trained
+    free = [row for row in found.values() if is_free(row)]
+    numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)}
+    numbers |= {"weights": len(found), "scale_invariant_weights": len(free)}
+    numbers["share_of_normalizations_in_a_forward_pass"] = sum(times.values()) / whole
+    if rates := [row["effective_rate"] for row in free if "effective_rate" in row]:
+        numbers |= {"smallest_effective_rate": min(rates), "largest_effective_rate": max(rates)}
+    if free and settings.get("lr") and settings.get("weight_decay"):
+        numbers["equilibrium_angle_in_radians"] = equilibrium_angle({"momentum": 0.0, **settings})
+    return numbers

@@ -1,0 +1,86 @@
+"""Where train() and eval() give different outputs, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from normexp.diagnosis.normalizations import normalizations
+from normexp.norms.kernels.trial import left_as_found
+
+
+def suspects(model: nn.Module) -> dict[str, nn.Module]:
+    """Return the modules that may depend on the mode: normalizations, dropout, and leaves that are not torch's."""
+    found = normalizations(model)
+    for path, module in model.named_modules():
+        leaf = next(module.children(), None) is None
+        ours = isinstance(module, _DropoutNd) or not type(module).__module__.startswith("torch.")
+        if path and leaf and ours:
+            found.setdefault(path, module)
+    return found
+
+
+def change(one: Tensor, other: Tensor) -> float:
+    """Return ||one - other|| / ||other||; inf where one of them is not finite."""
+    distance = float((one.double() - other.double()).norm() / other.double().norm().clamp(min=1e-30))
+    return distance if distance == distance else float("inf")
+
+
+@torch.no_grad()
+def disagreements(model: nn.Module, x: Tensor) -> dict[str, float]:
+    """Return, for every suspect, how far its output in train() is from that in eval(), on one input.
+
+    The input is that of eval(), so that a layer is told apart from those before it.
+    """
+    found: dict[str, float] = {}
+    hooks = []
+    with left_as_found(model, x.device):
+        model.eval()
+        for path, module in suspects(model).items():
+            before, after = _pair(path, found)
+            hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
+        try:
+            model(x)
+        finally:
+            for hook in hooks:
+                hook.remove()
+    return found
+
+
+def _pair(path: str, found: dict[str, float]) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return two hooks: one that computes the output in train() before the module may overwrite its input, one that
+    compares.
+    """
+    trained: list[Tensor | None] = []
+
+    def before(module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        trained.append(_trained(module, arguments))
+
+    def after(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
+        other = trained.pop()
+        if other is not None and isinstance(output, Tensor) and other.shape == output.shape:
+            found[path] = max(found.get(path, 0.0), change(other, output))
+
+    return before, after
+
+
+def _trained(module: nn.Module, arguments: tuple[Any, ...]) -> Tensor | None:
+    """Return a module's output in train(); None where it cannot be called that way, as on one value a channel."""
+    given = [each.clone() if isinstance(each, Tensor) else each for each in arguments]
+    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    modes = [(each, each.training) for each in module.modules()]
+    module.train()
+    try:
+        output = module.forward(*given)
+    except (ValueError, RuntimeError):
+        return None
+    finally:
+        for buffer, kept in buffers:
+            buffer.copy_(kept)
+        for each, mode in modes:
+            each.training = mode
+    return output if isinstance(output, Tensor) else None

@@ -1,0 +1,87 @@
+"""The normalizations of a network, and what enters them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+
+OF_TORCH = (_NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm)
+
+
+def keeps_statistics(module: nn.Module) -> bool:
+    """Tell a module with running estimates of mean and variance."""
+    return all(isinstance(getattr(module, name, None), Tensor) for name in ("running_mean", "running_var"))
+
+
+def normalizations(model: nn.Module) -> dict[str, nn.Module]:
+    """Return {path: module} of torch's normalizations, what derives from them, and whatever has running estimates."""
+    return {
+        path: module
+        for path, module in model.named_modules()
+        if isinstance(module, OF_TORCH) or keeps_statistics(module)
+    }
+
+
+@dataclass
+class Moments:
+    """Mean and squared deviations per channel of all that was added, in float64, and the last shape.
+
+    Args:
+        count: values per channel.
+    """
+
+    count: int = 0
+    mean: Tensor | float = 0.0
+    squares: Tensor | float = 0.0
+    shape: tuple[int, ...] = ()
+
+    def add(self, x: Tensor) -> None:
+        """Add values (N, C, *)."""
+        rows = x.detach().movedim(1, 0).flatten(1).double() if x.dim() > 1 else x.detach()[None].double()
+        count, mean = rows.shape[1], rows.mean(1)
+        squares = (rows - mean[:, None]).square().sum(1)
+        total, off = self.count + count, mean - self.mean
+        self.squares = self.squares + squares + off.square() * (self.count * count / total)
+        self.mean = self.mean + off * (count / total)
+        self.count, self.shape = total, tuple(x.shape)
+
+    @property
+    def variance(self) -> Tensor:
+        """The unbiased variance, as torch's running_var estimates it."""
+        assert isinstance(self.squares, Tensor)
+        return self.squares / max(self.count - 1, 1)
+
+
+@contextmanager
+def watched(modules: Mapping[str, nn.Module], look: Callable[[str, Tensor], object]) -> Iterator[None]:
+    """Call `look` with the path and the input of every module whenever it is called."""
+
+    def hook(name: str) -> Callable[..., None]:
+        def entering(module: nn.Module, arguments: tuple[Any, ...]) -> None:
+            if arguments and isinstance(arguments[0], Tensor):
+                look(name, arguments[0])
+
+        return entering
+
+    hooks = [module.register_forward_pre_hook(hook(name)) for name, module in modules.items()]
+    try:
+        yield
+    finally:
+        for each in hooks:
+            each.remove()
+
+
+@torch.no_grad()
+def moments(model: nn.Module, modules: Mapping[str, nn.Module], inputs: list[Tensor]) -> dict[str, Moments]:
+    """Return the moments of what enters each module when all batches pass; the modes are those of the model."""
+    found: dict[str, Moments] = {}
+    with watched(modules, lambda name, x: found.setdefault(name, Moments()).add(x)):
+        for x in inputs:
+            model(x)
+    return found

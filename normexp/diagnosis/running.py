@@ -1,0 +1,90 @@
+"""Running estimates beside the statistics of the data: stale, undersampled, never updated, broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from normexp.diagnosis.finding import NOTE, Finding
+from normexp.diagnosis.normalizations import Moments, keeps_statistics
+
+LEAST = 0.25  # standard deviations, the smallest deviation that counts
+NOISE = 2.0  # standard errors of a mean over independent examples
+REMAINS = 0.01  # weight of the values from before training that is none
+FEW = 4.0  # batches that an average should run over at least
+
+
+def deviation(module: Any, seen: Moments, remains: float = 0.0) -> float:
+    """Return by how much running estimates are off, the root mean square over channels.
+
+    That of the mean is in standard deviations of the data, that of the variance half the difference of its logarithm;
+    the larger counts. A channel of the data that never changes is left out.
+
+    Args:
+        remains: weight of the first values, 0 and 1, that is taken out of the estimates before.
+    """
+    mean = module.running_mean.double() / (1 - remains)
+    variance = ((module.running_var.double() - remains) / (1 - remains)).clamp(min=0)
+    eps = float(getattr(module, "eps", 0.0))
+    real = seen.variance > eps
+    if mean.shape != real.shape or not real.any():
+        return 0.0
+    scale = (seen.variance + eps)[real]
+    centre = (mean - seen.mean)[real] / scale.sqrt()
+    spread = ((variance[real] + eps) / scale).log() / 2
+    return max(float(centre.square().mean().sqrt()), float(spread.square().mean().sqrt()))
+
+
+def threshold(examples: int) -> float:
+    """Return the deviation that so many examples cannot explain."""
+    return max(LEAST, NOISE / examples**0.5)
+
+
+def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: int) -> Iterator[Finding]:
+    """Yield what is wrong with a module's running estimates.
+
+    Args:
+        seen: of the data that enters it in training mode.
+        examples: how many of them there were.
+    """
+    if not keeps_statistics(module):
+        return
+    if not _is_finite(module):
+        yield Finding("not finite", path, "running estimates hold inf or NaN, so evaluation gives NaN; recalibrate")
+    elif (off := deviation(module, seen)) > threshold(examples):
+        yield Finding(*_reason(path, module, seen, off))
+    momentum = getattr(module, "momentum", None)
+    if isinstance(momentum, float) and momentum > 0 and (2 - momentum) / momentum < FEW:
+        told = f"momentum={momentum:g} averages over {(2 - momentum) / momentum:.2g} batches; PyTorch's 0.1 over 19"
+        yield Finding("undersampled", path, f"{told} (momentum is the weight of the new batch)", NOTE)
+
+
+def _reason(path: str, module: Any, seen: Moments, off: float) -> tuple[str, str, str]:
+    """Return kind, layer and text; undersampled are estimates that fit once their first values are taken out."""
+    told = f"running estimates are {off:.2g} deviations off the data"
+    if _is_new(module):
+        return "never updated", path, f"{told}, as they were before training; recalibrate, or load them"
+    if getattr(module, "momentum", None) == 0:
+        return "stale", path, f"{told}, and momentum=0 never moves them"
+    remains = _of_first_values(module)
+    if remains > REMAINS and deviation(module, seen, remains) < off / 2:
+        return "undersampled", path, f"{told}: after so few batches {remains:.0%} of them are still the first values"
+    return "stale", path, f"{told}; recalibrate, and look whether evaluation prepares its data as training does"
+
+
+def _of_first_values(module: Any) -> float:
+    """Return the weight that the values from before training have in a moving average, by its count of batches."""
+    tracked, momentum = getattr(module, "num_batches_tracked", None), getattr(module, "momentum", None)
+    return (1 - momentum) ** int(tracked) if tracked is not None and momentum and int(tracked) > 0 else 0.0
+
+
+def _is_new(module: Any) -> bool:
+    return bool((module.running_mean == 0).all() and (module.running_var == 1).all())
+
+
+def _is_finite(module: Any) -> bool:
+    both: tuple[Tensor, ...] = (module.running_mean, module.running_var)
+    return all(bool(torch.isfinite(each).all()) for each in both)

@@ -1,0 +1,35 @@
+"""Which weights have a length that the network does not notice, and what that makes of the learning rate."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from normexp.diagnosis.batches import FirstOutput
+from normexp.probes.layers import free_weights
+from normexp.probes.scale_free import TOLERANCE, output_change, outputs
+
+EXAMPLES = 16  # of a batch; what a normalization cancels it cancels in any batch
+
+
+def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[str, float]]:
+    """Return scale_change and squared_norm of every Linear and Conv weight.
+
+    `scale_change` is ||y' - y|| / ||y|| of the outputs in train() where the weight is doubled. Below a hundredth the
+    weight counts as scale-invariant; then `effective_rate` is rate / ||w||^2, if there is a rate.
+    """
+    whole = FirstOutput(model)
+    few = x[:EXAMPLES]
+    usual = outputs(whole, few, {})
+    found = {}
+    for name, weight in free_weights(whole).items():
+        row = {"scale_change": output_change(whole, few, name, usual)}
+        row["squared_norm"] = float(weight.units.square().sum())
+        if rate is not None and is_free(row):
+            row["effective_rate"] = rate / row["squared_norm"]
+        found[name.removeprefix("network.")] = row
+    return found
+
+
+def is_free(row: dict[str, float]) -> bool:
+    """Tell a row of a scale-invariant weight."""
+    return row["scale_change"] < TOLERANCE

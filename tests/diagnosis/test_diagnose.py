@@ -1,0 +1,251 @@
+"""`normexp diagnose`: planted faults are named with their layer, a healthy network has none, repairs are exact."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import normexp
+from normexp.cli.diagnose_verb import FIXES
+from normexp.diagnosis import repair
+from normexp.diagnosis.batches import batches
+from normexp.diagnosis.diagnose import diagnose
+from normexp.diagnosis.normalizations import moments, normalizations
+from normexp.errors import UserError
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+sys.path.append(str(SCRIPTS))
+
+import planted_faults  # noqa: E402
+from planted_faults import FAULTS, NAMES, found, healthy, verdict  # noqa: E402
+
+SMALL = "timm test_resnet"
+
+
+@pytest.fixture(scope="module")
+def network() -> tuple[nn.Module, list[torch.Tensor]]:
+    return healthy(SMALL)
+
+
+def small(*, pixels: int = 4) -> nn.Sequential:
+    """A convolution and a map of 1 x 1, batch normalization behind both."""
+    torch.manual_seed(0)
+    pool = [nn.AdaptiveAvgPool2d(1), nn.Conv2d(8, 6, 1), nn.BatchNorm2d(6), nn.Flatten(), nn.Linear(6, 3)]
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), *pool)
+
+
+def kinds(model: nn.Module, data: object) -> set[tuple[str, str]]:
+    return {(each.kind, each.layer) for each in diagnose(model, data).faults}
+
+
+def test_a_healthy_network_has_no_fault(network):
+    model, inputs = network
+    assert found(model, inputs) == set()
+    assert str(diagnose(model, inputs)).startswith("no fault found\n")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_named_with_its_layer_alone(network, fault):
+    assert verdict(*network, fault) == "found"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name != SMALL])
+def test_a_fault_in_networks_of_others_is_named(name):
+    model, inputs = healthy(name)
+    assert found(model, inputs) == set()
+    assert {fault: verdict(model, inputs, fault) for fault in FAULTS} == dict.fromkeys(FAULTS, "found")
+    assert found(repair.to_groups(model), inputs) == set()
+
+
+def test_a_verdict_is_not_always_found(network, monkeypatch):
+    monkeypatch.setitem(planted_faults.FAULTS, "nothing", (lambda module: None, ("stale",)))
+    assert verdict(*network, "nothing") == "nothing"
+
+
+def test_a_diagnosis_leaves_the_network_as_it_is():
+    model, x = small().train(), torch.randn(20, 3, 4, 4)
+    model[1].eval()
+    before, modes = copy.deepcopy(model.state_dict()), [each.training for each in model.modules()]
+    state = torch.get_rng_state()
+    diagnose(model, x)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert [each.training for each in model.modules()] == modes
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not any(each._forward_hooks or each._forward_pre_hooks for each in model.modules())
+
+
+def test_batches_and_maps_that_are_too_small_are_faults():
+    model = small()
+    assert ("tiny batch", "5") in kinds(model, torch.randn(4, 3, 8, 8))
+    assert ("tiny batch", "1") not in kinds(model, torch.randn(4, 3, 8, 8))
+    assert ("batch of 1", "") in kinds(model, torch.randn(1, 3, 8, 8))
+    notes = {(each.kind, each.layer) for each in diagnose(model, torch.randn(32, 3, 8, 8)).findings}
+    assert ("batch of 1", "5") in notes
+    assert ("batch of 1", "1") not in notes
+
+
+@pytest.mark.parametrize(("groups", "erased"), [(6, True), (3, True), (2, False), (1, False)])
+def test_groups_that_erase_their_input_are_faults(groups, erased):
+    model = small()
+    model[5] = nn.GroupNorm(groups, 6)
+    assert (("erased", "5") in kinds(model, torch.randn(32, 3, 8, 8))) is erased
+
+
+def test_an_eps_above_the_variance_and_a_momentum_of_one_are_notes():
+    model = small()
+    model[1].eps, model[5].momentum = 100.0, 1.0
+    notes = {(each.kind, each.layer) for each in diagnose(model, torch.randn(32, 3, 8, 8)).findings}
+    assert {("eps", "1"), ("undersampled", "5")} <= notes
+
+
+def test_scale_invariant_weights_are_those_a_normalization_follows():
+    model, x = small(), torch.randn(32, 3, 8, 8)
+    diagnosis = diagnose(model, x, {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4})
+    assert [name for name, row in diagnosis.weights.items() if "effective_rate" in row] == ["0.weight", "4.weight"]
+    square = float(model[0].weight.detach().double().square().sum())
+    assert diagnosis.weights["0.weight"]["effective_rate"] == pytest.approx(0.1 / square)
+    assert diagnosis.summary["equilibrium_angle_in_radians"] == pytest.approx((2 * 0.1 * 5e-4 / 1.9) ** 0.5)
+
+
+def test_every_normalization_has_its_cost(network):
+    model, inputs = network
+    rows = diagnose(model, inputs).layers
+    assert set(rows) == set(normalizations(model))
+    assert all(row["ms"] > 0 and 0 < row["share"] < 1 for row in rows.values())
+
+
+def test_recalibrated_estimates_are_those_of_all_the_data():
+    model = small().double()
+    parts = [part + 2 for part in torch.randn(50, 3, 4, 4, dtype=torch.float64).split([20, 7, 23])]
+    repair.recalibrate(model, parts)
+    seen = moments(model.eval(), {name: model.get_submodule(name) for name in ("1", "5")}, parts)
+    for name in ("1", "5"):
+        torch.testing.assert_close(model.get_submodule(name).running_mean, seen[name].mean)
+        torch.testing.assert_close(model.get_submodule(name).running_var, seen[name].variance)
+    entering = model[0](torch.cat(parts)).detach().movedim(1, 0).flatten(1)
+    torch.testing.assert_close(model[1].running_mean, entering.mean(1))
+    torch.testing.assert_close(model[1].running_var, entering.var(1))
+
+
+def test_groups_of_a_repair_have_sixteen_channels_or_all():
+    model = repair.to_groups(
+        nn.Sequential(*(nn.Sequential(nn.Conv2d(3, c, 1), nn.BatchNorm2d(c)) for c in (8, 48, 34)))
+    )
+    sizes = [each.num_channels // each.num_groups for each in model.modules() if isinstance(each, nn.GroupNorm)]
+    assert sizes == [8, 16, 17]
+
+
+def test_groups_keep_scale_and_shift_and_refuse_one_channel():
+    model = small()
+    nn.init.uniform_(model[1].weight)
+    scale = model[1].weight.detach().clone()
+    assert torch.equal(repair.to_groups(model)[1].weight, scale)
+    with pytest.raises(UserError, match="one channel"):
+        repair.to_groups(nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)))
+
+
+@pytest.mark.parametrize("data", [3, "images", {}, [], [1], ([],)], ids=str)
+def test_data_that_are_none_are_one_line(data):
+    with pytest.raises(UserError, match="data: "):
+        diagnose(small(), data)
+
+
+def test_a_list_of_batches_is_told_from_inputs_and_labels():
+    x, y = torch.randn(4, 3, 2, 2), torch.tensor([0, 1, 2, 0])
+    for data in (x, (x, y), [x, y], [(x, y)], [[x, y]], iter([x])):
+        assert [len(each) for each in batches(data)] == [4]
+    assert [len(each) for each in batches([x, x[:2]])] == [4, 2]
+    assert [len(each) for each in batches(torch.utils.data.DataLoader(list(zip(x, y, strict=True)), 3))] == [3, 1]
+
+
+def test_a_batch_that_the_network_does_not_take_is_one_line():
+    with pytest.raises(UserError, match=r"cannot be called with a batch of shape \(4, 5\)") as caught:
+        diagnose(small(), torch.randn(4, 5))
+    assert "\n" not in str(caught.value)
+
+
+def test_python_has_diagnosis_and_repairs():
+    assert normexp.diagnose is diagnose
+    assert normexp.recalibrate is repair.recalibrate
+    assert set(FIXES) == set(repair.FIXES)
+
+
+NETS = """
+import torch
+from torch import nn
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Flatten(), nn.Linear(288, 2))
+
+def batch():
+    return 2 + torch.randn(32, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+
+def both():
+    return net(), batch()
+
+def number():
+    return 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    (tmp_path / "some_nets.py").write_text(NETS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "some_nets", raising=False)
+    return tmp_path
+
+
+def test_the_command_names_a_fault_and_repairs_it(folder, cli):
+    status, stdout, stderr = cli("diagnose", "some_nets:net", "some_nets:batch")
+    assert (status, stderr) == (1, "")
+    assert stdout.startswith("fault: never updated: 1: ")
+    status, stdout, stderr = cli("diagnose", "some_nets:both", "--fix", "recalibrate", "--out", "w.safetensors")
+    assert (status, stderr) == (0, "")
+    sys.path.append(str(folder))
+    from safetensors.torch import load_model
+    from some_nets import batch, net
+
+    model = net()
+    load_model(model, "w.safetensors")
+    assert kinds(model, batch()) == set()
+
+
+def test_the_command_prints_json(folder, cli):
+    status, stdout, _ = cli("diagnose", "some_nets:both", "--json", "--lr", "0.1")
+    document = json.loads(stdout)
+    assert status == 1
+    assert set(document) == {"findings", "layers", "weights", "summary"}
+    assert document["findings"][0]["layer"] == "1"
+
+
+MISTAKES = {
+    "no function": (["nets"], "is not MODULE:FUNCTION"),
+    "no such module": (["nosuch_nets:net"], "cannot be imported"),
+    "no such function": (["some_nets:nosuch"], "cannot be imported"),
+    "no network": (["some_nets:number", "some_nets:batch"], "a torch.nn.Module is needed"),
+    "no data": (["some_nets:net"], "returns no data"),
+    "no file": (["some_nets:net", "images.npy"], "cannot be read as an array"),
+    "unknown fix": (["some_nets:both", "--fix", "recalibrat", "--out", "w"], "did you mean recalibrate?"),
+    "fix without a place": (["some_nets:both", "--fix", "recalibrate"], "--out FILE.safetensors go together"),
+    "rate of zero": (["some_nets:both", "--lr", "0"], "--lr 0: must be above 0"),
+    "momentum": (["some_nets:both", "--momentum", "1"], "must be in [0, 1)"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_and_writes_nothing(folder, cli, words, said):
+    before = sorted(path.name for path in folder.iterdir() if path.name != "__pycache__")
+    status, stdout, stderr = cli("diagnose", *words)
+    assert (status, stdout, stderr.count("\n")) == (2, "", 1), stderr
+    assert said in stderr
+    assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == before

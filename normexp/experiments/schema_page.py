@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pydantic import BaseModel
@@ -58,8 +59,16 @@ def _section(title: str, models: list[type[BaseModel]]) -> Iterator[str]:
         yield "| key | needed | meaning |\n| --- | --- | --- |"
         for name, field in model.model_fields.items():
             needed = "yes" if field.is_required() else ""
-            yield f"| `{spelling(name, field)}` | {needed} | {field.description or ''} |"
+            meaning = field.description or _attributes(model).get(name, "")
+            yield f"| `{spelling(name, field)}` | {needed} | {meaning.replace('|', 'or')} |"
         yield ""
+
+
+def _attributes(model: type[BaseModel]) -> dict[str, str]:
+    """Return what the docstring of a model says about its fields."""
+    text = (model.__doc__ or "").partition("Attributes:\n")[2]
+    parts = re.findall(r"^ {8}(\w+): (.*(?:\n {9,}.*)*)", text, re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in parts}
 
 
 def _first_line(model: type[BaseModel]) -> str:

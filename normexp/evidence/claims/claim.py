@@ -44,13 +44,21 @@ class Claim(Strict):
     """What every claim has; `of` and `than` have taken in `where`, and `better` what the metric's name tells."""
 
     text: Text
+    """The sentence."""
     source: Text
+    """Where it stands: page, figure or section."""
     compare: str
+    """The estimand, in small letters."""
     kind: Kind | None = None
+    """exact, full scale, scaled or own; it follows from the scale where it is not given."""
     printed: Literal[True] | None = None
+    """Whether it is a number that the paper prints: judged at scale paper only."""
     of: Arm
+    """An arm, or {arm: NAME, AXIS: VALUE} for one place of the grid."""
     where: dict[str, AxisValue] = Field(default_factory=dict)
+    """{AXIS: VALUE}: look there only; otherwise at every point of the grid."""
     better: Literal["higher", "lower"] | None = None
+    """For a metric whose name does not tell which."""
 
     @model_validator(mode="before")
     @classmethod
@@ -85,7 +93,9 @@ class Measured(Claim):
     """A claim about a metric at a place of the curves."""
 
     metric: Text
+    """A column of metrics.csv."""
     at: At = "last"
+    """last, best, mean, range or step N; a run that diverged before counts as worst."""
 
     @model_validator(mode="after")
     def _knows_the_best(self) -> Measured:
@@ -104,15 +114,20 @@ class Value(Measured):
     """The metric of an arm."""
 
     compare: Literal["value"]
+    """`value`."""
     region: In = Field(alias="in")
+    """The region in which it is said to lie."""
 
 
 class Difference(Measured):
     """Of `of` minus every arm of `than`."""
 
     compare: Literal["difference"]
+    """`difference`."""
     than: Rivals
+    """The other arm, several, or `the others`."""
     region: In = Field(alias="in")
+    """The region in which it is said to lie."""
 
     @property
     def rivals(self) -> list[Place]:
@@ -127,8 +142,11 @@ class Ratio(Measured):
     """Of `of` over `than`."""
 
     compare: Literal["ratio"]
+    """`ratio`."""
     than: Arm
+    """The other arm."""
     region: In = Field(alias="in")
+    """The region in which it is said to lie."""
 
     @model_validator(mode="after")
     def _is_above_zero(self) -> Ratio:
@@ -149,11 +167,17 @@ class StepsToTarget(Claim):
     """The speed-up: steps of `than` over steps of `of`, both to the target."""
 
     compare: Literal["steps"]
+    """`steps`."""
     metric: Text
+    """A column of metrics.csv."""
     than: Arm
+    """The other arm."""
     target: Target
+    """A number or its text, a list of them, or `best of ARM`."""
     origin: str = ""
+    """Where the target comes from."""
     region: In = Field(alias="in")
+    """The region in which it is said to lie."""
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> StepsToTarget:
@@ -171,10 +195,15 @@ class Count(Claim):
     """All runs do it: holds; none: contradicted; some: undecided."""
 
     compare: Literal["count"]
+    """`count`."""
     event: Literal["diverges", "stays finite", "never reaches"]
+    """What all runs do."""
     metric: str = ""
+    """A column of metrics.csv, for a target."""
     target: Target | None = None
+    """A number or its text, or `best of ARM`."""
     origin: str = ""
+    """Where the target comes from."""
 
     @model_validator(mode="after")
     def _has_a_target_to_reach(self) -> Count:
@@ -196,9 +225,13 @@ class Equals(Measured):
     """Every run equals a number, or the other arm's run of its seed, to the tolerance. One run suffices."""
 
     compare: Literal["equals"]
+    """`equals`."""
     value: float | None = None
+    """The number."""
     than: Arm | None = None
+    """The other arm, compared seed by seed."""
     tolerance: float = Field(ge=0)
+    """How far every run may be from it."""
 
     @model_validator(mode="after")
     def _has_one_other_side(self) -> Equals:
@@ -214,17 +247,22 @@ class Trend(Measured):
     """The difference between the ends of the axis; a region around 0 is about every pair of places."""
 
     compare: Literal["trend"]
+    """`trend`."""
     axis: str
+    """Of the grid."""
     region: In = Field(alias="in")
+    """The region in which it is said to lie."""
 
 
 class Follows(Measured):
     """The metric is what a formula predicts, at every place, to a tolerance that follows from the number of seeds."""
 
     compare: Literal["follows"]
+    """`follows`."""
     formula: Text
     """The column that has the prediction; where it is empty the law says nothing."""
     at: AtEvery = "last"
+    """last, step N, or `every` place of the curve."""
     remainder: str = ""
     """The column that has the remainder of an asymptotic law, in the unit of the metric."""
     order: str = ""

@@ -8,8 +8,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import shutil
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -147,6 +149,16 @@ def write_plan(cells: Sequence[Trained], results: Path, pace: Pace) -> SharedSwe
     packed = gzip.compress(json.dumps(plan, separators=(",", ":")).encode(), mtime=0)
     write_atomically(sweep.path / PLAN, packed)
     return sweep
+
+
+def forget_plan(sweep: SharedSweep) -> None:
+    """Remove the folder of a sweep for which nothing could be started; not where a worker has claimed a cell."""
+    if (sweep.path / "claims").exists():
+        return
+    shutil.rmtree(sweep.path, ignore_errors=True)
+    with suppress(OSError):  # holds others
+        sweep.path.parent.rmdir()
+        sweep.results.rmdir()
 
 
 def _folder(planned: dict[str, Any], results: Path) -> SharedSweep:

@@ -17,7 +17,7 @@ from normexp.sweeps.executors.base import Executor
 from normexp.sweeps.executors.settings import Settings, checked, need_library
 from normexp.sweeps.progress import SweepProgress, sweep_progress
 from normexp.sweeps.protocol import claim_name
-from normexp.sweeps.shared import PLAN, Pace, SharedSweep, Trained, shared_sweep, write_plan
+from normexp.sweeps.shared import PLAN, Pace, SharedSweep, Trained, forget_plan, shared_sweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
 
 if TYPE_CHECKING:
@@ -99,12 +99,18 @@ def run_shared(
     if (sweep.path / PLAN).exists() and (engine.is_left(sweep) or is_anybody_there(sweep, 2 * sweep.pace.heartbeat)):
         logger.info(f"attached to {sweep.path}; Ctrl-C leaves its workers alone")
         return follow(sweep, engine, stops=False)
+    is_new = not (sweep.path / PLAN).exists()
     sweep = write_plan(cells, results, Pace(settings["heartbeat"], settings["takeover"]))
     if settings.name == "slurm" and settings["print_script"]:
         raise _printed(sweep, settings)
     if failed := sweep.retry_failed():
         logger.info(f"{failed} cells that failed are tried again")
-    logger.info(f"{sweep.path}: {engine.start(sweep)}")
+    try:
+        logger.info(f"{sweep.path}: {engine.start(sweep)}")
+    except UserError:
+        if is_new:
+            forget_plan(sweep)
+        raise
     if settings["detach"]:
         raise Submitted(
             f"submitted; `normexp status --watch {shlex.quote(str(sweep.path))}` follows, the same command attaches"

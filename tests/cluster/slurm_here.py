@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from many_machines import free_ports, log_of, until
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo", "srun")
 NODES = ("n1", "n2")
+PAUSE = 3.0  # seconds
 CONFIGURATION = """\
 ClusterName=here
 SlurmctldHost=localhost(127.0.0.1)
@@ -62,13 +64,14 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     text += "".join(NODE.format(name=name, port=port) for name, port in zip(NODES, ports[1:], strict=True))
     (folder / "slurm.conf").write_text(text + PARTITION)
     cluster = Slurm({**os.environ, "SLURM_CONF": str(folder / "slurm.conf")})
+    logs = sorted(folder / f"{daemon}.log" for daemon in ("slurmctld", *(f"slurmd-{name}" for name in NODES)))
     daemons = [cluster.daemon("slurmctld", "-D"), *(cluster.daemon("slurmd", "-D", "-N", name) for name in NODES)]
     try:
-        until(lambda: cluster.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * len(NODES), 60)
+        until(cluster.is_idle, 60, lambda: f"for idle nodes: {log_of(logs)}")
         yield cluster
     finally:
-        with suppress(OSError, subprocess.SubprocessError):
-            cluster.ask("scancel", "--full", "--signal=KILL", "--user=root")
+        with suppress(OSError, subprocess.SubprocessError, AssertionError):
+            cluster.clear(20)
         for daemon in reversed(daemons):
             daemon.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -82,6 +85,7 @@ class Slurm:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
+        self._pending: dict[str, float] = {}
 
     def daemon(self, *command: str) -> subprocess.Popen[bytes]:
         nowhere = subprocess.DEVNULL
@@ -91,30 +95,32 @@ class Slurm:
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
         return done.stdout + done.stderr
 
+    def is_idle(self) -> bool:
+        return self.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * len(NODES)
+
+    def clear(self, seconds: float = 60) -> None:
+        """Cancel every job and have every node back: a test finds the cluster as the first one did."""
+        self.ask("scancel", "--user=root")
+        self.ask("scontrol", "update", f"NodeName={','.join(NODES)}", "State=RESUME")
+        until(lambda: not self.ask("squeue", "-h"), seconds, lambda: self.ask("squeue"))
+        until(self.is_idle, seconds, lambda: self.ask("sinfo"))
+
     def tasks(self, job: str) -> dict[str, tuple[str, str]]:
-        """Return {task: (state, node)} of the tasks of an array that are not over."""
-        lines = self.ask("squeue", "-h", "-r", "-j", job, "-o", "%i %T %N").splitlines()
-        return {words[0]: (words[1], words[2] if len(words) > 2 else "") for words in map(str.split, lines)}
+        """Return {task: (state, node, or why it waits)} of the tasks of an array that are not over."""
+        lines = self.ask("squeue", "-h", "-r", "-j", job, "-o", "%i|%T|%R").splitlines()
+        return {task: (state, where) for task, state, where in (line.split("|") for line in lines if "|" in line)}
 
     def start_held(self, job: str) -> None:
-        """Start what waits: SLURM holds a requeued job for two minutes, which a test need not."""
-        for task, (state, _) in self.tasks(job).items():
-            if state == "PENDING":
-                self.ask("scontrol", "update", f"JobId={task}", "StartTime=now")
+        """Start what has waited for some seconds: SLURM holds a requeued job for two minutes, which a test need not.
 
-
-def free_ports(count: int) -> list[int]:
-    """Return ports on the loopback interface that nobody listens at."""
-    with_ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = []
-    for server in with_ports:
-        with closing(server):
-            ports.append(int(server.getsockname()[1]))
-    return ports
-
-
-def until(condition, seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.1)
+        At once would be too soon: a node refuses a job that it has just been told to forget.
+        """
+        pending = [(task, why) for task, (state, why) in self.tasks(job).items() if state == "PENDING"]
+        self._pending = {task: self._pending.get(task, time.monotonic()) for task, _ in pending}
+        for task, why in pending:
+            if time.monotonic() - self._pending[task] < PAUSE:
+                continue
+            if "held" in why:  # it could not be started on the node that was just set down
+                self.ask("scontrol", "release", task)
+            self.ask("scontrol", "update", f"JobId={task}", "StartTime=now")
+            del self._pending[task]

@@ -1,155 +1,224 @@
-"""A sweep on a real Ray cluster of two raylets, one of them killed in the middle, to the bytes of a serial run."""
+"""Sweeps on a real Ray cluster of two raylets, one of them killed in the middle, to the bytes of a serial run."""
 
 from __future__ import annotations
 
 import os
-import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from slurm_here import free_ports, until
+from many_machines import (
+    CELLS,
+    GRID,
+    OWN,
+    PACE,
+    Transcript,
+    claims,
+    count_ended,
+    ended,
+    files,
+    free_ports,
+    log_of,
+    normexp,
+    own_lines,
+    slow_folder,
+    start,
+    taken,
+    the_sweep,
+    until,
+)
 
 from normexp.records import find_runs
-from normexp.sweeps.shared import SharedSweep
 
 pytestmark = pytest.mark.cluster
-GRID = ("model=mlp", "norm=none,batch,layer,group", "seed=range(6)", "steps=400", "eval_every=100", "threads=1")
-PACE = ("executor.heartbeat=0.5", "executor.takeover=4")
+SMALL = ("model=linear", "seed=0,1", "steps=5")
 
 
 class Cluster:
-    """A head and a second node, each a raylet of two CPUs, started by Ray's own command in a folder of its own."""
+    """A head and a second node, each a raylet of two CPUs, started by Ray's own command.
+
+    Args:
+        folder: of its sockets; no longer than a name in /tmp, since the path of a socket has at most 107 characters.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.port = free_ports(1)[0]
+        self.folder, self.port = folder, free_ports(1)[0]
         self.address = f"127.0.0.1:{self.port}"
         self.environment = {**os.environ, "RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
-        self.nodes = [
-            self._start("--head", f"--port={self.port}", "--include-dashboard=false"),
-            self._start(f"--address={self.address}"),
-        ]
+        self.environment.pop("RAY_ADDRESS", None)
+        self.nodes: list[subprocess.Popen[bytes]] = []
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start_node(self) -> None:
+        """Start a node, the head first; wait for its raylet."""
+        head = ("--head", f"--port={self.port}", "--include-dashboard=false")
+        words = (f"--address={self.address}",) if self.nodes else head
         program = "import sys; from ray.scripts.scripts import main; sys.exit(main())"
         command = [sys.executable, "-c", program, "start", *words, "--num-cpus=2", "--block", "--disable-usage-stats"]
-        nowhere = subprocess.DEVNULL
-        started = subprocess.Popen(
-            command, env=self.environment, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True
-        )
-        if "--head" in words:
-            until(lambda: listens(self.port), 120)
-        return started
+        before, log = self.raylets(), self.folder / f"node{len(self.nodes)}.log"
+        with log.open("wb") as output:
+            self.nodes.append(
+                subprocess.Popen(
+                    command,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            )
+        until(lambda: self.raylets() - before and listens(self.port), why=lambda: f"for a raylet: {log_of([log])}")
 
-    def raylets(self) -> list[int]:
-        """Return the processes of the raylets, the head's first."""
+    def raylets(self) -> set[int]:
+        """Return the processes of the raylets."""
+        return {process for process in self.processes() if command_of(process)[0].endswith(b"/raylet")}
+
+    def processes(self) -> list[int]:
+        """Return the processes that name the folder in their command line or environment: those of this cluster."""
         found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
+        for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                words = path.read_bytes().split(b"\0")
-                if words[0].endswith(b"/raylet") and any(str(self.port).encode() in word for word in words):
-                    found.append(int(path.parent.name))
-        return sorted(found)
+                text = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
+                if str(self.folder).encode() in text and int(path.name) != os.getpid():
+                    found.append(int(path.name))
+        return found
 
     def end(self) -> None:
-        for node in self.nodes:
-            with suppress(ProcessLookupError):
-                os.killpg(node.pid, signal.SIGKILL)
-            node.wait()
-        for process in sessions_of(self.environment["RAY_TMPDIR"]):
+        for process in [*(node.pid for node in self.nodes), *self.processes()]:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
+        for node in self.nodes:
+            node.wait()
+
+
+def command_of(process: int) -> list[bytes]:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    return [b""]
 
 
 def listens(port: int) -> bool:
-    import socket
-
-    with suppress(OSError):
-        socket.create_connection(("127.0.0.1", port), 1).close()
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
 
 
-def sessions_of(folder: str) -> list[int]:
-    """Return the processes that name a folder in their command line or environment: those of this cluster."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            text = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
-            if folder.encode() in text and int(path.name) != os.getpid():
-                found.append(int(path.name))
-    return found
-
-
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     pytest.importorskip("ray", reason="ray is not installed (pip install 'normexp[ray]')")
-    started = Cluster(tmp_path_factory.mktemp("r"))
+    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
+    started = Cluster(folder)
     try:
-        until(lambda: len(started.raylets()) == 2, 120)
+        started.start_node()
+        started.start_node()
         yield started
     finally:
         started.end()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def normexp(environment: dict[str, str], folder: Path, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "normexp", *words]
-    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
-
-
-def files(results: Path) -> dict[tuple[str, str], bytes]:
-    names = ("metrics.csv", "probes.csv", "checkpoint.safetensors")
-    return {(run.path.name, name): (run.path / name).read_bytes() for run in find_runs([results]) for name in names}
-
-
-def test_sweep_on_ray_with_a_raylet_killed(cluster, tmp_path):
-    began = time.monotonic()
-
-    def say(*words: object) -> None:
-        print(f"[{time.monotonic() - began:6.1f} s]", *words, flush=True)
-
-    words = ("sweep", *GRID, "executor=ray", "executor.workers=3", f"executor.address={cluster.address}", *PACE)
+def test_sweep_with_a_raylet_killed(cluster, serial, tmp_path):
+    say, slow = Transcript(), slow_folder(tmp_path)
+    words = ("sweep", *GRID, *OWN, "executor=ray", "executor.workers=4", f"executor.address={cluster.address}", *PACE)
     say("$ normexp", *words)
-    with normexp(cluster.environment, tmp_path, *words) as process:
-        try:
-            until(lambda: len(list(tmp_path.glob("results/.sweeps/*/claims/*/*.done"))) >= 6, 240)
-            sweep = SharedSweep(next((tmp_path / "results" / ".sweeps").iterdir()))
-            at = {each: children(each) for each in cluster.raylets()[1:]}
-            say("6 of 24 cells have ended; workers:", ", ".join(sweep.folder.workers()))
-            say("$ kill -KILL of the raylet of the second node, process", *at)
-            for raylet in at:
-                os.kill(raylet, signal.SIGKILL)
-            _, stderr = process.communicate(timeout=400)
-        finally:
-            process.kill()
-    say(re.sub(r"(?m)^(?!normexp:).*\n?", "", stderr).strip())
-    assert process.returncode == 0, stderr
-    claims = [name for name in sweep.folder.claims(0) if name.count(".") == 1]
-    taken = [name for name in claims if sweep.folder.read(name) == "taken"]
-    say(f"claims: {len(claims)} for 24 cells; given up or taken over: {', '.join(taken) or 'none'}")
-    assert taken, "no worker was at a cell when its node died"
-    with normexp(cluster.environment, tmp_path, "sweep", *GRID, "jobs=2", "results_dir=serial") as serial:
-        _, stderr = serial.communicate(timeout=400)
-    assert serial.returncode == 0, stderr
-    assert files(tmp_path / "results") == files(tmp_path / "serial")
+    head = cluster.raylets()
+    process = start(cluster.environment, tmp_path, *words)
+    try:
+        until(lambda: (tmp_path / "results" / ".sweeps").exists() and count_ended(the_sweep(tmp_path)) >= 4)
+        sweep = the_sweep(tmp_path)
+        until(lambda: len(set(claims(sweep).values())) == 4)
+        (victim,) = second_of(cluster)
+        say(f"{count_ended(sweep)} of {CELLS} cells have ended; workers:", ", ".join(sweep.folder.workers()))
+        say("$ kill -KILL of the raylet of the second node, process", victim)
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: victim not in cluster.raylets())
+        until(lambda: taken(sweep))
+        before = set(claims(sweep).values())
+        say("taken over:", ", ".join(taken(sweep)), "; a third node is started")
+        cluster.start_node()
+        until(lambda: set(claims(sweep).values()) - before)
+        say("started again by Ray:", ", ".join(set(claims(sweep).values()) - before))
+        slow.unlink()
+    finally:
+        slow.unlink(missing_ok=True)
+        status, _, stderr = ended(process)
+    say(own_lines(stderr))
+    assert status == 0, stderr
+    assert head
+    say(f"claims: {len(claims(sweep))} for {CELLS} cells; taken over: {', '.join(taken(sweep))}")
+    assert files(tmp_path / "results") == serial
     say(f"{len(find_runs([tmp_path / 'results']))} runs have the bytes of a serial sweep (metrics, probes, weights)")
 
 
-def children(process: int) -> list[int]:
-    with suppress(OSError):
-        return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    return []
+def second_of(cluster: Cluster) -> list[int]:
+    """Return the raylet of the second node: a descendant of the command that started it."""
+    return [raylet for raylet in cluster.raylets() if os.getpgid(raylet) == cluster.nodes[1].pid]
 
 
-def test_more_gpus_than_a_node_has_are_refused(cluster, tmp_path):
-    words = ("sweep", "model=linear", "seed=0,1", "executor=ray", f"executor.address={cluster.address}")
-    with normexp(cluster.environment, tmp_path, *words, "executor.gpus=2") as process:
-        _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert "executor.gpus=2: no node has more than 0" in stderr.splitlines()[-1]
-    assert not list(tmp_path.glob("results/runs/*"))
+def test_auto_finds_the_cluster_detached_and_typed_again(cluster, tmp_path):
+    slow = slow_folder(tmp_path)
+    words = ("sweep", "model=mlp", "seed=0,1", "steps=150", *OWN, "executor=ray", "executor.address=auto", *PACE)
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words, "executor.detach=true")
+    assert status == 0, stderr
+    assert "2 Ray tasks in the background" in stderr
+    until(lambda: any(tmp_path.glob("results/.sweeps/*/workers/*.json")))
+    attached = start(cluster.environment, tmp_path, *words)
+    slow.unlink()
+    status, _, stderr = ended(attached)
+    assert status == 0, stderr
+    assert "attached to" in stderr
+    assert {run.status["status"] for run in find_runs([tmp_path / "results"])} == {"done"}
+
+
+def test_cluster_of_its_own_is_started_where_no_address_is_given(tmp_path):
+    pytest.importorskip("ray", reason="ray is not installed (pip install 'normexp[ray]')")
+    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
+    environment = {**os.environ, "RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    status, _, stderr = normexp(environment, tmp_path, "run", "-m", *SMALL, "executor=ray", "executor.workers=1", *PACE)
+    shutil.rmtree(folder, ignore_errors=True)
+    assert status == 0, stderr
+    assert {run.status["status"] for run in find_runs([tmp_path / "results"])} == {"done"}
+
+
+def test_task_that_sees_no_plan_says_so(cluster, tmp_path):
+    """What a folder that is not shared looks like to a task: the plan is taken away before it starts."""
+    program = (
+        "import sys; from pathlib import Path; from normexp.cli.verbs import main; "
+        "from normexp.sweeps.executors.ray import RayExecutor as R; submit = R._submit; "
+        "R._submit = lambda self, sweep: ((sweep.path / 'plan.json.gz').rename('away'), submit(self, sweep))[1]; "
+        "sys.exit(main())"
+    )
+    words = ("sweep", *SMALL, "executor=ray", f"executor.address={cluster.address}", *PACE)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=tmp_path,
+        env=cluster.environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "a Ray task failed: " in done.stderr
+    assert "sees no plan of a sweep there (plan.json.gz); its folder must be shared" in own_lines(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("executor.gpus=2",), "executor.gpus=2: no node has more than 0"),
+        (("executor.gpus=2", "executor.detach=true"), "executor.gpus=2: no node has more than 0"),
+        (("executor.cpus=99",), "executor.cpus=99: no node has more than 2"),
+    ],
+)
+def test_what_no_node_has_is_refused_in_one_line(cluster, tmp_path, words, message):
+    words = ("sweep", *SMALL, "executor=ray", f"executor.address={cluster.address}", *words)
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words)
+    assert status == 2
+    assert message in stderr.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []

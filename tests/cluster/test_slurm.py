@@ -1,157 +1,209 @@
-"""A sweep on a real SLURM: a job requeued and a node set down in the middle, to the bytes of a serial run."""
+"""Sweeps on a real SLURM: requeued jobs, a node down, time that is over, preemption; to the bytes of a serial run."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-import time
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from slurm_here import Slurm, slurm, until, why_not
+from many_machines import (
+    CELLS,
+    GRID,
+    OWN,
+    PACE,
+    Transcript,
+    claims,
+    count_ended,
+    ended,
+    files,
+    normexp,
+    own_lines,
+    slow_folder,
+    start,
+    taken,
+    the_sweep,
+    until,
+)
+from slurm_here import Slurm, slurm, why_not
 
 from normexp.records import find_runs
-from normexp.sweeps.shared import SharedSweep
 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.skipif(why_not() is not None, reason=f"no SLURM here: {why_not()}"),
 ]
-GRID = ("model=mlp", "norm=none,batch,layer,group", "seed=range(6)", "steps=400", "eval_every=100", "threads=1")
-PACE = ("executor.heartbeat=0.5", "executor.takeover=4")
+ONE_CELL = ("model=mlp", "norm=batch", "seed=0", "steps=150", "eval_every=50", "threads=1", *OWN)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory) -> Iterator[Slurm]:
+def running(tmp_path_factory) -> Iterator[Slurm]:
     pytest.importorskip("submitit", reason="submitit is not installed (pip install 'normexp[slurm]')")
-    with slurm(tmp_path_factory.mktemp("slurm")) as running:
-        yield running
+    with slurm(tmp_path_factory.mktemp("slurm")) as started:
+        yield started
 
 
-class Transcript:
-    """What was done and answered, with the seconds since the beginning; shown where a test fails."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-
-    def __call__(self, *words: object) -> None:
-        print(f"[{time.monotonic() - self.began:6.1f} s]", *words, flush=True)
+@pytest.fixture
+def cluster(running) -> Iterator[Slurm]:
+    yield running
+    running.clear()
 
 
-def normexp(cluster: Slurm, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "normexp", *words]
-    return subprocess.run(command, cwd=folder, env=cluster.environment, capture_output=True, text=True, timeout=400)
+def job_of(stderr: str) -> str:
+    return stderr.partition("slurm job ")[2].partition(",")[0]
 
 
-def files(results: Path) -> dict[tuple[str, str], bytes]:
-    names = ("metrics.csv", "probes.csv", "checkpoint.safetensors", "config.yaml")
-    return {(run.path.name, name): (run.path / name).read_bytes() for run in find_runs([results]) for name in names}
+def the_run(folder: Path) -> dict[str, object]:
+    (run,) = find_runs([folder / "results"])
+    return run.status
 
 
-def the_sweep(folder: Path) -> SharedSweep:
-    (path,) = (folder / "results" / ".sweeps").iterdir()
-    return SharedSweep(path)
-
-
-def ended(sweep: SharedSweep) -> int:
-    return sum(state.end is not None for block in sweep.blocks for state in sweep.states(block).values())
-
-
-def test_sweep_on_slurm_with_a_requeued_job_and_a_node_down(cluster, tmp_path):
-    say = Transcript()
-    words = ("sweep", *GRID, "executor=slurm", "executor.workers=4", "executor.time=30", *PACE)
+def test_sweep_with_a_requeued_job_and_a_node_down(cluster, serial, tmp_path):
+    say, slow = Transcript(), slow_folder(tmp_path)
+    words = ("sweep", *GRID, *OWN, "executor=slurm", "executor.workers=4", "executor.time=30", *PACE)
     say("$ normexp", *words)
-    submitted = normexp(cluster, tmp_path, *words)
-    say(submitted.stderr.strip())
-    assert submitted.returncode == 0, submitted.stderr
-    job = submitted.stderr.partition("slurm job ")[2].partition(",")[0]
-    sweep = the_sweep(tmp_path)
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words)
+    say(stderr.strip())
+    assert status == 0, stderr
+    job, sweep = job_of(stderr), the_sweep(tmp_path)
 
-    until(lambda: ended(sweep) >= 3)
+    until(lambda: count_ended(sweep) >= 3)
     victim = next(task for task, (state, node) in cluster.tasks(job).items() if state == "RUNNING" and node == "n1")
-    say(
-        f"{ended(sweep)} of 24 cells have ended; $ scontrol requeue {victim}",
-        cluster.ask("scontrol", "requeue", victim),
-    )
-    until(lambda: ended(sweep) >= 8)
-    say(f"{ended(sweep)} have ended; $ scontrol update NodeName=n2 State=DOWN Reason=test")
+    say(f"{count_ended(sweep)} of {CELLS} cells have ended; $ scontrol requeue {victim}")
+    cluster.ask("scontrol", "requeue", victim)
+    say("tasks:", cluster.tasks(job))
+    until(lambda: count_ended(sweep) >= 6)
+    say(f"{count_ended(sweep)} have ended; $ scontrol update NodeName=n2 State=DOWN Reason=test")
     cluster.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test")
     say(cluster.ask("sinfo", "-h", "-N", "-o", "%N %T").replace("\n", ", "), "tasks:", cluster.tasks(job))
-    until(lambda: ended(sweep) >= 12)
+    until(lambda: taken(sweep))
+    before = set(claims(sweep).values())
     cluster.ask("scontrol", "update", "NodeName=n2", "State=RESUME")
-    cluster.start_held(job)
-    say(f"{ended(sweep)} have ended; $ scontrol update NodeName=n2 State=RESUME; tasks:", cluster.tasks(job))
+
+    def is_back() -> bool:
+        cluster.start_held(job)
+        return bool(set(claims(sweep).values()) - before)
+
+    until(is_back)
+    say(f"{count_ended(sweep)} have ended; $ scontrol update NodeName=n2 State=RESUME; tasks:", cluster.tasks(job))
+    slow.unlink()
 
     say("$ normexp", *words, "(attaches)")
-    attached = normexp(cluster, tmp_path, *words)
-    say(attached.stderr.strip())
-    assert attached.returncode == 0, attached.stderr
-    claims = [name for name in sweep.folder.claims(0) if name.count(".") == 1]
-    taken = [name for name in claims if sweep.folder.read(name) == "taken"]
-    say(f"claims: {len(claims)} for 24 cells; given up or taken over: {', '.join(taken) or 'none'}")
-    assert taken, "nothing was interrupted: the test was too quick for its kills"
-
-    serial = normexp(cluster, tmp_path, "sweep", *GRID, "jobs=2", "results_dir=serial")
-    assert serial.returncode == 0, serial.stderr
-    assert without_place(files(tmp_path / "results")) == without_place(files(tmp_path / "serial"))
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words)
+    say(stderr.strip())
+    assert status == 0, stderr
+    assert "attached to results/.sweeps/" in stderr
+    say(f"claims: {len(claims(sweep))} for {CELLS} cells; taken over: {', '.join(taken(sweep))}")
+    assert files(tmp_path / "results") == serial
     say(f"{len(find_runs([tmp_path / 'results']))} runs have the bytes of a serial sweep (metrics, probes, weights)")
 
 
-def without_place(content: dict[tuple[str, str], bytes]) -> dict[tuple[str, str], bytes]:
-    return {key: value for key, value in content.items() if key[1] != "config.yaml"}
-
-
-def test_preempted_worker_saves_is_requeued_and_goes_on(cluster, tmp_path):
-    """SIGUSR2 is what SLURM sends before the time is over and, where it is set up so, before it preempts."""
-    grid = ("model=mlp", "norm=batch", "seed=0", "steps=3000", "eval_every=1000", "threads=1")
-    words = ("sweep", *grid, "executor=slurm", "executor.workers=1", *PACE)
-    submitted = normexp(cluster, tmp_path, *words)
-    job = submitted.stderr.partition("slurm job ")[2].partition(",")[0]
-    sweep = the_sweep(tmp_path)
-    until(lambda: len(list(tmp_path.glob("results/runs/*/metrics.csv"))) == 1)
-    until(lambda: "\n1000," in next(tmp_path.glob("results/runs/*/metrics.csv")).read_text())
-    cluster.ask("scancel", "--signal=USR2", job)
+def test_worker_whose_time_is_over_saves_and_goes_on_when_requeued(cluster, serial, tmp_path):
+    """Two minutes, of which SLURM takes the last 60 s for saving and looks every 30 s whether they have begun."""
+    say, slow = Transcript(), slow_folder(tmp_path)
+    words = ("sweep", *ONE_CELL, "executor=slurm", "executor.workers=1", "executor.time=2", *PACE)
+    (tmp_path / "slowly.py").write_text((tmp_path / "slowly.py").read_text().replace("0.02", "1.0"))  # 150 s at least
+    say("$ normexp", *words)
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words)
+    assert status == 0, stderr
+    job, sweep = job_of(stderr), the_sweep(tmp_path)
+    until(lambda: sweep.states(0)[0].is_held)
     until(lambda: sweep.states(0)[0].is_free)
-    assert find_runs([tmp_path / "results"])[0].status["status"] == "interrupted"
+    stopped = the_run(tmp_path)
+    say(f"SLURM's signal has come: {stopped['status']} at step {stopped['step']}; tasks:", cluster.tasks(job))
+    assert stopped["status"] == "interrupted"
+    assert 0 < int(str(stopped["step"])) < 150
+    slow.unlink()
 
     def goes_on() -> bool:
         cluster.start_held(job)
         return sweep.states(0)[0].generation == 2
 
     until(goes_on)
-    assert normexp(cluster, tmp_path, *words).returncode == 0
-    assert find_runs([tmp_path / "results"])[0].status["attempts"] == 2
-    assert normexp(cluster, tmp_path, "sweep", *grid, "jobs=1", "results_dir=serial").returncode == 0
-    assert without_place(files(tmp_path / "results")) == without_place(files(tmp_path / "serial"))
+    say("requeued; tasks:", cluster.tasks(job))
+    until(lambda: sweep.states(0)[0].end)
+    assert the_run(tmp_path)["attempts"] == 2
+    own = files(tmp_path / "results")
+    assert own == {key: serial[key] for key in own}
+    say("the run has the bytes of one that nobody stopped")
 
 
-def test_printed_script_does_the_same_without_submitit(cluster, tmp_path):
-    grid = ("model=linear", "seed=range(3)", "steps=50", "threads=1")
-    words = ("sweep", *grid, "executor=slurm", "executor.workers=2", *PACE, "executor.print_script=true")
-    printed = normexp(cluster, tmp_path, *words)
-    assert printed.returncode == 0, printed.stderr
-    assert "nothing was submitted" in printed.stderr
-    assert "#SBATCH --array=0-1\n" in printed.stdout
-    script = next(tmp_path.glob("results/.sweeps/*/sbatch.sh"))
-    assert script.read_text() == printed.stdout
-    cluster.ask("sbatch", "--chdir", str(tmp_path), str(script))
+def test_printed_script_is_preempted_and_requeued_without_submitit(cluster, serial, tmp_path):
+    slow = slow_folder(tmp_path)
+    words = ("sweep", *ONE_CELL, "executor=slurm", "executor.workers=1", *PACE, "executor.print_script=true")
+    status, script, stderr = normexp(cluster.environment, tmp_path, *words)
+    assert status == 0, stderr
+    assert "nothing was submitted" in stderr
     sweep = the_sweep(tmp_path)
-    until(lambda: ended(sweep) == 3)
+    path = next(tmp_path.glob("results/.sweeps/*/sbatch.sh"))
+    assert path.read_text() == script
+    job = cluster.ask("sbatch", "--parsable", "--chdir", str(tmp_path), str(path)).strip()
+    until(lambda: any(tmp_path.glob("results/runs/*/metrics.csv")))
+    cluster.ask("scancel", "--batch", "--signal=USR2", job)  # what a site sends that preempts
+    until(lambda: sweep.states(0)[0].is_free)
+    assert the_run(tmp_path)["status"] == "interrupted"
+    slow.unlink()
+
+    def has_ended() -> bool:
+        cluster.start_held(job)
+        return sweep.states(0)[0].end == "done"
+
+    until(has_ended)
+    assert the_run(tmp_path)["attempts"] == 2
+    own = files(tmp_path / "results")
+    assert own == {key: serial[key] for key in own}
+
+
+def test_both_stages_of_an_experiment(cluster, tmp_path):
+    say, text = Transcript(), Path(__file__).parents[1] / "two_stages.yaml"
+    words = ("reproduce", shutil.copy(text, tmp_path), "executor=slurm", "executor.workers=2", *PACE)
+    for stage in (1, 2):
+        say("$ normexp", *words[:1], "two_stages.yaml", *words[2:])
+        status, stdout, stderr = normexp(cluster.environment, tmp_path, *words)
+        say(stderr.strip())
+        assert (status, stderr.count(": slurm job ")) == (0, 1), stderr
+        assert "table.md" not in stdout
+        until(lambda: not cluster.ask("squeue", "-h"))
+        assert len(find_runs([tmp_path / "results"])) == 4 * stage
+    status, stdout, stderr = normexp(cluster.environment, tmp_path, *words)
+    say(stderr.strip())
+    assert (status, stderr.count(": slurm job ")) == (0, 0)
+    assert "table.md" in stdout
+
+
+def test_run_m_that_stays_is_stopped_by_ctrl_c_and_continued(cluster, serial, tmp_path):
+    slow = slow_folder(tmp_path)
+    words = ("run", "-m", *ONE_CELL, "executor=slurm", "executor.workers=1", "executor.detach=false", *PACE)
+    process = start(cluster.environment, tmp_path, *words)
+    until(lambda: any(tmp_path.glob("results/runs/*/metrics.csv")))
+    process.send_signal(signal.SIGINT)
+    status, _, stderr = ended(process)
+    assert status == 130
+    assert "stopped, and what was running is saved" in own_lines(stderr).splitlines()[-1]
+    assert the_run(tmp_path)["status"] == "interrupted"
+    assert cluster.ask("squeue", "-h") == ""
+    slow.unlink()
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words)
+    assert status == 0, stderr
+    own = files(tmp_path / "results")
+    assert own == {key: serial[key] for key in own}
 
 
 REFUSED = {
     "more GPUs than a node has": ("executor.gpus=9", "executor.gpus=9: no node has more than 0"),
     "no such partition": ("executor.partition=night", "executor.partition=night: there is no such partition"),
-    "more memory than there is": ("executor.memory=900T", "nothing was submitted"),
+    "more memory than there is": ("executor.memory=900T", "nothing was submitted: sbatch: error: "),
+    "more CPUs than a node has": ("executor.cpus=99", "executor.cpus=99: no node has more than 2"),
+    "no such memory": ("executor.memory=much", "nothing was submitted: sbatch: error: "),
 }
 
 
 @pytest.mark.parametrize(("word", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_slurm_cannot_give_is_refused_in_one_line(cluster, tmp_path, word, message):
-    refused = normexp(cluster, tmp_path, "sweep", "model=linear", "seed=0,1", "executor=slurm", word)
-    assert refused.returncode == 2
-    assert message in refused.stderr.splitlines()[-1]
-    assert cluster.ask("squeue", "-h", "-t", "PENDING") == ""
-    shutil.rmtree(tmp_path / "results", ignore_errors=True)
+    words = ("sweep", "model=linear", "seed=0,1", "executor=slurm", word)
+    status, _, stderr = normexp(cluster.environment, tmp_path, *words)
+    assert status == 2
+    assert message in stderr.splitlines()[-1]
+    assert cluster.ask("squeue", "-h") == ""
+    assert list(tmp_path.iterdir()) == []

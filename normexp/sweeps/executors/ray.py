@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,10 @@ from normexp.sweeps.shared import SharedSweep
 
 LOG = "ray.log"
 REACHABLE = 5.0  # seconds that the address has to answer
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)  # RFC 9113, 3.4, with empty settings
+SETTINGS_FRAME = 4  # RFC 9113, 6.5: the first that a server sends; its type is the fourth byte
 STOPPING = 120.0  # seconds that the workers have for saving
+logger = logging.getLogger("normexp")
 IN_BACKGROUND = "import sys; sys.path.remove(''); from normexp.sweeps.executors.ray import main; main()"
 
 
@@ -31,19 +37,23 @@ class RayExecutor:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.tasks: list[Any] = []
+        self._told: set[Any] = set()
         self.background: subprocess.Popen[bytes] | None = None
 
     def check(self) -> None:
         check_reachable(self.settings["address"])
 
     def start(self, sweep: SharedSweep) -> str:
+        self._connect()
         if self.settings["detach"]:
+            import ray
+
+            ray.shutdown()  # what it can give is known now; the background connects by itself
             words = json.dumps({**self.settings.values, "detach": False})
             with (sweep.path / LOG).open("ab") as log:
                 command = [sys.executable, "-c", IN_BACKGROUND, str(sweep.path), words]
                 self.background = start_in_background(command, log)
             return f"{self.settings['workers']} Ray tasks in the background (log: {sweep.path / LOG})"
-        self._connect()
         self.tasks = self._submit(sweep)
         return f"{len(self.tasks)} Ray tasks"
 
@@ -54,7 +64,20 @@ class RayExecutor:
             return False
         import ray
 
-        return bool(ray.wait(self.tasks, num_returns=len(self.tasks), timeout=0)[1])
+        ended, left = ray.wait(self.tasks, num_returns=len(self.tasks), timeout=0)
+        self._tell_failures(ended)
+        return bool(left)
+
+    def _tell_failures(self, ended: Sequence[Any]) -> None:
+        """Say why a task failed: one whose machine sees no plan, one that was started again too often."""
+        import ray
+
+        for task in set(ended) - self._told:
+            self._told.add(task)
+            try:
+                ray.get(task)
+            except Exception as error:
+                logger.info(f"a Ray task failed: {_last_line(error)}")
 
     def stop(self) -> None:
         """Have the tasks save and end."""
@@ -75,9 +98,14 @@ class RayExecutor:
         here = {"include_dashboard": False} if address is None else {}
         try:
             ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **here)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise UserError(f"executor.address={address}: {str(error).splitlines()[0]}") from None
-        _check_gpus(self.settings["gpus"], [node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]])
+        except Exception as error:
+            raise UserError(f"executor.address={address}: {_last_line(error)}") from None
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        try:
+            check_room(self.settings, nodes)
+        except UserError:
+            ray.shutdown()
+            raise
 
     def _submit(self, sweep: SharedSweep) -> list[Any]:
         import ray
@@ -87,13 +115,19 @@ class RayExecutor:
             num_cpus=settings["cpus"], num_gpus=settings["gpus"], max_retries=settings["retries"], max_calls=1
         )(serve_in_task)
         path = str(sweep.path.resolve())
-        return [task.remote(path, settings["cpus"]) for _ in range(settings["workers"])]
+        return [task.remote(path, settings["cpus"], os.getcwd()) for _ in range(settings["workers"])]
 
 
-def serve_in_task(path: str, threads: int) -> int:
-    """Be one worker; what trains is a process below Ray's, and ends with it."""
+def serve_in_task(path: str, threads: int, folder: str) -> int:
+    """Be one worker; what trains is a process below Ray's, and ends with it.
+
+    Args:
+        folder: of the command, from where own parts and files are named; Ray starts its workers elsewhere.
+    """
     from normexp.sweeps.serve import serve
 
+    with suppress(OSError):
+        os.chdir(folder)
     try:
         return serve(path, threads, via="ray")
     except Interrupted:
@@ -101,27 +135,54 @@ def serve_in_task(path: str, threads: int) -> int:
 
 
 def check_reachable(address: str | None) -> None:
-    """Raise UserError where nobody listens at HOST:PORT, or where `auto` finds no cluster."""
+    """Raise UserError where HOST:PORT is no Ray cluster, or where `auto` finds none."""
     if address is None:
         return
-    if address == "auto":
-        from ray._private import services
-
-        if not services.find_gcs_addresses():
-            raise UserError("executor.address=auto: no Ray cluster on this machine; `ray start --head` starts one")
-        return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
-        raise UserError(f"executor.address={address}: must be auto, HOST:PORT or null")
+    place = (os.environ.get("RAY_ADDRESS") or _cluster_here()) if address == "auto" else address
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise UserError(f"executor.address={place}: must be auto, HOST:PORT or null")
     try:
-        socket.create_connection((host, int(port)), REACHABLE).close()
+        with socket.create_connection((host, int(port)), REACHABLE) as connection:
+            answers = _answers_as_grpc(connection)
     except OSError as error:
-        raise UserError(f"executor.address={address}: unreachable ({error.strerror or error})") from None
+        raise UserError(f"executor.address={place}: unreachable ({error.strerror or error})") from None
+    if not answers and not os.environ.get("RAY_USE_TLS"):
+        raise UserError(f"executor.address={place}: what listens there is no Ray cluster")
 
 
-def _check_gpus(gpus: float, nodes: list[float]) -> None:
-    if gpus > max(nodes, default=0.0):
-        raise UserError(f"executor.gpus={gpus:g}: no node has more than {max(nodes, default=0.0):g}")
+def _cluster_here() -> str:
+    """Return the address of the cluster of this machine, Ray's choice of several. Raises UserError for none."""
+    from ray._private import services
+
+    try:
+        return str(services.canonicalize_bootstrap_address_or_die("auto"))
+    except ConnectionError:
+        raise UserError(
+            "executor.address=auto: no Ray cluster on this machine; `ray start --head` starts one"
+        ) from None
+
+
+def _answers_as_grpc(connection: socket.socket) -> bool:
+    """Tell whether a server speaks HTTP/2, as Ray's does: Ray itself would ask any other again for minutes."""
+    connection.settimeout(REACHABLE)
+    try:
+        connection.sendall(GREETING)
+        return connection.recv(9)[3:4] == bytes([SETTINGS_FRAME])
+    except OSError:
+        return False
+
+
+def check_room(settings: Settings, nodes: Sequence[Mapping[str, float]]) -> None:
+    """Raise UserError where a worker wants more CPUs or GPUs than any node has: its task would wait for ever."""
+    for key, resource in (("cpus", "CPU"), ("gpus", "GPU")):
+        most = max((node.get(resource, 0.0) for node in nodes), default=0.0)
+        if settings[key] > most:
+            raise UserError(f"executor.{key}={settings[key]:g}: no node has more than {most:g}")
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()
 
 
 def main() -> None:

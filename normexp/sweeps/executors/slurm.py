@@ -28,6 +28,7 @@ SCRIPT = "sbatch.sh"
 FOLDER = "jobs"  # submitit's files and the logs
 MOST_REQUEUES = 1000
 ASK_EVERY = 20.0  # seconds between two questions to the scheduler
+STOPPING = 60.0  # seconds that cancelled workers have for saving; SLURM's own KillWait ends them, usually after 30
 ASKING = 30.0  # seconds that the scheduler has for an answer
 
 
@@ -40,10 +41,11 @@ class SlurmExecutor:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.job: str | None = None
         self._asked, self._left = -ASK_EVERY, False
 
     def check(self) -> None:
-        minutes, gpus = self.settings["time"], self.settings["gpus"]
+        minutes = self.settings["time"]
         if 60 * minutes < LEAD + CHECKPOINT:
             raise UserError(
                 f"executor.time={minutes}: minutes; too short for one checkpoint interval ({CHECKPOINT} s) and the "
@@ -56,14 +58,15 @@ class SlurmExecutor:
                 "executor=slurm: no sbatch on this machine; submit from a login node, or take "
                 "executor.print_script=true there"
             )
-        most = most_gpus(self.settings["partition"])
-        if gpus > most:
-            raise UserError(f"executor.gpus={gpus}: no node has more than {most}")
+        for key, most in zip(("cpus", "gpus"), most_cpus_and_gpus(self.settings["partition"]), strict=True):
+            if self.settings[key] > most:
+                raise UserError(f"executor.{key}={self.settings[key]}: no node has more than {most}")
 
     def start(self, sweep: SharedSweep) -> str:
-        job = str(submit(sweep, self.settings)[0].job_id).partition("_")[0]
-        note_submitted(sweep, job)
-        return f"slurm job {job}, {self.settings['workers']} workers (logs: {sweep.path / FOLDER})"
+        self.job = str(submit(sweep, self.settings)[0].job_id).partition("_")[0]
+        note_submitted(sweep, self.job)
+        self._asked = -ASK_EVERY  # what was known is of earlier jobs
+        return f"slurm job {self.job}, {self.settings['workers']} workers (logs: {sweep.path / FOLDER})"
 
     def is_left(self, sweep: SharedSweep) -> bool:
         if time.monotonic() - self._asked >= ASK_EVERY:
@@ -71,7 +74,13 @@ class SlurmExecutor:
         return self._left
 
     def stop(self) -> None:
-        """Jobs go on without us; scancel ends them."""
+        """Cancel the job that this process has submitted: its workers get SIGTERM, save and end. Others go on."""
+        if self.job is None:
+            return
+        _ask("scancel", self.job)
+        until = time.monotonic() + STOPPING
+        while running_jobs([self.job]) and time.monotonic() < until:
+            time.sleep(1.0)
 
 
 class WorkerJob:
@@ -174,12 +183,12 @@ def running_jobs(jobs: list[str]) -> list[str]:
     return sorted(set(answer.split()) & set(jobs))
 
 
-def most_gpus(partition: str | None) -> int:
-    """Return the most GPUs that a node of a partition has.
+def most_cpus_and_gpus(partition: str | None) -> tuple[int, int]:
+    """Return the most CPUs and the most GPUs that a node of a partition has: sbatch takes what waits for ever.
 
     Raises: UserError where the scheduler does not answer, or has no such partition.
     """
-    command = ["sinfo", "--noheader", "--format=%G", *(["--partition", partition] if partition else [])]
+    command = ["sinfo", "--noheader", "--exact", "--format=%c %G", *(["--partition", partition] if partition else [])]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ASKING)
     except (OSError, subprocess.SubprocessError) as error:
@@ -188,7 +197,8 @@ def most_gpus(partition: str | None) -> int:
         raise UserError(f"executor=slurm: sinfo: {(answer.stderr.strip() or 'no answer').splitlines()[-1]}")
     if not answer.stdout.strip():
         raise UserError(f"executor.partition={partition}: there is no such partition, or it has no node")
-    return max(_gpus(line) for line in answer.stdout.splitlines())
+    nodes = [line.split(maxsplit=1) for line in answer.stdout.splitlines()]
+    return max(int(cpus.rstrip("+")) for cpus, _ in nodes), max(_gpus(generic) for _, generic in nodes)
 
 
 def _gpus(generic: str) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -61,7 +60,7 @@ class Cluster:
         words = (f"--address={self.address}",) if self.nodes else head
         program = "import sys; from ray.scripts.scripts import main; sys.exit(main())"
         command = [sys.executable, "-c", program, "start", *words, "--num-cpus=2", "--block", "--disable-usage-stats"]
-        before, log = self.raylets(), self.folder / f"node{len(self.nodes)}.log"
+        log = self.folder / f"node{len(self.nodes)}.log"
         with log.open("wb") as output:
             self.nodes.append(
                 subprocess.Popen(
@@ -73,7 +72,7 @@ class Cluster:
                     start_new_session=True,
                 )
             )
-        until(lambda: self.raylets() - before and listens(self.port), why=lambda: f"for a raylet: {log_of([log])}")
+        until(lambda: "Ray runtime started" in log.read_text(), why=lambda: f"for a raylet: {log_of([log])}")
 
     def raylets(self) -> set[int]:
         """Return the processes of the raylets."""
@@ -103,12 +102,6 @@ def command_of(process: int) -> list[bytes]:
     return [b""]
 
 
-def listens(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     pytest.importorskip("ray", reason="ray is not installed (pip install 'normexp[ray]')")
@@ -127,17 +120,17 @@ def test_sweep_with_a_raylet_killed(cluster, serial, tmp_path):
     say, slow = Transcript(), slow_folder(tmp_path)
     words = ("sweep", *GRID, *OWN, "executor=ray", "executor.workers=4", f"executor.address={cluster.address}", *PACE)
     say("$ normexp", *words)
-    head = cluster.raylets()
     process = start(cluster.environment, tmp_path, *words)
     try:
-        until(lambda: (tmp_path / "results" / ".sweeps").exists() and count_ended(the_sweep(tmp_path)) >= 4)
+        until(lambda: any(tmp_path.glob("results/.sweeps/*/plan.json.gz")))
         sweep = the_sweep(tmp_path)
-        until(lambda: len(set(claims(sweep).values())) == 4)
+        until(lambda: process.poll() is not None or len(set(claims(sweep).values())) == 4)
+        until(lambda: process.poll() is not None or count_ended(sweep) >= 4)
+        assert process.poll() is None, ended(process)
         (victim,) = second_of(cluster)
         say(f"{count_ended(sweep)} of {CELLS} cells have ended; workers:", ", ".join(sweep.folder.workers()))
         say("$ kill -KILL of the raylet of the second node, process", victim)
         os.kill(victim, signal.SIGKILL)
-        until(lambda: victim not in cluster.raylets())
         until(lambda: taken(sweep))
         before = set(claims(sweep).values())
         say("taken over:", ", ".join(taken(sweep)), "; a third node is started")
@@ -147,10 +140,9 @@ def test_sweep_with_a_raylet_killed(cluster, serial, tmp_path):
         slow.unlink()
     finally:
         slow.unlink(missing_ok=True)
-        status, _, stderr = ended(process)
+        status, _, stderr = ended(process)  # also where something failed: its workers end with it
     say(own_lines(stderr))
     assert status == 0, stderr
-    assert head
     say(f"claims: {len(claims(sweep))} for {CELLS} cells; taken over: {', '.join(taken(sweep))}")
     assert files(tmp_path / "results") == serial
     say(f"{len(find_runs([tmp_path / 'results']))} runs have the bytes of a serial sweep (metrics, probes, weights)")

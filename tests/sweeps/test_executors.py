@@ -6,11 +6,13 @@ import importlib.util
 import io
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from in_process import InProcess
@@ -31,6 +33,7 @@ from normexp.sweeps.sweep import make_plan
 from normexp.sweeps.watch import watch
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
+TWO_STAGES = Path(__file__).parents[1] / "two_stages.yaml"
 FAST = ("executor.heartbeat=0.1", "executor.takeover=1")
 
 
@@ -119,6 +122,7 @@ WRONG = {
     ),
     "jobs": ("executor=slurm executor.print_script=true jobs=2", "give executor.workers="),
     "address": ("executor=ray executor.address=127.0.0.1:1", "executor.address=127.0.0.1:1: unreachable ("),
+    "no port": ("executor=ray executor.address=127.0.0.1:99999", "must be auto, HOST:PORT or null"),
     "no address": ("executor=ray executor.address=here", "must be auto, HOST:PORT or null"),
 }
 
@@ -237,13 +241,10 @@ def test_detached_sweep_returns_and_says_how_to_follow(shared, results):
 def test_both_stages_of_an_experiment_go_through_the_executor(cli, results, monkeypatch):
     monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
-    words = ("reproduce", "digits_five_schemes", "scale=smoke", f"results_dir={results}", "executor=local", *FAST)
-    status, stdout, stderr = cli(*words)
+    status, stdout, stderr = cli("reproduce", TWO_STAGES, f"results_dir={results}", "executor=local", *FAST)
     assert status == 0, stderr
-    plans = [SharedSweep(path) for path in (results / ".sweeps").iterdir()]
-    stages = {Path(sweep.plan["cells"][0][0]).parts[2] for sweep in plans}
-    assert "runs" in stages
-    assert len(plans) == stderr.count("/.sweeps/")
+    assert (len(list((results / ".sweeps").iterdir())), stderr.count("/.sweeps/")) == (2, 2)
+    assert len(find_runs([results])) == 8
     assert "table.md" in stdout
 
 
@@ -320,6 +321,76 @@ def test_workers_through_submitit(results, tmp_path, cluster):
     view = SweepView(sweep)
     view.snapshot()
     assert sorted(view.ended.values()) == ["done", "done"]
+
+
+@pytest.fixture(params=["debug", "local"])
+def array(request, monkeypatch) -> None:
+    """executor=slurm whose jobs run on submitit's own engines, where each is waited for."""
+    pytest.importorskip("submitit", reason="submitit is not installed (pip install 'normexp[slurm]')")
+    real = slurm.submit
+
+    def submit_here(sweep, settings):
+        jobs = real(sweep, settings, cluster=request.param)
+        assert [job.result() for job in jobs] == [0] * settings["workers"]
+        return jobs
+
+    monkeypatch.setattr(slurm, "submit", submit_here)
+    monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("array")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # its logs
+def test_run_m_and_both_stages_of_an_experiment_through_submitit(cli, results):
+    slow = (f"results_dir={results}", "executor=slurm", "executor.workers=1", *FAST)
+    status, _, stderr = cli("run", "-m", *TINY, "seed=0,1", *slow)
+    assert (status, len(find_runs([results]))) == (0, 2), stderr
+    for runs in (4, 8):
+        status, stdout, stderr = cli("reproduce", TWO_STAGES, *slow)
+        assert (status, stderr.count(": slurm job "), len(find_runs([results]))) == (0, 1, 2 + runs), stderr
+        assert "table.md" not in stdout
+    status, stdout, stderr = cli("reproduce", TWO_STAGES, *slow)
+    assert (status, stderr.count(": slurm job ")) == (0, 0)
+    assert "table.md" in stdout
+
+
+def test_sweep_typed_again_asks_for_its_new_job(results, monkeypatch):
+    """What the scheduler said of the earlier job must not count for the one that was just submitted."""
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.2, 2.0))
+    jobs: list[str] = []
+    monkeypatch.setattr(slurm, "running_jobs", lambda of: [job for job in of if job in jobs])
+    monkeypatch.setattr(slurm, "submit", lambda *_: jobs.append("8") or [SimpleNamespace(job_id="8_0")])
+    engine = slurm.SlurmExecutor(checked("slurm", {}))
+    note_submitted(sweep, "7")
+    assert not engine.is_left(sweep)
+    engine.start(sweep)
+    assert engine.is_left(sweep)
+
+
+def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, monkeypatch):
+    def refuse(*_: object) -> str:
+        raise UserError("executor=slurm: nothing was submitted: no such account")
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
+    monkeypatch.setattr(slurm.SlurmExecutor, "start", refuse)
+    status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
+    assert status == 2
+    assert stderr.endswith("normexp: executor=slurm: nothing was submitted: no such account\n")
+    assert not results.exists()
+
+
+def test_address_of_something_else_is_refused(cli, results, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        thread = threading.Thread(target=lambda: server.accept()[0].close())
+        thread.start()
+        words = ("executor=ray", f"executor.address={address}")
+        status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", *words)
+        thread.join()
+    assert (status, stderr) == (2, f"normexp: executor.address={address}: what listens there is no Ray cluster\n")
+    assert not results.exists()
 
 
 def test_jobs_are_noted_for_whoever_comes_later(results, monkeypatch):

@@ -50,8 +50,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_ports(1)[0]
         self.address = f"127.0.0.1:{self.port}"
-        self.environment = {**os.environ, "RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
-        self.environment.pop("RAY_ADDRESS", None)
+        self.environment = environment_of(folder)
         self.nodes: list[subprocess.Popen[bytes]] = []
 
     def start_node(self) -> None:
@@ -59,7 +58,17 @@ class Cluster:
         head = ("--head", f"--port={self.port}", "--include-dashboard=false")
         words = (f"--address={self.address}",) if self.nodes else head
         program = "import sys; from ray.scripts.scripts import main; sys.exit(main())"
-        command = [sys.executable, "-c", program, "start", *words, "--num-cpus=2", "--block", "--disable-usage-stats"]
+        command = [
+            sys.executable,
+            "-u",
+            "-c",
+            program,
+            "start",
+            *words,
+            "--num-cpus=2",
+            "--block",
+            "--disable-usage-stats",
+        ]
         log = self.folder / f"node{len(self.nodes)}.log"
         with log.open("wb") as output:
             self.nodes.append(
@@ -94,6 +103,13 @@ class Cluster:
                 os.kill(process, signal.SIGKILL)
         for node in self.nodes:
             node.wait()
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """Return an environment in which Ray finds no cluster and no token but those of a folder, and leaves none."""
+    own = {"HOME": str(folder), "RAY_TMPDIR": str(folder), "RAY_AUTH_MODE": "disabled"}
+    usual = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+    return {**usual, **own, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
 
 
 def command_of(process: int) -> list[bytes]:
@@ -171,8 +187,9 @@ def test_auto_finds_the_cluster_detached_and_typed_again(cluster, tmp_path):
 def test_cluster_of_its_own_is_started_where_no_address_is_given(tmp_path):
     pytest.importorskip("ray", reason="ray is not installed (pip install 'normexp[ray]')")
     folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
-    environment = {**os.environ, "RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
-    status, _, stderr = normexp(environment, tmp_path, "run", "-m", *SMALL, "executor=ray", "executor.workers=1", *PACE)
+    status, _, stderr = normexp(
+        environment_of(folder), tmp_path, "run", "-m", *SMALL, "executor=ray", "executor.workers=1", *PACE
+    )
     shutil.rmtree(folder, ignore_errors=True)
     assert status == 0, stderr
     assert {run.status["status"] for run in find_runs([tmp_path / "results"])} == {"done"}

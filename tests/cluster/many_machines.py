@@ -20,14 +20,14 @@ GRID = ("model=mlp", "norm=none,batch,layer,group", "seed=range(6)", "steps=150"
 OWN = ("plugins=[slowly]", "schedule=slowly.steady")
 PACE = ("executor.heartbeat=0.5", "executor.takeover=4")
 MOST = 150.0  # seconds that anything may take here
-SLOWLY = '''"""A schedule that takes its time as long as a file named `slow` lies in the folder of the command."""
+SLOWLY = '''"""A schedule that takes its time as long as a file `slow` or `slower` lies in the folder of the command."""
 
 import time
 from pathlib import Path
 
 
 def steady(step, total):
-    time.sleep(0.02 * Path("slow").exists())
+    time.sleep(0.02 * Path("slow").exists() + Path("slower").exists())
     return 1.0
 '''
 
@@ -42,12 +42,21 @@ class Transcript:
         print(f"[{time.monotonic() - self.began:6.1f} s]", *words, flush=True)
 
 
-def slow_folder(folder: Path) -> Path:
-    """Put the schedule and its file into a folder; the file, removed, lets everything run at full speed."""
-    (folder / "slowly.py").write_text(SLOWLY)
-    slow = folder / "slow"
-    slow.touch()
-    return slow
+class Brake:
+    """The schedule in a folder, and its files: `slow` from the start, `slower` where no cell is to end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "slowly.py").write_text(SLOWLY)
+        (folder / "slow").touch()
+
+    def harder(self) -> None:
+        (self.folder / "slower").touch()
+
+    def release(self) -> None:
+        """Let everything run at full speed."""
+        for name in ("slower", "slow"):
+            (self.folder / name).unlink(missing_ok=True)
 
 
 def start(environment: Mapping[str, str], folder: Path, *words: str) -> subprocess.Popen[str]:

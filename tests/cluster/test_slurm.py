@@ -13,6 +13,7 @@ from many_machines import (
     GRID,
     OWN,
     PACE,
+    Brake,
     Transcript,
     claims,
     count_ended,
@@ -20,7 +21,6 @@ from many_machines import (
     files,
     normexp,
     own_lines,
-    slow_folder,
     start,
     taken,
     the_sweep,
@@ -60,7 +60,7 @@ def the_run(folder: Path) -> dict[str, object]:
 
 
 def test_sweep_with_a_requeued_job_and_a_node_down(cluster, serial, tmp_path):
-    say, slow = Transcript(), slow_folder(tmp_path)
+    say, brake = Transcript(), Brake(tmp_path)
     words = ("sweep", *GRID, *OWN, "executor=slurm", "executor.workers=4", "executor.time=30", *PACE)
     say("$ normexp", *words)
     status, _, stderr = normexp(cluster.environment, tmp_path, *words)
@@ -78,6 +78,7 @@ def test_sweep_with_a_requeued_job_and_a_node_down(cluster, serial, tmp_path):
     cluster.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test")
     say(cluster.ask("sinfo", "-h", "-N", "-o", "%N %T").replace("\n", ", "), "tasks:", cluster.tasks(job))
     until(lambda: taken(sweep))
+    brake.harder()
     before = set(claims(sweep).values())
     cluster.ask("scontrol", "update", "NodeName=n2", "State=RESUME")
 
@@ -87,7 +88,7 @@ def test_sweep_with_a_requeued_job_and_a_node_down(cluster, serial, tmp_path):
 
     until(is_back)
     say(f"{count_ended(sweep)} have ended; $ scontrol update NodeName=n2 State=RESUME; tasks:", cluster.tasks(job))
-    slow.unlink()
+    brake.release()
 
     say("$ normexp", *words, "(attaches)")
     status, _, stderr = normexp(cluster.environment, tmp_path, *words)
@@ -101,9 +102,9 @@ def test_sweep_with_a_requeued_job_and_a_node_down(cluster, serial, tmp_path):
 
 def test_worker_whose_time_is_over_saves_and_goes_on_when_requeued(cluster, serial, tmp_path):
     """Two minutes, of which SLURM takes the last 60 s for saving and looks every 30 s whether they have begun."""
-    say, slow = Transcript(), slow_folder(tmp_path)
+    say, brake = Transcript(), Brake(tmp_path)
     words = ("sweep", *ONE_CELL, "executor=slurm", "executor.workers=1", "executor.time=2", *PACE)
-    (tmp_path / "slowly.py").write_text((tmp_path / "slowly.py").read_text().replace("0.02", "1.0"))  # 150 s at least
+    brake.harder()  # 150 s at least
     say("$ normexp", *words)
     status, _, stderr = normexp(cluster.environment, tmp_path, *words)
     assert status == 0, stderr
@@ -114,7 +115,7 @@ def test_worker_whose_time_is_over_saves_and_goes_on_when_requeued(cluster, seri
     say(f"SLURM's signal has come: {stopped['status']} at step {stopped['step']}; tasks:", cluster.tasks(job))
     assert stopped["status"] == "interrupted"
     assert 0 < int(str(stopped["step"])) < 150
-    slow.unlink()
+    brake.release()
 
     def goes_on() -> bool:
         cluster.start_held(job)
@@ -130,7 +131,7 @@ def test_worker_whose_time_is_over_saves_and_goes_on_when_requeued(cluster, seri
 
 
 def test_printed_script_is_preempted_and_requeued_without_submitit(cluster, serial, tmp_path):
-    slow = slow_folder(tmp_path)
+    brake = Brake(tmp_path)
     words = ("sweep", *ONE_CELL, "executor=slurm", "executor.workers=1", *PACE, "executor.print_script=true")
     status, script, stderr = normexp(cluster.environment, tmp_path, *words)
     assert status == 0, stderr
@@ -143,7 +144,7 @@ def test_printed_script_is_preempted_and_requeued_without_submitit(cluster, seri
     cluster.ask("scancel", "--batch", "--signal=USR2", job)  # what a site sends that preempts
     until(lambda: sweep.states(0)[0].is_free)
     assert the_run(tmp_path)["status"] == "interrupted"
-    slow.unlink()
+    brake.release()
 
     def has_ended() -> bool:
         cluster.start_held(job)
@@ -173,7 +174,7 @@ def test_both_stages_of_an_experiment(cluster, tmp_path):
 
 
 def test_run_m_that_stays_is_stopped_by_ctrl_c_and_continued(cluster, serial, tmp_path):
-    slow = slow_folder(tmp_path)
+    brake = Brake(tmp_path)
     words = ("run", "-m", *ONE_CELL, "executor=slurm", "executor.workers=1", "executor.detach=false", *PACE)
     process = start(cluster.environment, tmp_path, *words)
     until(lambda: any(tmp_path.glob("results/runs/*/metrics.csv")))
@@ -183,7 +184,7 @@ def test_run_m_that_stays_is_stopped_by_ctrl_c_and_continued(cluster, serial, tm
     assert "stopped, and what was running is saved" in own_lines(stderr).splitlines()[-1]
     assert the_run(tmp_path)["status"] == "interrupted"
     assert cluster.ask("squeue", "-h") == ""
-    slow.unlink()
+    brake.release()
     status, _, stderr = normexp(cluster.environment, tmp_path, *words)
     assert status == 0, stderr
     own = files(tmp_path / "results")

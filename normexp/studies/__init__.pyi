@@ -23,6 +23,7 @@ from .orthogonal_depth import OrthogonalDepth as OrthogonalDepth
 from .orthogonalization import Orthogonalization as Orthogonalization
 from .recurrent_gradient import RecurrentGradient as RecurrentGradient
 from .residual_variance import ResidualVariance as ResidualVariance
+from .rezero import ReZero as ReZero
 from .running_statistics import RunningStatistics as RunningStatistics
 from .scale_invariance import ScaleInvariance as ScaleInvariance
 from .selectable_keys import SelectableKeys as SelectableKeys

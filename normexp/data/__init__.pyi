@@ -11,6 +11,7 @@ from .fashion_mnist import FashionMnist as FashionMnist
 from .house_prices import HousePrices as HousePrices
 from .image_folder import ImageFolder as ImageFolder
 from .mnist import Mnist as Mnist
+from .mnist1d import Mnist1d as Mnist1d
 from .pixel_sequences import SequentialDigits as SequentialDigits
 from .pixel_sequences import SequentialMnist as SequentialMnist
 from .text import Text as Text

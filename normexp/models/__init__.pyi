@@ -1,5 +1,6 @@
 from .attentive_reader import AttentiveReader as AttentiveReader
 from .cnn import CNN as CNN
+from .cnn1d import CNN1d as CNN1d
 from .convpool import ConvPool as ConvPool
 from .gpt import GPT as GPT
 from .inception_small import InceptionSmall as InceptionSmall

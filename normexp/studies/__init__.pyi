@@ -14,6 +14,7 @@ from .exercises import Exercises as Exercises
 from .house_prices_example import HousePricesExample as HousePricesExample
 from .inference_cost import InferenceCost as InferenceCost
 from .invariances import Invariances as Invariances
+from .largest_rate import LargestRate as LargestRate
 from .learning_rate import LearningRate as LearningRate
 from .least_squares_rate import LeastSquaresRate as LeastSquaresRate
 from .norm_placement import NormPlacement as NormPlacement
@@ -30,5 +31,6 @@ from .selectable_keys import SelectableKeys as SelectableKeys
 from .sequence_length import SequenceLength as SequenceLength
 from .statistics_leakage import StatisticsLeakage as StatisticsLeakage
 from .train_and_test import TrainAndTest as TrainAndTest
+from .update_noise import UpdateNoise as UpdateNoise
 from .weight_dynamics import WeightDynamics as WeightDynamics
 from .weight_norm_initialization import WeightNormInitialization as WeightNormInitialization

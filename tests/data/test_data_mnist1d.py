@@ -7,7 +7,6 @@ import pytest
 
 from normexp.data.mnist1d import Mnist1d, lines
 
-
 FIRST_DIGITS = [2, 6, 4, 5, 6, 6, 6, 0, 3, 1, 6, 9]
 FIRST_POINTS = [-0.33201, -0.47191, -0.7787]
 CUBES = -6607.19

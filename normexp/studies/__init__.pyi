@@ -8,6 +8,7 @@ from .conditioning_slides import ConditioningSlides as ConditioningSlides
 from .covariate_shift import CovariateShift as CovariateShift
 from .decay_rate import DecayRate as DecayRate
 from .deep_chain import DeepChain as DeepChain
+from .deep_linear import DeepLinear as DeepLinear
 from .depth import Depth as Depth
 from .equilibrium import Equilibrium as Equilibrium
 from .exercises import Exercises as Exercises

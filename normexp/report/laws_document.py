@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from normexp.experiments.load import read
+from normexp.experiments.shape import CLAIMS
+from normexp.report.claims import read_report
 from normexp.report.laws import SCALE, Check, Law, read_laws
 
 HEAD = """\
@@ -21,12 +23,20 @@ in units of the tolerance; a step is what the study counts: an update, a layer, 
 this as one page, `normexp reproduce --laws` measures it again, and `scripts/make_laws.py` writes this page from the
 records."""
 
+TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
+TABLES_HEAD = """\
+## Tables at full scale
+
+No formula says what comes out here, but the set-ups are small enough to be run as they were published."""
+
 
 def document(results: Path) -> str:
     """Return the page as Markdown; a law without records is named at the end."""
     found = read_laws(results)
     parts = [HEAD]
     parts += ["\n".join(_section(law, results)) for law in found if law.checks]
+    tables = [name for name in TABLES if (results / name / SCALE / CLAIMS).exists()]
+    parts += [TABLES_HEAD, *("\n".join(_table(name, results)) for name in tables)] if tables else []
     missing = [law for law in found if not law.checks]
     if missing:
         parts.append("## Not measured yet\n\n" + "\n".join(f"- {law.name}: `{law.command}`" for law in missing))
@@ -50,6 +60,24 @@ def _section(law: Law, results: Path) -> Iterator[str]:
     yield ""
     yield from (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
     yield f"`{law.command}`, {law.seconds or 0:.0f} seconds of one thread."
+
+
+def _table(name: str, results: Path) -> Iterator[str]:
+    experiment = read(name, SCALE)
+    yield f"### {experiment.title}"
+    yield ""
+    numbers = f"All numbers: [table](../results/{name}/{SCALE}/table.md)."
+    yield f"{' '.join(experiment.about.split())} [{experiment.paper}] {numbers}"
+    yield ""
+    figure = experiment.figures[0]
+    yield f"![{figure.title or experiment.title}](../results/{name}/{SCALE}/{figure.name}.png)"
+    yield ""
+    yield "| verdict | claim | evidence |\n| --- | --- | --- |"
+    for claim in read_report(results / name / SCALE / CLAIMS).claims:
+        yield f"| {claim['verdict']} | {claim['text']} | {claim['evidence']} |"
+    yield ""
+    yield from (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
+    yield f"`normexp reproduce {name} scale={SCALE}`"
 
 
 def _row(check: Check) -> str:

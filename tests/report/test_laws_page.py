@@ -86,7 +86,7 @@ def test_experiment_without_a_law_and_damaged_claims_are_refused(tmp_path):
 
 def test_committed_laws_have_controls_that_left_and_no_verdict_is_missing():
     found = [law for law in read_laws(RESULTS) if law.checks]
-    assert len(found) >= 7
+    assert len(found) >= 13
     for law in found:
         assert law.seconds
         controls = [check for check in law.checks if check.compare == "leaves"]
@@ -100,7 +100,7 @@ def test_page_of_the_documentation_is_that_of_the_records():
 
 
 def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
-    assert len(laws()) >= 9
+    assert len(laws()) >= 13
     monkeypatch.setattr(ledger, "laws", lambda: ["law_decay_rate"])
     status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
     assert status == 0

@@ -132,6 +132,70 @@ def test_key_in_the_middle_of_others_cannot_be_selected():
     assert [in_hull_of_others(square, i) for i in range(5)] == [False] * 4 + [True]
 
 
+SMALL_NET = ("study=rezero", "study.depth=16", "study.width=128", "study.features=64", "study.examples=4")
+
+
+@pytest.mark.parametrize(
+    ("version", "growth"), [("rezero", 0.0), ("plain", 0.0), ("layer_norm", 16 * math.log10(LIMIT))]
+)
+def test_rezero_begins_as_the_identity_and_layer_norm_stretches(version, growth):
+    rows = [measured(*SMALL_NET, f"study.version={version}", f"seed={seed}").rows for seed in range(6)]
+    assert rows[0][0]["log10_formula"] == pytest.approx(growth)
+    mean = np.mean([row["log10_growth"] for (row,) in rows])
+    assert mean == pytest.approx(growth, abs=1e-6 if version == "rezero" else 0.35)
+
+
+def test_rezero_with_a_branch_switched_on_is_no_identity():
+    assert measured(*SMALL_NET, "study.start=1").rows[0]["log10_growth"] > 2
+    assert measured(*SMALL_NET, "study.version=residual").rows[0]["log10_growth"] > 0.5
+
+
+def test_rezero_learns_by_adagrad():
+    rows = measured(*SMALL_NET, "study.depth=4", "study.epochs=2", "dataset=digits").rows
+    assert rows[2]["loss"] < rows[1]["loss"] < math.log(10) + 0.1
+    assert math.isnan(rows[1]["log10_formula"])
+
+
+def test_update_noise_is_constant_for_the_root_of_the_batch_size():
+    small = ("study=update_noise", "model=mlp", "model.widths=[16]", "study.batches=[32,128]", "study.pairs=24")
+    for scaling, expected in (("root", 1.0), ("linear", 4.0), ("none", 0.25)):
+        relative = [measured(*small, f"study.scaling={scaling}", f"seed={seed}").rows[1]["relative"] for seed in (0, 1)]
+        assert np.mean(relative) == pytest.approx(expected, rel=0.35)
+
+
+def test_update_noise_wants_growing_batches():
+    with pytest.raises(UserError, match=r"study\.batches=\[64, 32\]: must grow"):
+        measured("study=update_noise", "study.batches=[64,32]")
+
+
+SMALL_RATE = ("study=largest_rate", "study.depth=1", "study.width=8", "study.examples=16", "study.updates=100")
+
+
+@pytest.mark.parametrize("overrides", [("norm=none",), FREE, ("norm=none", "study.momentum=0.5")])
+def test_gradient_descent_stays_up_to_two_over_the_curvature(overrides):
+    row = measured(*SMALL_RATE, *overrides).rows[0]
+    assert row["formula"] == pytest.approx(2 * (1.5 if "study.momentum=0.5" in overrides else 1) / row["curvature"])
+    assert abs(row["rate"] - row["formula"]) < row["remainder"] < 0.1 * row["formula"]
+    assert row["survived"] >= 64 if overrides == FREE else row["survived"] <= 4
+
+
+def test_mini_batches_lower_the_largest_rate():
+    row = measured(*SMALL_RATE, "norm=none", "study.batch=4").rows[0]
+    assert row["rate"] < row["formula"] - row["remainder"]
+
+
+SMALL_LINEAR = ("study=deep_linear", "study.depth=6", "study.examples=60", "study.updates=4")
+
+
+def test_batch_norm_projects_the_gradient_to_rounding_and_layer_norm_does_not():
+    for row in measured(*SMALL_LINEAR, "norm=batch", "norm.eps=1e-30").rows:
+        assert abs(row["gradient"] - row["formula"]) < row["rounding"]
+    for norm in ("norm=batch", "norm=layer"):
+        row = measured(*SMALL_LINEAR, norm).rows[0]
+        assert abs(row["gradient"] - row["formula"]) > 10 * row["rounding"]
+    assert math.isnan(measured(*SMALL_LINEAR, "norm=none").rows[0]["formula"])
+
+
 # Whom they refuse
 
 
@@ -205,7 +269,7 @@ def test_law_holds_at_full_scale_and_its_controls_leave_it(name):
 
 
 def test_every_law_has_a_formula_a_lesson_a_figure_and_a_control():
-    assert len(laws()) >= 9
+    assert len(laws()) >= 13
     for name in laws():
         experiment = load(name, "paper")
         compared = [claim.compare for claim in experiment.claims]

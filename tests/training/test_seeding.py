@@ -16,7 +16,7 @@ from normexp.norms.base import weight_layers
 from normexp.seeding import generator, seeded, stream
 from normexp.training.build import build, build_model, build_norm, initialize_from_data
 
-CONVOLUTIONAL = ("cnn", "convpool", "inception_small", "nin", "torchvision")
+CONVOLUTIONAL = ("cnn", "cnn1d", "convpool", "inception_small", "nin", "torchvision")
 NEEDS_MAPS = {name for name in options("norm") if option("norm", name).get("_needs_") == "maps"}
 RECURRENT = ("sequence", "text", "token")  # see tests/models
 MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in RECURRENT]

@@ -79,9 +79,7 @@ def equilibrium_angle(group: Mapping[str, Any]) -> float:
     """
     lr, decay = float(group["lr"]), float(group["weight_decay"])
     if not decay:
-        raise UserError(
-            "weight_decay=0: without weight decay there is no equilibrium, the weights only grow; give optim.weight_decay"
-        )
+        raise UserError("weight_decay=0: without weight decay there is no equilibrium; give optim.weight_decay")
     if "momentum" in group and not group.get("nesterov") and not group.get("centered"):
         return math.sqrt(2 * lr * decay / (1 + float(group["momentum"])))
     if "betas" in group and group.get("decoupled_weight_decay"):

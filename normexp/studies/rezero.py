@@ -37,9 +37,10 @@ class ReZero(Study):
     Derived: a = 0 makes all layers the identity, so nothing is left to average. W of variance 2 / width and ReLU,
     which lets half of the gradient through, multiply the mean square of a gradient by 1. Layer norm behind them
     divides by the standard deviation of rectified normals, whose mean square is 1 and whose variance 1 - 1/pi. A
-    finite width takes of order 1 / width off the logarithm, per layer: 5/2 / width for the fourth moment of ReLU, and
-    more for the two directions that N removes; `remainder` is 5 depth / width in natural logarithms. No formula is
-    known to us for the residual version, whose branches correlate with the stream: it has that of rezero.
+    finite width changes the logarithm by order 1 / width a layer: by -5/2 / width for the fourth moment of ReLU, and
+    under layer norm, whose deviation fluctuates, by as much upwards (measured, not derived); `remainder` is
+    5 depth / width in natural logarithms. No formula is known to us for the residual version, whose branches correlate
+    with the stream: it has that of rezero.
 
     Args:
         version: of the layers.

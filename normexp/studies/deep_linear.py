@@ -127,7 +127,8 @@ def distance(weights: Weights) -> float:
 def identity(net: nn.Sequential, x: Tensor, y: Tensor) -> dict[str, float]:
     """Return the gradient in front of the norm beside the formula, in the layer where they are furthest apart."""
     passages, signal = [], x
-    for layer, norm in net:
+    for block in net.children():
+        layer, norm = block.children()
         inside = layer(signal)
         signal = norm(inside)
         passages.append((inside, signal, getattr(norm, "weight", None)))

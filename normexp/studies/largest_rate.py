@@ -93,7 +93,7 @@ class LargestRate(Study):
         away, order = generator(seed, "away"), generator(seed, "order")
         with torch.no_grad():
             for w in net.parameters():
-                w += DISTANCE * w.square().mean().sqrt() * torch.randn(w.shape, dtype=w.dtype, generator=away)
+                w.add_(DISTANCE * w.square().mean().sqrt() * torch.randn(w.shape, dtype=w.dtype, generator=away))
         optimizer = torch.optim.SGD(net.parameters(), rate, momentum=self.momentum)
         loss = half_square(net, x, y)
         yield float(loss.detach())

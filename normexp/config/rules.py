@@ -46,10 +46,14 @@ def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
         )
 
 
+_ANY_VECTORS = {"_accepts_": "any", "_gives_": "vectors"}.items()
+
+
 def models_reading(kind: str) -> list[str]:
-    """Return the models that read data of a `_kind_`; of images, tables: those that read both."""
-    wanted = "any" if kind in _read_by("any") else kind
-    return [name for name in options("model") if option("model", name).get("_accepts_") == wanted]
+    """Return the models that read data of a `_kind_`; of images, tables: those for which both are alike, no maps."""
+    if kind not in _read_by("any"):
+        return [name for name in options("model") if option("model", name).get("_accepts_") == kind]
+    return [name for name in options("model") if _ANY_VECTORS <= option("model", name).items()]
 
 
 def _read_by(accepts: str) -> tuple[str, ...]:

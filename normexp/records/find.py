@@ -27,7 +27,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
         here = list(_at(_resolved(path)))
         if not here and not os.path.lexists(path):
             raise UserError(f"{printable(path)}: no such file or directory")
-        if not here and not os.access(path, os.R_OK | os.X_OK):
+        if not here and not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
             raise UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
         if not here:
             raise UserError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from normexp.errors import UserError
@@ -15,14 +16,25 @@ from normexp.sweeps.shared import Trained
 FILE = ".last-sweep.json"  # in the results folder; what looks for run directories passes hidden files by
 
 
-def remember(cells: Sequence[Trained], results: Path) -> None:
-    """Write which runs are the cells of a sweep, over those of the sweep before; nothing if they are the same."""
-    content = json.dumps({"runs": [cell.path.relative_to(results).as_posix() for cell in cells]}) + "\n"
+@contextmanager
+def remembered(cells: Sequence[Trained], results: Path) -> Iterator[None]:
+    """Write which runs are the cells of a sweep, over those of the sweep before; not if it cannot be started."""
     path = results / FILE
-    if path.is_file() and path.read_bytes() == content.encode():
-        return
-    results.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content)
+    before = path.read_text(encoding="utf-8") if path.is_file() else None
+    content = json.dumps({"runs": [cell.path.relative_to(results).as_posix() for cell in cells]}) + "\n"
+    if content != before:
+        results.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    try:
+        yield
+    except UserError:
+        if before is not None:
+            write_atomically(path, before)
+        else:
+            path.unlink(missing_ok=True)
+            with suppress(OSError):  # holds others
+                results.rmdir()
+        raise
 
 
 def last_sweep(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.settings import take_executor
-from normexp.sweeps.last import remember
+from normexp.sweeps.last import remembered
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import format_duration, sweep_progress
@@ -173,9 +173,8 @@ def sweep(
     sharing.check(force)
     plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
-    if not dry_run:
-        remember(plan.cells, plan.results)
-    status = run_plan(plan, jobs, dry_run, force, sharing)
+    with nullcontext() if dry_run else remembered(plan.cells, plan.results):
+        status = run_plan(plan, jobs, dry_run, force, sharing)
     if closing and not dry_run:
         closing(plan)
     return status

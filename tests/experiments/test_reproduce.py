@@ -104,7 +104,8 @@ def test_claims_prints_and_writes_the_ledger(cli, reproduced):
     assert f"<code>normexp reproduce {NAME} scale=smoke</code>" in stdout
     for claim in load(NAME, "smoke").claims:
         assert f"- **preview**: {claim.text}. " in stdout
-        assert f"[Ioffe & Szegedy 2015, arXiv:1502.03167, {claim.source}]" in stdout
+        link = "[arXiv:1502.03167](https://arxiv.org/abs/1502.03167)"
+        assert f"[Ioffe & Szegedy 2015, {link}, {claim.source}]" in stdout
     (reproduced / "claims.md").unlink()
 
 

@@ -58,7 +58,7 @@ def test_a_law_holds_with_all_its_controls_or_in_part(tmp_path, claims, verdict)
 def test_page_has_law_formula_predicted_measured_verdict_and_seconds(tmp_path):
     text = laws_page([NAME, f"results_dir={written(tmp_path, claim('follows', 'holds'), claim('leaves', 'holds'))}"])
     for part in ("Weight decay", "a^2 - (1 + g", "measured 0.5, formula 0.4, furthest at step 8", "12 s",
-                 "- follows: follows holds", "- control leaves the law: leaves holds", "from memory",
+                 "- follows: follows holds", "- control leaves the law: leaves holds",
                  "normexp reproduce law_decay_rate scale=paper"):  # fmt: skip
         assert part in text
     assert "1 of 1 laws measured at full scale in 0 minutes" in text

@@ -53,7 +53,7 @@ def models_reading(kind: str) -> list[str]:
     """Return the models that read data of a `_kind_`; of images, tables: those for which both are alike, no maps."""
     if kind not in _read_by("any"):
         return [name for name in options("model") if option("model", name).get("_accepts_") == kind]
-    return [name for name in options("model") if _ANY_VECTORS <= option("model", name).items()]
+    return [name for name in options("model") if option("model", name).items() >= _ANY_VECTORS]
 
 
 def _read_by(accepts: str) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -31,12 +32,17 @@ class Side:
 
 
 class Process:
-    """A side that waits for its turn; allocator settings and threads belong to a process."""
+    """A side that waits for its turn; allocator settings and threads belong to a process.
 
-    def __init__(self, name: str, overrides: Sequence[str]) -> None:
+    Args:
+        settings: environment variables of the process; an empty one is unset.
+    """
+
+    def __init__(self, name: str, overrides: Sequence[str], settings: Mapping[str, str] | None = None) -> None:
         self.name = name
         command = [sys.executable, "-m", "normexp.bench.race", name, *overrides]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        env = {key: value for key, value in {**os.environ, **(settings or {})}.items() if value}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def __enter__(self) -> Process:
         return self

@@ -9,5 +9,6 @@ ABOUT = {
     "memory": "peak memory of a run beside bare torch",
     "growth": "how time grows with batch size, width, evaluations, number of run directories and length of curves",
     "looks": "what a sequential design costs and saves, over simulated experiments",
+    "waiting": "how threads wait for each other, with and without busy neighbours",
     "scale": "planning a sweep of up to 100,000 cells, and 64 empty workers that share it",
 }

@@ -1,0 +1,78 @@
+"""How OpenMP's threads wait for each other: spinning, as by default, or asleep; alone, and with busy neighbours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from normexp.bench.race import WARM_UP, Process
+from normexp.bench.result import Ratio, Result
+from normexp.errors import UserError
+from normexp.training.cores import physical_cores
+
+WORKS = {
+    "mlp on digits": ("dataset=digits", "model=mlp", "norm=batch"),
+    "cnn on digits": ("dataset=digits", "model=cnn", "norm=batch"),
+    "cnn on images of CIFAR-10's shape": ("dataset=cifar10", "model=cnn", "norm=batch", "batch_size=128"),
+}
+WAYS = {
+    "spinning (default)": {"OMP_WAIT_POLICY": "", "GOMP_SPINCOUNT": ""},
+    "asleep": {"OMP_WAIT_POLICY": "passive"},
+    "spinning 1,000 times": {"GOMP_SPINCOUNT": "1000"},
+}
+STEPS = 10  # of a turn: short, so that some turns of a busy machine are quiet ones
+
+
+def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
+    """Let the same training wait in every way, a turn each, with and without processes that never sleep."""
+    if overrides:
+        raise UserError(f"bench waiting: {overrides[0]!r}: takes no overrides")
+    cores, cells, data = physical_cores(), [], []
+    for work, words in list(WORKS.items())[: 1 if quick else None]:
+        for neighbours in (0, cores):
+            times = turns(words, neighbours, 2 if quick else 3 * rounds)
+            default = times["spinning (default)"]
+            for way, own in times.items():
+                least = f"{min(default) / min(own):.2f}"
+                cells.append([work, str(neighbours), way, str(Ratio.of(default, own)), least])
+                data.append({"work": work, "neighbours": neighbours, "way": way, "milliseconds_per_step": own})
+    yield Result(
+        name="waiting",
+        caption=f"{cores} threads that wait in several ways: how much faster than by default.",
+        headers=["training", "busy neighbours", "threads wait", "faster by", "faster by, quietest turns"],
+        cells=cells,
+        notes=(
+            f"Turns of {STEPS} steps, one way after the other; neighbours are processes that never sleep.",
+            "Median of paired turns (least to greatest); quietest: least times of all turns, nearest to an idle machine.",
+        ),
+        data=data,
+    )
+
+
+def turns(words: Sequence[str], neighbours: int, rounds: int) -> dict[str, list[float]]:
+    """Return the milliseconds per step of every turn, way by way."""
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
+    with ExitStack() as stack:
+        sides = {way: stack.enter_context(Process("normexp", words, settings)) for way, settings in WAYS.items()}
+        for side in sides.values():
+            side.turn(WARM_UP)
+        stack.enter_context(busy(neighbours))
+        for _ in range(rounds):
+            for way, side in sides.items():
+                times[way].append(1000 * side.turn(STEPS)[0] / STEPS)
+    return times
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Have processes beside us that compute without a pause, in sessions of their own, as another user's are."""
+    command = [sys.executable, "-c", "while True: pass"]
+    started = [subprocess.Popen(command, start_new_session=True) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

@@ -12,8 +12,10 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from normexp.bench.sides import TUNED
 from normexp.errors import UserError
 
+AS_THEY_COME = {"GOMP_SPINCOUNT": ""}  # what the command sets for itself is not for its rivals
 WARM_UP = 20  # steps that are not timed; their losses are compared
 
 
@@ -74,7 +76,9 @@ def race(names: Sequence[str], overrides: Sequence[str], rounds: int, seconds: f
     """
     sides = [Side(name) for name in names]
     with ExitStack() as stack:
-        processes = [stack.enter_context(Process(name, overrides)) for name in names]
+        processes = [
+            stack.enter_context(Process(name, overrides, None if name in TUNED else AS_THEY_COME)) for name in names
+        ]
         slowest = 0.0
         for side, process in zip(sides, processes, strict=True):
             _, side.losses = process.turn(WARM_UP)
@@ -88,7 +92,7 @@ def race(names: Sequence[str], overrides: Sequence[str], rounds: int, seconds: f
 
 def serve(name: str, overrides: Sequence[str]) -> None:
     """Answer each line `steps` on standard input with seconds and losses, one JSON line each."""
-    from normexp.bench.sides import TUNED, side
+    from normexp.bench.sides import side
     from normexp.bench.work import Work
     from normexp.training.process import process_settings
 

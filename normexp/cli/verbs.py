@@ -15,6 +15,7 @@ from normexp.cli.parsers import flags, parsers
 from normexp.config.options import key_called, option, options
 from normexp.config.text import shortened
 from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, nearest, unknown
+from normexp.training.cores import wait_briefly
 
 _UNREADABLE = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # of a path, not of ours
 
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(given: list[str]) -> int:
     debug = "--debug" in given
+    wait_briefly()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character must not fail a run

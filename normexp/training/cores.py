@@ -1,8 +1,13 @@
-"""How many processor cores this process may use. Imports nothing heavy."""
+"""How many processor cores this process may use, and how its threads wait for each other. Imports nothing heavy."""
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
+
+WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+BRIEFLY = "30000"  # turns of a loop; GNU's OpenMP takes 300,000 by default
 
 
 def physical_cores() -> int:
@@ -12,3 +17,15 @@ def physical_cores() -> int:
     with warnings.catch_warnings():  # where the system does not tell, the logical ones count
         warnings.simplefilter("ignore")
         return int(joblib.cpu_count(only_physical_cores=True))
+
+
+def wait_briefly() -> None:
+    """Have OpenMP's threads sleep soon when they wait for each other: what spins loses its slices to a busy neighbour.
+
+    OpenMP reads this once, when torch is imported. The number of threads, and with it every rounding, stays. Somebody's
+    own setting stays, too, and NORMEXP_PROCESS_SETTINGS=0 leaves all as it is. `normexp bench waiting` measures it:
+    nothing is lost on an idle machine, as it is where threads go to sleep at once (OMP_WAIT_POLICY=passive).
+    """
+    decided = any(name in os.environ for name in WAITING) or os.environ.get("NORMEXP_PROCESS_SETTINGS") == "0"
+    if not decided and "torch" not in sys.modules:
+        os.environ["GOMP_SPINCOUNT"] = BRIEFLY

@@ -7,7 +7,7 @@ import sys
 import warnings
 
 WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
-BRIEFLY = "30000"  # turns of a loop; GNU's OpenMP takes 300,000 by default
+BRIEFLY = "30000"  # turns of a loop that waits
 
 
 def physical_cores() -> int:
@@ -24,7 +24,7 @@ def wait_briefly() -> None:
 
     OpenMP reads this once, when torch is imported. The number of threads, and with it every rounding, stays. Somebody's
     own setting stays, too, and NORMEXP_PROCESS_SETTINGS=0 leaves all as it is. `normexp bench waiting` measures it:
-    nothing is lost on an idle machine, as it is where threads go to sleep at once (OMP_WAIT_POLICY=passive).
+    nothing that can be told from noise is lost on an idle machine; half the speed is where threads sleep at once.
     """
     decided = any(name in os.environ for name in WAITING) or os.environ.get("NORMEXP_PROCESS_SETTINGS") == "0"
     if not decided and "torch" not in sys.modules:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
-    from normexp.sweeps.sweep import Plan
+    from normexp.sweeps.plan import Plan
 
 logger = logging.getLogger("normexp")
 

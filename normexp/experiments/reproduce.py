@@ -18,8 +18,9 @@ from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
+from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
-from normexp.sweeps.sweep import Cell, Plan, check_cells, provide_data
+from normexp.sweeps.sweep import provide_data
 from normexp.sweeps.sweep import run_plan as run_cells
 
 logger = logging.getLogger("normexp")

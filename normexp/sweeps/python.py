@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from normexp.errors import UserError
 from normexp.records import RunDirectory
-from normexp.sweeps.sweep import make_plan, provide_data, run_plan
+from normexp.sweeps.plan import make_plan
+from normexp.sweeps.sweep import provide_data, run_plan
 
 
 def sweep(overrides: Sequence[str], *, jobs: int | None = None, force: bool = False) -> list[RunDirectory]:

@@ -24,12 +24,12 @@ from normexp.sweeps import submit
 from normexp.sweeps.executors import slurm
 from normexp.sweeps.executors.jobs import note_submitted, submitted
 from normexp.sweeps.executors.settings import checked, take_executor
+from normexp.sweeps.plan import make_plan
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shard import Shard, in_shard, take_shard
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
 from normexp.sweeps.submit import Sharing, run_shared
-from normexp.sweeps.sweep import make_plan
 from normexp.sweeps.watch import watch
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")

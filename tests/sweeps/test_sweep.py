@@ -17,8 +17,9 @@ from in_process import InProcess
 
 from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
+from normexp.sweeps.plan import Cell, make_plan
 from normexp.sweeps.pool import STOPPED, Pool, Worker
-from normexp.sweeps.sweep import Cell, make_plan, say_failures, worker_pool
+from normexp.sweeps.sweep import say_failures, worker_pool
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 
@@ -572,7 +573,7 @@ def test_sweep_worker_bears_noise_and_files_named_like_modules(results, bomb):
 PLANNING = """
 import json, re, sys, time
 from pathlib import Path
-from normexp.sweeps.sweep import make_plan
+from normexp.sweeps.plan import make_plan
 make_plan(["seed=0"])
 began = time.process_time()
 plan = make_plan(["model=mlp", "norm=batch,layer", f"seed=range({int(sys.argv[1]) // 2})", "results_dir=nowhere"])

@@ -17,10 +17,10 @@ from in_process import InProcess
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.claim_folder import ClaimFolder
+from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import TAKEN, CellState, carry_out, reopen, take
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
-from normexp.sweeps.sweep import make_plan
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 FAST = Pace(heartbeat=0.1, takeover=1.0)

@@ -24,7 +24,7 @@ MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # no disk's own slow
 PACE = Pace(heartbeat=10.0, takeover=90.0)
 PLANNING = """
 import json, sys, time
-from normexp.sweeps.sweep import make_plan
+from normexp.sweeps.plan import make_plan
 make_plan(["seed=0"])
 began = time.process_time()
 seeds = f"seed=range({int(sys.argv[1]) // 2})"

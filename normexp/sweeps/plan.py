@@ -1,0 +1,139 @@
+"""What a sweep will do: its cells, each one configuration, and which of them are still to be trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from normexp.config import Config, compose
+from normexp.config.grid import expand
+from normexp.errors import Impossible, UserError
+from normexp.records import FINISHED, RunDirectory
+from normexp.runs.place import check_data, default_run_dir, with_content
+from normexp.runs.run import check_stale, check_writable, read_status
+from normexp.sweeps.shard import WHOLE, Shard, in_shard
+
+DAMAGED = "damaged"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a sweep, and where it is recorded."""
+
+    config: Config
+    path: Path
+
+    @property
+    def overrides(self) -> list[str]:
+        return self.config.overrides
+
+    @property
+    def directory(self) -> RunDirectory:
+        return RunDirectory(self.path)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The record when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
+        try:
+            return read_status(self.directory)
+        except UserError:
+            return {"status": DAMAGED}
+
+    @property
+    def state(self) -> str:
+        return str(self.record["status"])
+
+    @property
+    def left(self) -> float:
+        """The fraction of its steps that are still to do."""
+        return 1 - self.record.get("step", 0) / self.record.get("steps", 1)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What decides how long it takes: everything but the seed and the optimizer's numbers."""
+        changes = self.config.changes.items()
+        return tuple((key, str(value)) for key, value in changes if key != "seed" and not key.startswith("optim."))
+
+
+@dataclass
+class Plan:
+    """The cells of a sweep by what is to be done with them, and the combinations that cannot work.
+
+    Args:
+        results: the folder above all run directories.
+        names: of the cells, where what they differ in tells more than their run directory.
+    """
+
+    cells: list[Cell]
+    impossible: list[str] = field(default_factory=list)
+    results: Path = Path("results")
+    names: Mapping[Path, str] = field(default_factory=dict)
+
+    def name(self, cell: Cell) -> str:
+        return self.names.get(cell.path) or str(cell.path)
+
+    @property
+    def done(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state in FINISHED]
+
+    @property
+    def open(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state not in FINISHED]
+
+    def to_train(self, force: bool) -> list[Cell]:
+        return self.cells if force else self.open
+
+    @property
+    def damaged(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.state == DAMAGED]
+
+    def describe(self) -> str:
+        new = sum(cell.state == "new" for cell in self.open)
+        parts = [f"{len(self.cells)} cells", f"{len(self.done)} done", f"{new} to run"]
+        parts += [f"{len(self.open) - new - len(self.damaged)} to continue"]
+        return ", ".join(parts)
+
+
+def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOLE) -> Plan:
+    """Compose and check every cell before anything starts; equal cells collapse into one.
+
+    Raises: UserError for the first value that is not allowed. A combination of allowed values that cannot work
+    (batch statistics with one example, say) is left out and explained, unless nothing else remains.
+    """
+    cells: dict[Path, Cell] = {}
+    typed: dict[Path, list[str]] = {}
+    impossible = []
+    for arguments in expand(overrides):
+        try:
+            config = with_content(compose(arguments))
+        except Impossible as error:
+            impossible.append(str(error))
+        else:
+            path = default_run_dir(config)
+            cells.setdefault(path, Cell(config, path))
+            typed.setdefault(path, list(arguments))
+    if not cells:
+        raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
+    results = Path(next(iter(cells.values())).config["results_dir"])
+    own = in_shard(list(cells.values()), shard)
+    check_cells(own, force)
+    return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed))
+
+
+def _told_apart(typed: Mapping[Path, Sequence[str]]) -> dict[Path, str]:
+    """Return what was typed for every cell and not for all: `norm=batch optim.lr=0.1`."""
+    common = set.intersection(*map(set, typed.values()))
+    return {path: " ".join(word for word in words if word not in common) for path, words in typed.items()}
+
+
+def check_cells(cells: Iterable[Cell], force: bool) -> None:
+    """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults or with other data."""
+    for cell in cells:
+        check_writable(cell.path)
+        if cell.state not in ("new", DAMAGED) and not force:
+            check_stale(cell.directory, cell.config)
+        if cell.state in FINISHED and not force:
+            check_data(cell.directory, cell.config)

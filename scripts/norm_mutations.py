@@ -668,13 +668,14 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return torch.cat([start.unsqueeze(0), after[:-1]]), after[-1]",
             "return after, after[-1]",
         ),
+        ("every block starts anew", "        start = from_start[-1]\n", ""),
         ("no spread between mean and estimate", "+ (1 - rate) * rate * (mean.double() - means).square()", ""),
         ("spread around the estimate without (1 - rate)", "(1 - rate) * rate * (mean", "rate * (mean"),
         ("running variance stays where it starts", "self.running_var.copy_(last_var)", "pass"),
         (
             "momentum is the weight of the old estimate",
-            "keep = torch.full_like(mean, 1 - rate, dtype=torch.float64)",
-            "keep = torch.full_like(mean, rate, dtype=torch.float64)",
+            "steady_scan(1 - rate, rate * mean.double()",
+            "steady_scan(rate, rate * mean.double()",
         ),
         (
             "no control of the mean",

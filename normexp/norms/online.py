@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from normexp.norms.kernels.tiles import tiled, tiles
 from normexp.norms.options import one_of, positive, share
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
+BLOCK = 128  # steps that one matrix of powers spans
 
 
 def scan(decay: Tensor, increment: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -34,6 +36,23 @@ def scan(decay: Tensor, increment: Tensor, start: Tensor) -> tuple[Tensor, Tenso
         reach *= 2
     after = decay * start + increment
     return torch.cat([start.unsqueeze(0), after[:-1]]), after[-1]
+
+
+def steady_scan(decay: float, increment: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """Solve the same with one decay for all steps: a product with a triangle of its powers for every block of steps."""
+    states = []
+    for block in increment.split(BLOCK):
+        from_start = powers(decay, len(block) + 1, increment.device) @ torch.cat([start.unsqueeze(0), block])
+        states.append(from_start[:-1])
+        start = from_start[-1]
+    return torch.cat(states), start
+
+
+@lru_cache(maxsize=64)
+def powers(decay: float, size: int, device: torch.device) -> Tensor:
+    """Return the triangle decay^(n - k) for k up to n, and 0 beyond, in float64."""
+    steps = torch.arange(size, dtype=torch.float64, device=device)
+    return (decay ** (steps.unsqueeze(1) - steps).clamp(min=0)).tril()
 
 
 class Controlled(torch.autograd.Function):
@@ -88,7 +107,7 @@ def control(
     """
     rate, controls = layer.control_rate, (layer.scale_control, layer.mean_control)
     v, last_v = scan(1 - rate * mean_yy, mean_gy, controls[0].double())
-    u, last_u = scan(torch.full_like(v, 1 - rate), (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
+    u, last_u = steady_scan(1 - rate, (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
     controls[0].copy_(last_v)
     controls[1].copy_(last_u)
     return (-rate * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype)
@@ -132,10 +151,9 @@ class Online(PerChannel):
         """Return mean and 1 / std before each example, (N, C), and leave those after the last in the buffers."""
         rate = self.momentum
         mean, var = moments(x)
-        keep = torch.full_like(mean, 1 - rate, dtype=torch.float64)
-        means, last_mean = scan(keep, rate * mean.double(), self.running_mean.double())
+        means, last_mean = steady_scan(1 - rate, rate * mean.double(), self.running_mean.double())
         spread = rate * var.double() + (1 - rate) * rate * (mean.double() - means).square()
-        variances, last_var = scan(keep, spread, self.running_var.double())
+        variances, last_var = steady_scan(1 - rate, spread, self.running_var.double())
         self.running_mean.copy_(last_mean)
         self.running_var.copy_(last_var)
         return means.to(mean.dtype), (variances + self.eps).rsqrt().to(mean.dtype)

@@ -19,6 +19,12 @@ def test_s0_is_a_swish_over_the_deviation_of_group_normalization():
     torch.testing.assert_close(centred / deviation, GroupNorm(num_groups=2).normalization(8)(x), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("norm", [EvoNormS0(), EvoNormB0()])
+def test_v_and_the_gain_start_at_1_and_the_bias_at_0(norm):
+    parts = dict(norm.normalization(64).named_parameters())
+    assert {name: set(part.tolist()) for name, part in parts.items()} == {"weight": {1.0}, "bias": {0.0}, "v": {1.0}}
+
+
 def test_s0_works_where_v_is_zero():
     """x sigmoid(0) = x / 2; a form that divides by v would not."""
     module = EvoNormS0().normalization(64).double()

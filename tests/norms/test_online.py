@@ -9,10 +9,19 @@ from conftest import CONFIGS
 from reference import gradient
 from references.online import Formula
 
-from normexp.norms.online import OnlineNorm, scan
+from normexp.norms.online import BLOCK, OnlineNorm, scan, steady_scan
 
 SHAPES = [(13, 3), (13, 3, 5), (6, 3, 2, 2), (1, 3)]
 FAST = {"momentum": 0.1, "control_rate": 0.2}  # so that every term shows within a few batches
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.99, 1.0])
+@pytest.mark.parametrize("steps", [1, BLOCK, 2 * BLOCK + 3])
+def test_steady_scan_is_the_scan(steps, decay):
+    increment, start = torch.randn(steps, 3, dtype=torch.double), torch.randn(3, dtype=torch.double)
+    torch.testing.assert_close(
+        steady_scan(decay, increment, start), scan(torch.full_like(increment, decay), increment, start)
+    )
 
 
 def test_scan_is_the_loop():

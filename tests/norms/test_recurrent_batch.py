@@ -35,6 +35,14 @@ def test_last_step_serves_beyond_the_last():
     assert not torch.equal(module(x, 7), module(x, STEPS - 2))
 
 
+def test_training_beyond_the_last_step_moves_the_estimates_of_the_last():
+    module = RecurrentBatchNorm().recurrent(4, STEPS)
+    before = module.running.mean.clone()
+    module(torch.randn(6, 4) + 5, STEPS)
+    assert torch.equal(module.running.mean[:-1], before[:-1])
+    assert (module.running.mean[-1] > before[-1]).all()
+
+
 def test_weight_and_bias_are_shared_and_start_at_the_papers_values():
     module = RecurrentBatchNorm().recurrent(4, STEPS)
     assert {name: tuple(p.shape) for name, p in module.named_parameters()} == {"weight": (4,), "bias": (4,)}

@@ -44,6 +44,8 @@ class Allowed:
             return None
         if not self.is_list:
             return self._one(key, value, whole=value)
+        if self.choices and isinstance(value, str):
+            value = [value]  # one word needs no brackets
         if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
             raise UserError(f"{key}={shortened(shown(value))}: must be {self.describe()}")
         return [self._one(key, item, whole=list(value)) for item in value]

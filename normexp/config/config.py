@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
 import yaml
 
-from normexp.config.identity import PATH_KEYS, identity
+from normexp.config.identity import PATH_KEYS, UNRECORDED, identity
 from normexp.config.text import override_text
 
 
@@ -66,6 +66,13 @@ class Config:
     def arguments(self) -> list[str]:
         """The same, quoted as a shell wants them."""
         return [shlex.quote(override) for override in self.overrides]
+
+    def recorded(self) -> Config:
+        """Return the configuration as a record has it, without the keys that no record depends on."""
+        values, changes = (
+            {key: value for key, value in tree.items() if key not in UNRECORDED} for tree in (self.values, self.changes)
+        )
+        return replace(self, values=values, changes=changes)
 
     def to_yaml(self) -> str:
         """Return config.yaml: the command, the resolved options, the choices and the changes.

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-IGNORED_KEYS = ("results_dir", "device", "threads", "plugins")  # where and on what, not what
+UNRECORDED = ("logger",)  # who else is told of a run: nothing of its record depends on that
+IGNORED_KEYS = ("results_dir", "device", "threads", "plugins", *UNRECORDED)  # where and on what, not what
 PATH_KEYS = ("dataset.archive", "dataset.path", "dataset.file")  # a moved file is still the same data
 PUBLISHED = "published"  # the content of a download whose checksum its publisher states
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from normexp.config.extras import need_extra
 from normexp.config.options import option, options
 from normexp.config.transformer_rules import check_transformer
 from normexp.errors import Impossible
@@ -14,7 +15,10 @@ About = Mapping[str, Mapping[str, Any]]  # group -> the description keys of its 
 
 
 def check_rules(values: Values, choices: Mapping[str, str], about: About) -> None:
-    """Raise Impossible for the first combination that cannot work, with the reason and a way out."""
+    """Raise Impossible for the first combination that cannot work, with the reason and a way out.
+
+    Raises: UserError for a library that is not installed.
+    """
     _model_fits_data(choices, about)
     _augmentation_fits_data(values, choices, about)
     _inputs_fit_data(choices, about)
@@ -26,6 +30,8 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _beta1_is_used(values, choices)
     _rate_is_given(values, about)
     check_transformer(values, choices, about)
+    for name in values["logger"]:
+        need_extra("logger", name)
 
 
 def _is_own(group: str, about: About) -> bool:

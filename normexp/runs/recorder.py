@@ -22,6 +22,7 @@ from normexp.records import (
     RunDirectory,
     write_atomically,
 )
+from normexp.runs.loggers import Logs
 from normexp.runs.timer import Timer
 from normexp.training.processor import load_average
 
@@ -52,10 +53,11 @@ class Recorder:
         columns: the `split/name` columns of metrics.csv, fixed from the start.
         steps: the run's number of updates, stated in status.json.
         restart: forget earlier attempts.
+        logs: are told the same.
     """
 
-    def __init__(self, directory: RunDirectory, columns: list[str], steps: int, restart: bool) -> None:
-        self.directory, self.steps = directory, steps
+    def __init__(self, directory: RunDirectory, columns: list[str], steps: int, restart: bool, logs: Logs) -> None:
+        self.directory, self.steps, self.logs = directory, steps, logs
         self.metrics = CurveFile(directory.path / METRICS, ["step", "epoch", "lr", *columns])
         self.timing = CurveFile(directory.path / TIMING, ["step", "seconds", "images_per_second", "peak_memory"])
         self.probes = CurveFile(directory.path / PROBES, ["step", "probe", "layer", "statistic", "value"])
@@ -79,7 +81,9 @@ class Recorder:
                 os.fsync(file.fileno())
 
     def curves(self, step: int, epoch: float, lr: float, measured: Mapping[str, float]) -> None:
-        self.metrics.append({"step": step, "epoch": epoch, "lr": lr, **measured})
+        row = {"step": step, "epoch": epoch, "lr": lr, **measured}
+        self.metrics.append(row)
+        self.logs.add(row)
 
     def probe(self, step: int, rows: Iterable[tuple[str, str, str, float]]) -> None:
         """Append rows (probe, layer, statistic, value) to probes.csv."""
@@ -102,6 +106,8 @@ class Recorder:
         counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.timer.seconds, 4)}
         write = self.directory.finish if status in FINISHED else self.directory.write_status
         write(status, **counts, load=load_average(), **facts)
+        if status != "running":
+            self.logs.end(status, step, facts.get("cause", ""))
 
     def failed(self, step: int, error: BaseException) -> None:
         self.status("failed", step, cause=f"{type(error).__name__}: {error}")

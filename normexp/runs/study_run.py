@@ -17,6 +17,7 @@ from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
+from normexp.runs.loggers import Logs
 from normexp.runs.recorder import make_directory, remove_directory
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
@@ -46,7 +47,7 @@ def _measure(study: Study, context: StudyContext, directory: RunDirectory, attem
     names = list(option("study", context.config.choices["study"])["_metrics_"])
     _check(outcome, names)
     (directory.path / TRACEBACK).unlink(missing_ok=True)
-    write_atomically(directory.path / CONFIG, context.config.to_yaml())
+    write_atomically(directory.path / CONFIG, context.config.recorded().to_yaml())
     directory.write_environment({**_environment(context), "load": load})
     write_atomically(directory.path / METRICS, csv_text(["step", *names], outcome.rows))
     for name, rows in outcome.tables.items():
@@ -58,6 +59,7 @@ def _measure(study: Study, context: StudyContext, directory: RunDirectory, attem
     seconds = round(time.monotonic() - began, 4)
     facts = {"attempts": attempts, "seconds": seconds, "load": load_average()}
     directory.finish("done", step=last, steps=last, **facts)
+    Logs(context.config, directory).end("done", int(str(last)), "")
     return "done"
 
 

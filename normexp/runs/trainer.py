@@ -19,6 +19,7 @@ from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite
+from normexp.runs.loggers import Logs
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, make_directory, remove_directory
 from normexp.runs.signals import stop_signals
@@ -95,7 +96,7 @@ class Trainer:
         self.config, self.data, self.components, self.stopped = config, data, components, stopped
         names = ("loss", components.task.metric)
         columns = [f"{split}/{name}" for split in ("train", *components.evaluated) for name in names]
-        self.recorder = Recorder(directory, columns, components.steps, restart)
+        self.recorder = Recorder(directory, columns, components.steps, restart, Logs(config, directory))
         self.timer = self.recorder.timer
         self.checkpointer = Checkpointer(directory.path, components, data.fingerprint)
         capacity = min(components.eval_every, components.steps)
@@ -144,7 +145,7 @@ class Trainer:
         if self.resumes and (earlier := earlier_machines(self._environment_before(), environment, self.position.step)):
             environment["continued"] = earlier
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
-        self.recorder.begin(keep_until, self.config.to_yaml(), environment)
+        self.recorder.begin(keep_until, self.config.recorded().to_yaml(), environment)
 
     def _train(self) -> str:
         if self._at_evaluation() and self.accumulator.steps:  # killed after the checkpoint of its last update

@@ -113,6 +113,8 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
             impossible.append(str(error))
         else:
             path = default_run_dir(config)
+            if path in cells and cells[path].config["logger"] != config["logger"]:
+                raise UserError("logger: all cells of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
             cells.setdefault(path, Cell(config, path))
             typed.setdefault(path, list(arguments))
     if not cells:

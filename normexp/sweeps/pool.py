@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import queue
 import signal
@@ -29,6 +30,7 @@ from normexp.sweeps.worker import main
 main()
 """
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
+logger = logging.getLogger("normexp")
 STOPPED = "stopped, and what was running is saved; the same command continues"
 
 
@@ -52,6 +54,7 @@ class Worker:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.process: subprocess.Popen[str] | None = None
+        self.warnings: set[str] = set()
         self.stopping = False
 
     def request(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
@@ -64,7 +67,7 @@ class Worker:
         process = self.process = self.process or self._start()
         if self.stopping:  # since it was looked at: `stop` found no process, or this one
             process.terminate()
-        answer = _answer(process, message, on_step)
+        answer = self._answer(process, message, on_step)
         if answer is None:
             self.close()
             answer = {"status": "failed", "cause": _cause_of_death(process.returncode)}
@@ -99,24 +102,32 @@ class Worker:
             start_new_session=True,  # Ctrl-C reaches the sweep alone, which then stops its workers
         )
 
+    def _answer(
+        self, process: subprocess.Popen[str], message: dict[str, Any], on_step: Callable[[int, int], None]
+    ) -> dict[str, Any] | None:
+        """Return the answer to one message, or None if the process dies before it has given one."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                if not line.endswith("\n"):
+                    break  # killed in the middle of a word
+                event: dict[str, Any] = json.loads(line)
+                if event["event"] == "end":
+                    return event
+                if event["event"] == "warning":
+                    self._warn(event["text"])
+                else:
+                    on_step(event["step"], event["steps"])
+        return None
 
-def _answer(
-    process: subprocess.Popen[str], message: dict[str, Any], on_step: Callable[[int, int], None]
-) -> dict[str, Any] | None:
-    """Return the answer to one message, or None if the process dies before it has given one."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(message) + "\n")
-        process.stdin.flush()
-        for line in process.stdout:
-            if not line.endswith("\n"):
-                break  # killed in the middle of a word
-            event: dict[str, Any] = json.loads(line)
-            if event["event"] == "end":
-                return event
-            on_step(event["step"], event["steps"])
-    return None
+    def _warn(self, text: str) -> None:
+        """Say what a worker warns of, once however many cells it is of."""
+        if text not in self.warnings:
+            self.warnings.add(text)
+            logger.warning(text)
 
 
 def _cause_of_death(status: int) -> str:

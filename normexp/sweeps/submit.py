@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from normexp.config.extras import need_extra
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.claim_folder import BLOCK
 from normexp.sweeps.executors.base import Executor
-from normexp.sweeps.executors.settings import Settings, checked, need_library
+from normexp.sweeps.executors.settings import GROUP, Settings, checked
 from normexp.sweeps.progress import SweepProgress, sweep_progress
 from normexp.sweeps.protocol import claim_name
 from normexp.sweeps.shared import PLAN, Pace, SharedSweep, Trained, forget_plan, shared_sweep, write_plan
@@ -45,7 +46,7 @@ class Sharing:
             return
         if force:
             raise UserError("--force trains on this machine, without executor=")
-        need_library(self.settings)
+        need_extra(GROUP, self.settings.name)
         if self.is_elsewhere:
             executor(self.settings, []).check()
             if self.jobs is not None:

@@ -7,6 +7,7 @@ that reads finds nothing, and what it prints goes to standard error: neither can
 from __future__ import annotations
 
 import json
+import logging
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -31,12 +32,24 @@ def main() -> None:
     jobs, events = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    logging.getLogger("normexp").addHandler(Warnings(events))
     for line in jobs:
         job = json.loads(line)
         try:
             send(events, event="end", **VERBS[job.pop("verb")](events, **job))
         except Interrupted:
             return
+
+
+class Warnings(logging.Handler):
+    """Passes on what the user should know although nothing has failed."""
+
+    def __init__(self, events: IO[str]) -> None:
+        super().__init__(logging.WARNING)
+        self.events = events
+
+    def emit(self, record: logging.LogRecord) -> None:
+        send(self.events, event="warning", text=record.getMessage())
 
 
 def send(events: IO[str], **event: Any) -> None:

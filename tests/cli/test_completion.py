@@ -45,6 +45,8 @@ ANSWERS = {  # a line -> some of its answers, and a word that is none
     "run --fo": (["--force"], "--quiet"),
     "check norm.placement=": ([], "norm.placement=pre"),
     "check norm=group norm.placement=": (["norm.placement=pre", "norm.placement=post"], "norm=group"),
+    "run logg": (["logger="], "norm="),
+    "run logger=": (["logger=tensorboard", "logger=mlflow", "logger=trackio"], "logger=none"),
     "reproduce ioffe": (["ioffe2015_table"], "covariate_shift"),
     "reproduce covariate_shift scale=": (["scale=smoke", "scale=paper"], "scale"),
     "reproduce dev": (["device="], "scale="),

@@ -17,6 +17,7 @@ SAME = {
     "device": ["device=cpu"],
     "threads": ["threads=2"],
     "plugins": ["plugins=[mine]"],
+    "logger": ["logger=tensorboard"],
     "defaults by name": ["norm=none", "seed=0", "epochs=20"],
 }
 OTHER = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 from normexp.config.allowed import parse
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.text import shortened
 from normexp.errors import UserError, unknown
 
 GROUP = "executor"
-LIBRARIES = {"slurm": "submitit", "ray": "ray"}
 BEATS = 3  # that a living worker may miss
 
 
@@ -60,12 +57,3 @@ def checked(name: str, given: dict[str, Any]) -> Settings:
             f"{values['heartbeat']:g} s; the living would count as dead"
         )
     return Settings(name, values)
-
-
-def need_library(settings: Settings) -> None:
-    """Raise UserError, with the line that installs it, where an executor's library is missing."""
-    library = LIBRARIES.get(settings.name)
-    if library is not None and importlib.util.find_spec(library) is None:
-        raise UserError(
-            f"executor={shortened(settings.name)}: {library} is not installed; pip install 'normexp[{settings.name}]'"
-        )

@@ -1,0 +1,22 @@
+"""Libraries that only some of what can be chosen needs: the extras of the package."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from normexp.errors import UserError
+
+LIBRARIES = {  # extra -> what of it is imported
+    "slurm": ("submitit",),
+    "ray": ("ray",),
+    "tensorboard": ("tensorboard",),
+    "mlflow": ("mlflow", "sqlalchemy", "alembic"),
+    "trackio": ("trackio",),
+}
+
+
+def need_extra(key: str, name: str) -> None:
+    """Raise UserError, with the line that installs it, where KEY=NAME needs a library that is missing."""
+    for library in LIBRARIES.get(name, ()):
+        if find_spec(library) is None:
+            raise UserError(f"{key}={name}: {library} is not installed; pip install 'normexp[{name}]'")

@@ -113,7 +113,7 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
         "",
     )
     for report in reports:
-        yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(_line, report.claims))
+        yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(claim_line, report.claims))
         yield from (f"- *{change}*" for change in report.changed)
         if report.underpowered:
             yield f"- *underpowered: {report.underpowered}*"
@@ -175,7 +175,7 @@ def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:
     )
 
 
-def _line(claim: Judged) -> str:
+def claim_line(claim: Judged) -> str:
     number = (
         f" {_number(claim['estimate'])} {_interval(claim['interval'])}, n={claim['n']}" if claim["interval"] else ""
     )

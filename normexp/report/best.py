@@ -14,8 +14,11 @@ from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE, PLACES
 from normexp.report.measurements import title
+from normexp.report.record import Record
+from normexp.report.sensitivity import sensitivity_table
 from normexp.report.table import Table
 from normexp.report.tables import EMPTY, Row, rows_of
+from normexp.report.tidy import text
 
 if TYPE_CHECKING:
     from normexp.report.figures.chart import Chart
@@ -34,6 +37,7 @@ class Choice:
         shown: the keys that tell the arms apart.
         groups: the combinations that were tried, of every arm.
         left_out: runs that are not in it, a line each.
+        frame: the runs.
     """
 
     over: list[str]
@@ -41,6 +45,7 @@ class Choice:
     shown: list[str]
     groups: list[list[Row]]
     left_out: tuple[str, ...]
+    frame: Frame
 
 
 def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> Choice:
@@ -63,7 +68,7 @@ def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> 
     for row in rows_of(frame, frame.keys([*arms, *over])):
         groups.setdefault(tuple(row.key[key] for key in arms), []).append(row)
     shown = [key for i, key in enumerate(arms) if key == "norm" or len({group[i] for group in groups}) > 1]
-    return Choice(over, metric, shown, list(groups.values()), frame.left_out)
+    return Choice(over, metric, shown, list(groups.values()), frame.left_out, frame)
 
 
 def best(choice: Choice) -> Table:
@@ -77,6 +82,18 @@ def best(choice: Choice) -> Table:
         texts=len(shown),
         notes={"": [MEANING, *choice.left_out]},
     )
+
+
+def dependence(choice: Choice) -> Table | None:
+    """Return how much every arm depends on the hyperparameter; None where there are several, or too few values."""
+    if len(choice.over) != 1:
+        return None
+    groups: dict[str, list[Record]] = {}
+    for record in choice.frame.records:
+        if not record.unreadable:
+            name = ", ".join(_told(key, text(record.value(key))) for key in choice.shown)
+            groups.setdefault(name, []).append(record)
+    return sensitivity_table(groups, choice.over[0], choice.metric)
 
 
 def curve(choice: Choice) -> Chart | None:
@@ -100,8 +117,11 @@ def curve(choice: Choice) -> Chart | None:
 
 def _arm(group: Sequence[Row], shown: Sequence[str]) -> str:
     """Return what an arm is called: its scheme, then what else tells it apart."""
-    key = group[0].key
-    return ", ".join(key[name] if name == "norm" else f"{name}={key[name]}" for name in shown)
+    return ", ".join(_told(name, group[0].key[name]) for name in shown)
+
+
+def _told(name: str, value: str) -> str:
+    return value if name == "norm" else f"{name}={value}"
 
 
 def _profile(group: Sequence[Row], key: str, metric: str) -> dict[float, Row]:

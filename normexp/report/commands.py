@@ -125,7 +125,7 @@ def best_command(
         last: take the runs of the last sweep alone.
         out: a folder, or a file ending in .png, .svg or .pdf, for the figure of the metric over each hyperparameter.
     """
-    from normexp.report.best import best, curve, tried
+    from normexp.report.best import best, curve, dependence, tried
     from normexp.report.formats import FORMATS
 
     if format not in FORMATS:
@@ -138,7 +138,8 @@ def best_command(
         from normexp.report.figures.formats import USUAL, look
 
         files = _files(chart, _stem(Path(out), "best"), look(), USUAL)
-    return FORMATS[format](best(choice)), files
+    tables = [best(choice), dependence(choice) if format == "md" else None]
+    return "\n".join(FORMATS[format](table) for table in tables if table), files
 
 
 def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:

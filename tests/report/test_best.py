@@ -35,7 +35,8 @@ def best_command(words: list[str], *options: object, **more: object) -> str:
     return commands.best_command(words, *options, **more)[0]  # type: ignore[arg-type]
 
 
-def cells(text: str) -> dict[str, list[str]]:
+def cells(text: str, second: bool = False) -> dict[str, list[str]]:
+    text = text.partition("How much")[2 if second else 0]
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
     return {line[0]: line[1:] for line in lines[2:]}
 
@@ -102,3 +103,19 @@ def test_the_curve_of_a_choice_has_the_best_of_the_other_hyperparameters(fabrica
     chart = curve(tried(folder_frame(find_runs([fabricate.root])), ["optim.lr"]))
     assert chart is not None
     assert dict(zip(chart.data["place"], chart.data["value"], strict=True)) == {0.1: 80.0, 1.0: 30.0}
+
+
+def test_best_tells_how_much_every_arm_depends_on_its_rate(swept: Callable[..., Path]) -> None:
+    swept("none", {0.01: (0.9, 0.8), 0.1: (0.9, 0.8), 1.0: (0.9, 0.8)})
+    folder = swept("batch", {0.01: (0.1, 0.1), 0.1: (0.9, 0.8), 1.0: (0.5, 0.3)})
+    text = best_command([str(folder)])
+    assert "Sensitivity: how far" in text
+    found = cells(text, second=True)
+    assert found["none"][:2] == ["85.0 ± 7.1", "0.01"]
+    assert found["none"][3].startswith("0")
+    assert found["batch"][0] == "85.0 ± 7.1"
+    assert found["batch"][-1] == "6/6"
+
+
+def test_best_tells_no_dependence_on_two_values(swept: Callable[..., Path]) -> None:
+    assert "Sensitivity" not in best_command([str(swept("batch", {0.01: (0.5, 0.5), 0.1: (0.9, 0.9)}))])

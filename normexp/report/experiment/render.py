@@ -11,6 +11,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.check import check_names
+from normexp.evidence.curves import Cell, better_direction
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
@@ -32,8 +33,11 @@ from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.formats import csv_text, html_page, markdown
 from normexp.report.latex import latex
+from normexp.report.record import Record
+from normexp.report.sensitivity import sensitivity_table
 from normexp.report.table import Table
 
+RATE = "optim.lr"
 MOST_CHOICES = 12  # that a footnote can hold
 
 
@@ -85,6 +89,7 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         **targets_text(claims),
         **summary_text(experiment, content.found, claims),
         **selection_text(experiment, results),
+        **sensitivity_text(experiment, content.found),
         **numbers_text(experiment, results),
         **_files(experiment, content.figures),
     }
@@ -157,6 +162,19 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
             budget = {STEPS: trial[STEPS]} if STEPS in trial else {}
             rows.append({"arm": arm, **trial["values"], **budget, **by_seed, "chosen": chosen})
     return {"selection.csv": _csv(rows)}
+
+
+def sensitivity_text(experiment: Experiment, found: Measured) -> dict[str, str]:
+    """Return {sensitivity.md, .csv} of an experiment whose grid has three learning rates or more; else nothing."""
+    metric = experiment.table.metric or experiment.table.looks[0].metric
+    if RATE not in experiment.grid or better_direction(metric) is None:
+        return {}
+    groups: dict[str, list[Record]] = {}
+    for record in found.records:
+        cell = Cell(record.arm, tuple((axis, value) for axis, value in record.point if axis != RATE))
+        groups.setdefault(str(cell), []).append(record)
+    made = sensitivity_table(groups, RATE, metric)
+    return {"sensitivity.md": markdown(made), "sensitivity.csv": csv_text(made)} if made else {}
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -64,19 +64,35 @@ def lines_of(chart: Chart, panel: str) -> list[Line]:
 
 def _line(chart: Chart, panel: str, name: str, style: Style, data: pd.DataFrame) -> Line:
     log = chart.log_in("y", panel)
-    data = data.assign(run=data.get("run", pd.Series(0, index=data.index)))
+    data = data.assign(
+        run=data.get("run", pd.Series(0, index=data.index)), ended=data.get("ended", pd.Series(False, index=data.index))
+    )
     table = data.pivot(index=chart.x, columns="run", values=chart.y).sort_index()
-    kept = alive(table)
+    kept = some(table) if chart.mark == "interval" else alive(table)
     rows = [summary(row[np.isfinite(row)], chart.band, log) for row in kept.to_numpy(dtype=np.float64)]
     mean, low, high = (np.array([getattr(row, part) for row in rows]) for part in ("mean", "low", "high"))
     percent = chart.panel_of(panel).percent
     low, high = (np.clip(edge, 0.0, 100.0) if percent else edge for edge in (low, high))
-    ended = set(data.loc[data["ended"], "run"]) if "ended" in data else set()
-    going = table.drop(columns=list(ended)).to_numpy(dtype=np.float64)
-    finite = going[np.isfinite(going)]
     x = kept.index.to_numpy(dtype=np.float64)
-    crosses = tuple(_last_finite(rows[chart.x], rows[chart.y]) for run, rows in data.groupby("run") if run in ended)
-    return Line(name, style, x, mean, low, high, crosses, table.shape[1], max(finite, default=np.nan))
+    crosses, top = _ended(chart, data)
+    return Line(name, style, x, mean, low, high, crosses, table.shape[1], top)
+
+
+def _ended(chart: Chart, data: pd.DataFrame) -> tuple[tuple[tuple[float, float], ...], float]:
+    """Return the crosses of a line, and the largest value of the runs that did not diverge."""
+    runs = set(data.loc[data["ended"], "run"])
+    going = data[~data["ended"]] if chart.mark == "interval" else data[~data["run"].isin(runs)]
+    values = going[chart.y].to_numpy(dtype=np.float64)
+    top = max(values[np.isfinite(values)], default=np.nan)
+    if chart.mark == "interval":  # every place has runs of its own
+        return tuple((float(x), np.nan) for x in data.loc[data["ended"], chart.x]), top
+    crosses = (_last_finite(rows[chart.x], rows[chart.y]) for run, rows in data.groupby("run") if run in runs)
+    return tuple(crosses), top
+
+
+def some(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the places at which any run has a finite value; a table as `alive` takes it."""
+    return table[np.isfinite(table.to_numpy(dtype=np.float64)).any(axis=1)]
 
 
 def alive(table: pd.DataFrame) -> pd.DataFrame:

@@ -26,8 +26,12 @@ def _lines(chart: Chart) -> Iterator[str]:
     if chart.band != "none" and "run" in chart.data:
         yield _meaning(chart, lines)
     if any(line.crosses for line in lines):
-        yield "Crosses: where a run that diverged was last finite (at the panel's edge if beyond it)."
-        yield f"From there on the mean is over the others: {_ended(lines)}."
+        if chart.mark == "interval":
+            ended = "; ".join(f"{len(line.crosses)} of {line.name}" for line in lines if line.crosses)
+            yield f"Crosses at the panel's edge: runs that diverged there, {ended}; the mean is over the others."
+        else:
+            yield "Crosses: where a run that diverged was last finite (at the panel's edge if beyond it)."
+            yield f"From there on the mean is over the others: {_ended(lines)}."
     if beyond := _beyond(chart, panels):
         yield f"Beyond the panel's top: {', '.join(beyond)}."
     if chart.mark == "line" and any(alternating(each) for each in panels.values()):

@@ -1,0 +1,127 @@
+"""The table of one hyperparameter: every arm at one value for all, at its best value, and how much it depends on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from normexp.evidence.curves import Curve, better_direction
+from normexp.evidence.sensitivity import has_range, sensitivity
+from normexp.evidence.stats import mean, one_sample, paired
+from normexp.evidence.stats.estimates import PointEstimate
+from normexp.report.measurements import is_share, title
+from normexp.report.record import Record
+from normexp.report.rounding import with_interval
+from normexp.report.table import Table, Value
+from normexp.report.tables import EMPTY, summary
+from normexp.report.tidy import text
+
+MEANING = (
+    "Sensitivity: how far the metric lies behind its best, on average over the logarithm of {key}, from the least to "
+    "the largest value; a run that diverged counts as if it had learned nothing. Mean over the seeds with its 95 % "
+    "interval."
+)
+SAME_RUNS = "The best value, for all or for an arm, is that of these same runs, which flatters it a little."
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm: value of the hyperparameter -> seed -> its run; the same values for every seed."""
+
+    name: str
+    runs: Mapping[float, Mapping[int, Curve]]
+
+    def last(self, place: float, metric: str) -> list[float]:
+        """Return the finite last values at one value of the hyperparameter."""
+        runs = (run for run in self.runs[place].values() if not run.diverged)
+        return [value for run in runs if math.isfinite(value := float(run.columns[metric][-1]))]
+
+    def cost(self, place: float, metric: str) -> float:
+        """Return the mean at one value, the less the better; infinite where a run diverged."""
+        values = self.last(place, metric)
+        sign = -1.0 if better_direction(metric) == "higher" else 1.0
+        return sign * mean(values) if len(values) == len(self.runs[place]) else math.inf
+
+    def text(self, place: float, metric: str) -> str:
+        factor = 100 if is_share(metric) else 1
+        values = [factor * value for value in self.last(place, metric)]
+        return summary(values, len(self.runs[place]), is_share(metric))
+
+    def sensitivities(self, metric: str) -> dict[int, float]:
+        """Return seed -> sensitivity."""
+        seeds = next(iter(self.runs.values()))
+        factor = 100 if is_share(metric) else 1
+        return {s: factor * sensitivity({x: runs[s] for x, runs in self.runs.items()}, metric) for s in seeds}
+
+
+def sensitivity_table(groups: Mapping[str, Sequence[Record]], key: str, metric: str) -> Table | None:
+    """Return one row per arm; None where fewer than three values of the key, all above 0, were tried in full.
+
+    Args:
+        groups: name of an arm -> its runs, each with a value of the key and a seed; the first arm is the baseline.
+        key: the hyperparameter.
+        metric: whose name tells what is better.
+    """
+    arms = [arm for name, records in groups.items() if (arm := _arm(name, records, key, metric)) is not None]
+    places = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
+    if not has_range(places):
+        return None
+    one = min(places, key=lambda place: (sum(arm.cost(place, metric) for arm in arms), place))
+    at_one = f"{title(metric)} at {key}={text(one)}"
+    return Table(
+        title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
+        heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
+        rows=[_row(arm, arms[0], one, metric) for arm in arms],
+        values=[_plain(arm, one, key, metric) for arm in arms],
+        notes={"": [MEANING.format(key=key), SAME_RUNS]},
+        label=f"sensitivity-{key}",
+    )
+
+
+def _arm(name: str, records: Sequence[Record], key: str, metric: str) -> Arm | None:
+    """Return the runs of an arm by value and seed, those seeds alone that finished with every value."""
+    runs: dict[float, dict[int, Curve]] = {}
+    for record in records:
+        if record.finished and record.seed is not None and metric in record.metrics and len(record.steps):
+            runs.setdefault(float(record.value(key)), {})[record.seed] = record.curve
+    seeds = set.intersection(*map(set, runs.values())) if runs else set()
+    kept = {place: {seed: each[seed] for seed in sorted(seeds)} for place, each in sorted(runs.items())}
+    return Arm(name, kept) if seeds and has_range(kept) else None
+
+
+def _row(arm: Arm, first: Arm, one: float, metric: str) -> list[str]:
+    best = min(arm.runs, key=lambda place: (arm.cost(place, metric), place))
+    found = arm.sensitivities(metric)
+    difference = None if arm is first else paired(found, first.sensitivities(metric))
+    runs = [run for each in arm.runs.values() for run in each.values()]
+    return [
+        arm.name, arm.text(one, metric), text(best), arm.text(best, metric),
+        _estimate(one_sample(list(found.values()))).removeprefix("+").replace("[+", "[").replace(", +", ", "),
+        _estimate(difference), f"{sum(not run.diverged for run in runs)}/{len(runs)}",
+    ]  # fmt: skip
+
+
+def _estimate(found: PointEstimate | None) -> str:
+    if found is None:
+        return EMPTY
+    interval = found.confidence_interval()
+    return with_interval(found.value, interval.low, interval.high)
+
+
+def _plain(arm: Arm, one: float, key: str, metric: str) -> dict[str, Value]:
+    best = min(arm.runs, key=lambda place: (arm.cost(place, metric), place))
+    found = list(arm.sensitivities(metric).values())
+    estimate = one_sample(found)
+    interval = estimate.confidence_interval() if estimate else None
+    return {
+        "arm": arm.name, f"{key} for all": one, f"best {key}": best, "n": len(found),
+        **{f"{metric} {name}": _mean(arm, place, metric) for name, place in (("for all", one), ("best", best))},
+        "sensitivity": mean(found),
+        "sensitivity low": interval.low if interval else None, "sensitivity high": interval.high if interval else None,
+    }  # fmt: skip
+
+
+def _mean(arm: Arm, place: float, metric: str) -> float | None:
+    values = arm.last(place, metric)
+    return mean(values) if values else None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from normexp.config.recipe import Item, described, recipe, texts, with_recipe
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
@@ -13,19 +15,21 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = _config(arguments)
+    composed = overrides(arguments)
+    config, settings = _config(arguments, composed), recipe(composed)
     if arguments.save:
         from normexp.runs.settings import save
 
         save(config, arguments.save)
     if arguments.cfg:
-        print(config.to_yaml(), end="")
+        print(_with_origins(config, settings), end="")
         return 0
     from normexp.runs.progress import NullProgress, ProgressReporter
     from normexp.runs.run import run
 
     progress = NullProgress if arguments.quiet else ProgressReporter
-    directory = run(config, force=arguments.force, progress=progress)
+    notes = [described(settings)] if settings and not arguments.quiet else []
+    directory = run(config, force=arguments.force, progress=progress, notes=notes)
     if not arguments.quiet:
         from normexp.report.commands import compare, found
 
@@ -33,6 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
         _print_sample(config, directory)
     print(directory.path)
     return 0
+
+
+def _with_origins(config: Config, settings: Mapping[str, Item]) -> str:
+    """Return config.yaml with a line for each value that comes from a recipe."""
+    command, _, rest = config.to_yaml().partition("\n")
+    values = zip(texts(settings), settings.values(), strict=True)
+    return "\n".join([command, *(f"# {text}: recipe of {item.origin}" for text, item in values), rest])
 
 
 def _print_sample(config: Config, directory: RunDirectory) -> None:
@@ -64,12 +75,11 @@ def diff(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _config(arguments: argparse.Namespace) -> Config:
+def _config(arguments: argparse.Namespace, composed: list[str]) -> Config:
     from normexp.config import compose
 
-    composed = overrides(arguments)
     try:
-        return compose(composed)
+        return compose(with_recipe(composed))
     except UserError as error:
         if not (arguments.config or arguments.like) or not _works(arguments.overrides):
             raise
@@ -81,7 +91,7 @@ def _works(typed: list[str]) -> bool:
     from normexp.config import compose
 
     try:
-        compose(typed)
+        compose(with_recipe(typed))
     except UserError:
         return False
     return True

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from normexp.config.identity import PATH_KEYS, UNRECORDED, identity
+from normexp.config.recipe import KEY, NONE
 from normexp.config.text import override_text
 
 
@@ -85,7 +86,7 @@ class Config:
             group, _, leaf = key.partition(".")
             values[group][leaf] = name
         content = {**values, "_choices_": self.choices, "_changes_": {**self.changes, **names}}
-        header = f"# normexp run {' '.join(self.arguments)}".rstrip()
+        header = f"# normexp run {KEY}={NONE} {' '.join(self.arguments)}".rstrip()
         return f"{header}\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}"
 
 

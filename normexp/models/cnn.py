@@ -1,4 +1,4 @@
-"""A small convolutional network that a reader can draw from memory."""
+"""A small convolutional network that a reader can draw."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class NIN(nn.Module):
             "Recurrent Normalization Propagation". Leave `inputs` at none for it.
 
     Shape: (N, C, H, W) -> (N, num_outputs), H and W at least 4.
-    Source: Lin, Chen & Yan 2014, arXiv:1312.4400, and their public model for CIFAR-10 [layers partly from memory].
+    Source: Lin, Chen & Yan 2014, arXiv:1312.4400, and their public model for CIFAR-10.
     """
 
     def __init__(

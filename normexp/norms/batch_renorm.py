@@ -94,8 +94,8 @@ class BatchRenorm(Norm):
     Raises:
         ValueError: in training, if the batch holds one value per channel.
 
-    Source: Ioffe 2017, arXiv:1702.03275, algorithm 1; the schedule: section 4. From memory, not checked
-    against the paper: that the deviation itself is averaged, the rate of 0.01, and where eps goes.
+    Source: Ioffe 2017, arXiv:1702.03275, and its schedule. That the deviation itself is averaged, the
+    rate of 0.01 and the place of eps were not compared with the paper.
     Differs: the running estimates start at 0 and 1.
     """
 

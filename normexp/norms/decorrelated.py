@@ -157,7 +157,7 @@ class DecorrelatedBatchNorm(Norm):
         ValueError: in training, if the batch holds no more values per channel than a group has channels: their
         covariance is singular, and whitening would magnify rounding by 1 / sqrt(eps).
 
-    Source: Huang et al. 2018, arXiv:1804.08450, algorithms 1 and 2 [algorithm numbers from memory].
+    Source: Huang et al. 2018, arXiv:1804.08450.
     Differs: the rule for channels that group_size does not divide; the start of the running matrix.
     """
 

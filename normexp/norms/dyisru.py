@@ -52,8 +52,8 @@ class DyISRU(Norm):
 
     Shape: (N, C, *) -> (N, C, *).
 
-    Source: Stollenwerk 2025, "The mathematical relationship between layer normalization and dynamic activation
-    functions" [formula and title from memory].
+    Source: Stollenwerk 2025, "On the mathematical relationship between layer normalization and dynamic activation
+    functions", arXiv:2503.21708, whose sqrt(C) the weight can become.
     Differs: alpha starts at 1; the paper's start is not known to us.
     """
 

@@ -50,7 +50,7 @@ class DynamicTanh(Norm):
 
     Shape: (N, C, *) -> (N, C, *).
 
-    Source: Zhu, Chen, He, LeCun & Liu 2025, arXiv:2503.10622, equation 1 [number from memory].
+    Source: Zhu, Chen, He, LeCun & Liu 2025, arXiv:2503.10622, and its authors' code.
     Differs: nothing known. The paper puts it where transformers have layer normalization.
     """
 

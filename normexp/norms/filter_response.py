@@ -90,9 +90,8 @@ class FilterResponseNorm(Norm):
     Raises:
         ValueError: if a channel has a single position and eps is fixed.
 
-    Source: Singh & Krishnan 2020, arXiv:1911.09737, equations 1 to 3 and section 3.4 [equation numbers and the
-    scalar eps from memory].
-    Differs: with eps learned, the fixed eps is added to it.
+    Source: Singh & Krishnan 2020, arXiv:1911.09737, where maps of one position learn eps.
+    Differs: with eps learned, the fixed eps is added to it; it is one number for all channels.
     """
 
     eps: float = positive(1e-6)

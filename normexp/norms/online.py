@@ -204,7 +204,7 @@ class OnlineNorm(Norm):
 
     Shape: (N, C, *) -> (N, C, *).
 
-    Source: Chiley et al. 2019, arXiv:1905.05894, equations 8 to 11 [numbers from memory], and its NumPy code.
+    Source: Chiley et al. 2019, arXiv:1905.05894, and its authors' NumPy code.
     Differs: nothing known.
     """
 

@@ -62,7 +62,7 @@ class PositionalNorm(Norm):
     Raises:
         ValueError: if there is a single channel.
 
-    Source: Li, Wu, Weinberger & Belongie 2019, arXiv:1907.04312, section 3 [place from memory].
+    Source: Li, Wu, Weinberger & Belongie 2019, arXiv:1907.04312.
     Differs: no moment shortcut; biased variance, where the authors' torch code divides by C - 1.
     """
 

@@ -46,7 +46,7 @@ class ScaleNorm(Norm):
 
     Shape: (N, C, *) -> (N, C, *).
 
-    Source: Nguyen & Salazar 2019, arXiv:1910.05895, equation 5 [number from memory].
+    Source: Nguyen & Salazar 2019, arXiv:1910.05895.
     Differs: eps is inside the root; there the length is bounded from below by it.
     """
 

@@ -32,8 +32,8 @@ class SpectralPenalty(Norm):
     Raises:
         ValueError: for a transposed convolution in several groups.
 
-    Source: Yoshida & Miyato 2017, arXiv:1705.10941, the objective of section 3 and algorithm 1; lambda, the
-    single step and the shape of convolutions are from memory, not checked against the paper.
+    Source: Yoshida & Miyato 2017, arXiv:1705.10941, the objective and its algorithm. lambda,
+    the single step and the shape of convolutions were not compared with theirs.
     Differs: the output layer is penalized with model.normalize_output=true only, as under every scheme.
     """
 

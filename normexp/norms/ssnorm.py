@@ -43,8 +43,9 @@ class SSNorm(Norm):
 
     Shape: (N, C, *) -> (N, C, *).
 
-    Source: Park et al. 2025, "Outlier-safe pre-training", arXiv:2506.19697 [title and number from memory].
-    Differs: where the gain starts is from memory too.
+    Source: Park et al. 2025, "Outlier-safe pre-training for robust 4-bit quantization of large language models",
+    arXiv:2506.19697.
+    Differs: where the paper's gain starts was not compared.
     """
 
     eps: float = positive(1e-5)

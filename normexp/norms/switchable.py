@@ -84,7 +84,7 @@ class SwitchableNorm(Norm):
     Raises:
         ValueError: in training, if the batch holds one value per channel.
 
-    Source: Luo et al. 2019, arXiv:1806.10779, equations 3 to 5 [equation numbers from memory].
+    Source: Luo et al. 2019, arXiv:1806.10779.
     Differs: the authors' code takes the unbiased variance for instances, keeps the biased one of the batch in
     its running estimate, and has a rate of 0.003 on vectors; its layer for vectors takes unbiased variances for layer
     and batch too, and its running variance starts at 0.

@@ -32,7 +32,7 @@ class CovarianceSpectrum(Probe):
     Measured in evaluation mode; both moments divide by the number of rows.
 
     Source: LeCun, Bottou, Orr & Mueller 1998, "Efficient BackProp", for why the eigenvalues of E[x x^T] bound
-    the learning rate; Roy & Vetterli 2007 for the effective rank [both from memory].
+    the learning rate; Roy & Vetterli 2007 for the effective rank.
     """
 
     count: int = 512

@@ -25,8 +25,8 @@ class EffectiveRate(Probe):
     A scheme that uses running estimates in training (batch renormalization beyond its warm-up, online
     normalization) notices a doubled weight until the estimates have followed, so its weights have no such rows.
 
-    Source: van Laarhoven 2017, arXiv:1706.05350 [from memory, not checked against the paper]: the effective rate
-    of gradient descent is rate / ||w||^2, that of Adam rate / ||w||.
+    Source: van Laarhoven 2017, arXiv:1706.05350. That the effective rate of gradient descent is rate / ||w||^2, and
+    that of Adam rate / ||w||, follows from invariance to scale: a gradient is as small as its weight is large.
     """
 
     count: int = 64

@@ -28,8 +28,7 @@ class Moments(Probe):
     filter response normalization, dynamic tanh) leaves the layers' inputs to be read.
 
     Source: what Ioffe & Szegedy 2015, arXiv:1502.03167, call internal covariate shift is a change of these
-    numbers; Arpit et al. 2016, arXiv:1603.01431, plot the mean of hidden layers' inputs over training [figure
-    from memory].
+    numbers; Arpit et al. 2016, arXiv:1603.01431, look at the mean of hidden layers' inputs over training.
     """
 
     count: int = 1000

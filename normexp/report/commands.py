@@ -45,7 +45,7 @@ def plot_command(
         words: paths, and filters such as `norm=batch,layer`: only runs with one of these values.
         out: a folder, or a file ending in .png, .svg or .pdf; by default the run's own folder, or the common folder
             of many runs.
-        metric: one column of metrics.csv; by default the training loss and the test accuracy (or rmse).
+        metric: one column of metrics.csv; by default the training loss and the validation accuracy (or rmse, or loss).
         formats: png, svg, pdf; by default the first two.
         style: page, paper or slide.
         width: of the figure, such as 3.3in or 84mm; by default that of the style.

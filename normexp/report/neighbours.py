@@ -47,4 +47,5 @@ def _told(run: RunDirectory) -> frozenset[str] | None:
     if not line.startswith(COMMAND):
         return None
     keys = ((word, word.lstrip("'").partition("=")[0]) for word in line.split())
-    return frozenset(word for word, key in keys if key not in SAME_ARM and key.partition(".")[0] != "norm")
+    same = (*SAME_ARM, "recipe")
+    return frozenset(word for word, key in keys if key not in same and key.partition(".")[0] != "norm")

@@ -15,6 +15,8 @@ LINE_EVERY = 2.0  # seconds between plain lines at most; the last one is always 
 class NullProgress:
     """Shows nothing, and is what any display of a run must be able to do."""
 
+    estimates = False  # whether somebody looks who wants to know beforehand how long it takes
+
     def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
         """Begin: the run has `steps` updates, `done` of them done by an earlier attempt."""
 
@@ -38,6 +40,8 @@ class ProgressReporter(NullProgress):
         steps, steps_per_epoch, batch_size: the size of the run.
         done: steps that an earlier attempt has done.
     """
+
+    estimates = True
 
     def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
         self.steps, self.steps_per_epoch, self.batch_size = steps, steps_per_epoch, batch_size
@@ -70,15 +74,23 @@ class ProgressReporter(NullProgress):
         self._bar.close()
 
     def _line(self, done: int, row: Mapping[str, object]) -> str:
-        shown = "  ".join(_named(name, value) for name, value in row.items() if "/" in name and value is not None)
+        scores = row if done >= self.steps else _without_test(row)
+        shown = "  ".join(_named(name, value) for name, value in scores.items() if "/" in name and value is not None)
         left = (self.steps - done) * (time.monotonic() - self._began) / max(1, done - self._first)
-        return f"epoch {self._epoch(done)}  step {done}/{self.steps}  {shown}  {left:.0f} s left"
+        end = f"  {format_duration(left)} left" if done < self.steps else ""
+        return f"epoch {self._epoch(done)}  step {done}/{self.steps}  {shown}{end}"
 
     def _epoch(self, done: int) -> str:
         return f"{done / self.steps_per_epoch:.4g}/{self.steps / self.steps_per_epoch:.4g}"
 
     def _speed(self, done: int) -> float:
         return (done - self._first) * self.batch_size / max(1e-9, time.monotonic() - self._began)
+
+
+def _without_test(row: Mapping[str, object]) -> Mapping[str, object]:
+    """Leave out the test split where there is a validation split to look at: nobody should choose by it."""
+    validated = any(name.startswith("validation/") for name in row)
+    return {name: value for name, value in row.items() if not (validated and name.startswith("test/"))}
 
 
 def _is_score(name: str, value: object) -> bool:
@@ -89,3 +101,11 @@ def _named(name: str, value: object) -> str:
     assert isinstance(value, float)
     text = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"
     return f"{name.replace('/', ' ')} {text}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in the unit that suits it."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{max(1, round(seconds))} s"

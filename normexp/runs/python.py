@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
+from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory
 from normexp.runs import run as runs
@@ -29,7 +30,7 @@ def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
 
     Raises: UserError for a mistake, in one line.
     """
-    return runs.run(compose(_checked(overrides)), force=force)
+    return runs.run(compose(with_recipe(_checked(overrides))), force=force)
 
 
 def load_model(

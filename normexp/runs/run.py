@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from normexp.data.loading import Loader
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
-from normexp.runs.progress import NullProgress, Progress
+from normexp.runs.progress import NullProgress, Progress, format_duration
 
 ADVICE = "where it should not diverge, a smaller optim.lr, clip_norm=1 or another norm may help"
 logger = logging.getLogger("normexp")
@@ -30,6 +30,7 @@ def run(
     progress: Progress = NullProgress,
     path: Path | None = None,
     loader: Loader | None = None,
+    notes: Sequence[str] = (),
 ) -> RunDirectory:
     """Train one configuration unless that is done already; return its run directory.
 
@@ -40,6 +41,7 @@ def run(
         progress: what shows the progress.
         path: the run directory; by default results_dir/runs/NAME.
         loader: loads the data; runs that share it share equal data.
+        notes: logged before it trains, once nothing is left that could refuse it.
 
     Raises: UserError for anything the user can mend, `Interrupted` after Ctrl-C.
     """
@@ -62,8 +64,11 @@ def run(
             logger.info(reason)
     else:
         data = (loader := loader or Loader()).load(config)
-        notes = [reason] * bool(reason) + list(_notes(config["batch_size"], len(data.train), status, force))
+        notes = [*notes, *[reason] * bool(reason), *_notes(config["batch_size"], len(data.train), status, force)]
         from normexp.runs.trainer import train
+
+        if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
+            notes.append(_duration(config, {} if force else status, loader))
 
         if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
             _explain_divergence(directory.status)
@@ -76,6 +81,14 @@ def _notes(batch_size: int, examples: int, status: Mapping[str, Any], force: boo
         yield f"batch_size={batch_size}: there are {examples} training examples, every step sees all"
     if status["status"] != "new" and not force:
         yield f"continuing a run that was {status['status']} at step {status.get('step')}"
+
+
+def _duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
+    """Say how long the training will take, or what is left of it."""
+    from normexp.runs.estimate import estimate_seconds
+
+    left = 1 - status.get("step", 0) / status.get("steps", 1)
+    return f"about {format_duration(left * estimate_seconds(config, loader))} on this machine as it is now"
 
 
 def _explain_divergence(ended: Mapping[str, Any]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from normexp.config import Config, groups
+from normexp.config import Config
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.own import TARGET
+from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened
 from normexp.errors import UserError
 from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
@@ -53,10 +53,8 @@ def settings_of_run(path: str) -> dict[str, Any]:
 
 def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
     """Return settings as overrides under those that are typed, which win; a group that is typed wins with its keys."""
-    given = {text.partition("=")[0] for text in typed}
-    taken = {key for key in given if key in groups()} | {key.removesuffix(f".{TARGET}") for key in given}
-    rest = [key for key in settings if key not in given and key.partition(".")[0] not in taken & set(groups())]
-    return [*(f"{key}={override_text(settings[key])}" for key in rest if not _is_other_length(key, given)), *typed]
+    kept = left_by([text.partition("=")[0] for text in typed], settings)
+    return [*(f"{key}={override_text(settings[key])}" for key in kept), *typed]
 
 
 def save(config: Config, path: str) -> None:
@@ -68,14 +66,14 @@ def save(config: Config, path: str) -> None:
         raise UserError(f"--save {path}: no such folder: {place.parent}")
     import yaml
 
-    changes = {key: value for key, value in config.changes.items() if key != CODE}
+    changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != CODE}
     head = f"# normexp run --config {place.name}\n"
     write_atomically(place, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
 
 
 def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record's changes but for where it ran; a file that is named by its last part is typed again."""
-    return {
+    return {KEY: NONE} | {
         key: value
         for key, value in changes.items()
         if key not in IGNORED_KEYS and not (key in PATH_KEYS and len(PurePath(str(value)).parts) == 1)
@@ -90,8 +88,3 @@ def _leaves(tree: Mapping[Any, Any], path: str, prefix: str = "") -> Iterable[tu
             yield from _leaves(value, path, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _is_other_length(key: str, given: set[str]) -> bool:
-    """Tell a length that is typed otherwise: steps=10 over a file's epochs."""
-    return key in ("epochs", "steps") and bool({"epochs", "steps"} & given)

@@ -41,8 +41,8 @@ class BatchNormExplosion(Study):
         width, depth: of all layers. Weights have variance 1 / width.
         batch: examples B.
 
-    Source: Yang, Pennington, Rao, Sohl-Dickstein & Schoenholz 2019, arXiv:1902.08129 [formulas from memory, derived
-    above].
+    Source: Yang, Pennington, Rao, Sohl-Dickstein & Schoenholz 2019, arXiv:1902.08129; the formulas
+    are derived above.
     """
 
     activation: str = "relu"

@@ -45,7 +45,7 @@ class DecayRate(Study):
 
     Raises: UserError, unless `control`, for a network with a weight whose scale changes the outputs.
 
-    Source: Li & Arora 2020, arXiv:1910.07454 [formula from memory, derived above].
+    Source: Li & Arora 2020, arXiv:1910.07454; the formula is derived above.
     """
 
     lr: float = 0.1

@@ -41,8 +41,8 @@ class DeepLinear(Study):
         examples: standard normal inputs.
         updates, lr: of gradient descent.
 
-    Source: Santurkar, Tsipras, Ilyas & Madry 2018, arXiv:1805.11604, theorem 4.1 and the deep linear network of its
-    appendix [from memory, derived above; initialization and the sum over examples are our reading].
+    Source: Santurkar, Tsipras, Ilyas & Madry 2018, arXiv:1805.11604, and its deep linear network; the formula is
+    derived above. Initialization and the sum over examples are our reading.
     """
 
     depth: int = 25

@@ -38,7 +38,7 @@ class LeastSquaresRate(Study):
         noise: standard deviation of the targets' noise.
 
     Source: Cai, Li & Shen 2019, arXiv:1810.00122; Arora, Li & Lyu 2019, arXiv:1812.03981; Kohler et al. 2019,
-    arXiv:1805.10694 [from memory].
+    arXiv:1805.10694.
     """
 
     normalized: bool = True

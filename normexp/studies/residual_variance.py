@@ -35,7 +35,7 @@ class ResidualVariance(Study):
         downscaled: divide the branch's input by size(l), as normalization-free networks do.
         growth: which formula the row has: `linear` or `geometric`.
 
-    Source: De & Smith 2020, arXiv:2002.10444; Brock, De & Smith 2021, arXiv:2101.08692 [from memory, derived above].
+    Source: De & Smith 2020, arXiv:2002.10444; Brock, De & Smith 2021, arXiv:2101.08692; derived above.
     """
 
     blocks: int = 600

@@ -34,7 +34,7 @@ class UpdateNoise(Study):
         scaling: of the rate: `root`, `linear` or `none`.
         pairs: of batches to draw, for each M.
 
-    Source: Hoffer, Hubara & Soudry 2017, arXiv:1705.08741, section on the learning rate [from memory, derived above].
+    Source: Hoffer, Hubara & Soudry 2017, arXiv:1705.08741; derived above.
     """
 
     batches: Sequence[int] = (32, 256, 2048)

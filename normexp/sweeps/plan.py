@@ -10,6 +10,7 @@ from typing import Any
 
 from normexp.config import Config, compose
 from normexp.config.grid import expand
+from normexp.config.recipe import with_recipe
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
@@ -108,7 +109,7 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
     impossible = []
     for arguments in expand(overrides):
         try:
-            config = with_content(compose(arguments))
+            config = with_content(compose(with_recipe(arguments)))
         except Impossible as error:
             impossible.append(str(error))
         else:

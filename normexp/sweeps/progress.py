@@ -52,11 +52,3 @@ def sweep_progress(cells: int) -> Iterator[SweepProgress]:
     live = sys.stderr.isatty()
     with tqdm(total=cells, disable=not live, leave=False, dynamic_ncols=True, bar_format=layout) as bar:
         yield SweepProgress(bar, cells)
-
-
-def format_duration(seconds: float) -> str:
-    """Return a duration in the unit that suits it."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{max(1, round(seconds))} s"

@@ -10,13 +10,14 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.records import FINISHED, TRACEBACK
+from normexp.runs.progress import format_duration
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.settings import take_executor
 from normexp.sweeps.last import remembered
 from normexp.sweeps.plan import Cell, Plan, make_plan
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
-from normexp.sweeps.progress import format_duration, sweep_progress
+from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.shard import take_shard
 from normexp.sweeps.submit import Sharing, run_shared
 from normexp.training.cores import physical_cores

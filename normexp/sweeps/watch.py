@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
 from normexp.records import printable
-from normexp.sweeps.progress import format_duration
+from normexp.runs.progress import format_duration
 from normexp.sweeps.shared import PLAN, SWEEPS, SharedSweep
 from normexp.sweeps.snapshot import Snapshot, SweepView, WorkerView
 

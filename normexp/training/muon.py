@@ -26,7 +26,7 @@ class Muon(Optimizer):
         betas, eps: of AdamW.
 
     Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"; the scale: Liu et al. 2025,
-    arXiv:2502.16982 [number from memory].
+    arXiv:2502.16982.
     """
 
     def __init__(

@@ -117,7 +117,7 @@ def test_cli_list_shows_every_kind(cli):
 
 def test_cli_flags_may_stand_between_overrides(cli):
     _, stdout, _ = cli("run", "norm=batch", "--cfg", "model=mlp")
-    assert stdout.startswith("# normexp run model=mlp norm=batch\n")
+    assert stdout.startswith("# normexp run recipe=none model=mlp norm=batch")
 
 
 def test_cli_cfg_prints_the_configuration_and_writes_nothing(cli, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from normexp.cli.verbs import main
 from normexp.config import Config, compose, flat, groups, options
 from normexp.config.compose import _composed as composed
 from normexp.config.options import config_dir, is_description, without_descriptions
+from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
 
 MISTAKES = {
@@ -232,7 +233,7 @@ def test_the_command_of_a_record_names_files_as_they_were_typed():
     header, _, content = config.to_yaml().partition("\n")
     command = shlex.split(header)
     assert command[:3] == ["#", "normexp", "run"]
-    assert compose(command[3:]) == config
+    assert compose(with_recipe(command[3:])) == config
     assert "my data" not in content  # the record itself may travel
     assert config.files == {"dataset.file": "../my data/a.csv"}
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 SETTINGS = """
+recipe: none
 norm: batch
 model: mlp
 model.widths: [6]
@@ -76,7 +77,7 @@ def test_settings_serve_a_sweep(cli, folder):
 
 
 def test_settings_may_say_that_there_are_no_modules(cli, folder):
-    Path("plain.yaml").write_text("norm: batch\nplugins: []\n")
+    Path("plain.yaml").write_text("recipe: none\nnorm: batch\nplugins: []\n")
     assert printed_settings(cli, "--config", "plain.yaml", "plugins=[]") == {"norm": "batch"}
 
 
@@ -114,8 +115,8 @@ def test_settings_mistakes_are_one_line(cli, folder, case):
 
 
 HABITS = {
-    "a forced key": (["++seed=3", "--cfg"], 0, "# normexp run seed=3"),
-    "--cfg job": (["--cfg", "job", "seed=3"], 0, "# normexp run seed=3"),
+    "a forced key": (["++seed=3", "--cfg"], 0, " seed=3\n"),
+    "--cfg job": (["--cfg", "job", "seed=3"], 0, " seed=3\n"),
     "an added key": (["+seed=3"], 2, "drop the +"),
     "a deleted key": (["~seed"], 2, "keys cannot be deleted"),
     "a config name": (["-cn", "my"], 2, "--config my.yaml"),

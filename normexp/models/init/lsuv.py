@@ -23,8 +23,8 @@ class LSUV(Init):
     scheme that undoes every scaling (spectral, weight_standard, normprop) keeps its weights.
 
     Args:
-        tolerance: 0.02 in the authors' code; the paper's 0.1 is from memory, not checked against it.
-        max_iterations: 20 in the authors' code; the paper's 10 likewise.
+        tolerance: 0.02 in the authors' code.
+        max_iterations: 20 in the authors' code.
 
     Source: Mishkin & Matas 2016, arXiv:1511.06422, algorithm 1; constants as in the authors' code.
     """

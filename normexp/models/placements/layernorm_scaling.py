@@ -18,7 +18,7 @@ class LayerNormScaling(Pre):
     """x + f(N(x) / sqrt(l)) in layer l = 1..L, and one N at the end.
 
     Initialization: weights as drawn: not together with output layers divided by sqrt(2 L).
-    Source: Sun et al. 2025, "The curse of depth in large language models", arXiv:2502.05795 (number from memory);
+    Source: Sun et al. 2025, "The curse of depth in large language models", arXiv:2502.05795;
     lmsdss/LayerNorm-Scaling.
     """
 

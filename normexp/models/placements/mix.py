@@ -21,7 +21,7 @@ class Mix(Pre):
         share: of the layers that are post, from the first; their number is rounded up.
 
     Initialization: weights as drawn.
-    Source: Li et al. 2024, arXiv:2412.13795 (number from memory); pixeli99/MixLN.
+    Source: Li et al. 2024, arXiv:2412.13795; pixeli99/MixLN.
     """
 
     share: float = 0.25

@@ -16,7 +16,7 @@ class Peri(Placement):
     """x + N2(f(N1(x))), with an N on the embedding and one at the end; also called sandwich normalization.
 
     Initialization: weights as drawn; their scale in front of N2 matters little.
-    Source: Kim et al. 2025, arXiv:2502.02732 (number from memory); Ding et al. 2021, arXiv:2105.13290 (CogView),
+    Source: Kim et al. 2025, arXiv:2502.02732; Ding et al. 2021, arXiv:2105.13290 (CogView),
     for the sandwich, which has no N on the embedding.
     """
 

@@ -16,7 +16,9 @@ from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
 from normexp.report.measurements import is_share, title
 
-RESULTS = ("test/accuracy", "test/rmse", "test/loss")  # the first there is stands beside the training loss
+RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
+    f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
+]
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
 
 
@@ -24,7 +26,7 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
     """Return the chart of the finished runs.
 
     Args:
-        metric: one metric; None takes the training loss and the test accuracy (or rmse).
+        metric: one metric; None takes the training loss and the validation accuracy (or rmse, or loss).
         by: keys whose values make the lines, instead of the arms.
 
     Raises: UserError where no run is finished, or none has the metric, and for a key that no run has.

@@ -17,6 +17,7 @@ import torch
 from mortal import Killed, train_until
 
 from normexp.config import compose
+from normexp.config.recipe import with_recipe
 from normexp.data.base import Data, Split
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
@@ -56,7 +57,7 @@ def outcome(directory: RunDirectory | Path) -> dict[str, bytes]:
 def test_run_leaves_the_files_of_a_run_directory(train):
     run = train()
     assert {path.name for path in run.path.iterdir()} == FILES | {".lock"}
-    assert run.path.name == compose(TINY).name
+    assert run.path.name == compose(with_recipe(TINY)).name
     facts = run.status
     assert {key: facts[key] for key in ("status", "step", "steps", "attempts")} == {
         "status": "done",
@@ -406,7 +407,7 @@ def start(results: Path) -> subprocess.Popen[str]:
 
 def stopped_at(results: Path, sent: signal.Signals, step: int) -> tuple[int, dict[str, object]]:
     """Start the run, send a signal once `step` is in its status; return exit status and recorded status."""
-    status = results / "runs" / compose(LONG).name / "status.json"
+    status = results / "runs" / compose(with_recipe(LONG)).name / "status.json"
     with start(results) as process:
         deadline = time.monotonic() + 120
         while process.poll() is None and time.monotonic() < deadline:
@@ -425,7 +426,7 @@ def finished(tmp_path_factory) -> dict[str, bytes]:
 
     results = tmp_path_factory.mktemp("finished")
     assert main(["run", *LONG, f"results_dir={results}", "--quiet"]) == 0
-    return without_folder(results / "runs" / compose(LONG).name)
+    return without_folder(results / "runs" / compose(with_recipe(LONG)).name)
 
 
 def without_folder(path: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -13,6 +14,7 @@ from normexp.report.measurements import is_share, title
 
 MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
+AT = re.compile(r" at ([\w.]+)=(\S+)")  # a point of the grid, as claims write it
 KEYS = {"lr": "learning rate", "batch_size": "batch size", "weight_decay": "weight decay"}
 
 
@@ -49,3 +51,8 @@ def words(key: str) -> str:
 def _log(data: pd.DataFrame, key: str) -> frozenset[str]:
     places = data.loc[data["key"] == key, "place"]
     return frozenset({"x"} if places.min() > 0 and places.max() >= LOG_RATIO * places.min() else ())
+
+
+def in_words(text: str) -> str:
+    """Return a text in which `batch at batch_size=128` is `batch, batch size 128`."""
+    return AT.sub(lambda match: f", {words(match[1])} {match[2]}", text)

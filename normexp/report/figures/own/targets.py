@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from normexp.report.figures.chart import Chart, Panel, Reference
+from normexp.report.figures.choice import in_words
 from normexp.report.figures.styles import COLOURS, Style
 from normexp.report.measurements import is_share, title
 
@@ -66,7 +67,7 @@ def _row(claim: Mapping[str, Any], at: Mapping[str, Any], named: bool) -> dict[s
     """Return one point; `named`: the panel says which metric."""
     race, ratio = claim["race"], float(at["speed_up"])
     return {
-        "race": f"{race['of']} over {race['than']}" + (f", {title(race['metric'])}" if named else ""),
+        "race": in_words(f"{race['of']} over {race['than']}") + (f", {title(race['metric'])}" if named else ""),
         "target": at["target"] * (100 if is_share(race["metric"]) else 1),
         "speed_up": ratio if 0 < ratio < np.inf else np.nan,
         "low": float(at["low"]),

@@ -1,0 +1,87 @@
+"""Write the tables of docs/campaign.md: what the committed results cost, and what is declared and has not run yet.
+
+python scripts/make_campaign.py
+
+Hours are those in which a core was held: the seconds of every run times its threads, on whatever machine it ran and
+whatever ran beside it. Runs that chose a rate are not kept and not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from pathlib import Path
+
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.load import names, read, scales
+from normexp.records import RunDirectory, find_runs
+
+TOP = Path(__file__).resolve().parent.parent
+DOCUMENT = TOP / "docs" / "campaign.md"
+KEPT = "records.zip"
+
+
+def spent() -> Iterator[list[str]]:
+    """Yield experiment, scale, arms, seeds, runs and core-hours of every experiment with records."""
+    for archive in sorted((TOP / "results").glob(f"*/*/{KEPT}")):
+        scale = archive.parent
+        if scale.parent.name in names() and scale.name in scales(scale.parent.name):
+            experiment, runs = read(scale.parent.name, scale.name), find_runs([scale])
+            counts = (len(experiment.arms), len(experiment.grid["seed"]), len(runs))
+            yield [experiment.name, experiment.scale, *map(str, counts), f"{core_hours(runs):.2f}"]
+
+
+def core_hours(runs: Iterable[RunDirectory]) -> float:
+    return sum(run.status.get("seconds", 0.0) * run.environment.get("threads", 1) for run in runs) / 3600
+
+
+def waiting() -> Iterator[list[str]]:
+    """Yield experiment, scale, arms, seeds, runs that count and runs that choose, of what has no records."""
+    for name in names():
+        if not list((TOP / "results" / name).glob(f"*/{KEPT}")):
+            for scale in scales(name):
+                if scale != "smoke":
+                    yield declared(read(name, scale))
+
+
+def declared(experiment: Experiment) -> list[str]:
+    seeds, points = len(experiment.grid["seed"]), len(list(experiment.points()))
+    counts = (len(experiment.arms), seeds, len(experiment.arms) * points, trials(experiment))
+    return [experiment.name, experiment.scale, *map(str, counts)]
+
+
+def trials(experiment: Experiment) -> int:
+    """Return how many runs choose hyperparameters, all combinations with all seeds of the selection."""
+    select = experiment.select
+    if select is None:
+        return 0
+    places = prod(len(experiment.grid[axis]) for axis in select.per)
+    return len(experiment.arms) * places * prod(map(len, select.search.values())) * len(select.seeds)
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (heads, ["---"] * 2 + ["---:"] * (len(heads) - 2), *rows)]
+    return "\n".join(lines)
+
+
+def blocks() -> dict[str, str]:
+    """Return name of a block of the document -> its text."""
+    rows = list(spent())
+    total = f"{sum(int(row[4]) for row in rows):,} runs and {sum(float(row[-1]) for row in rows):.1f} core-hours"
+    heads = ["experiment", "scale", "arms", "seeds", "runs"]
+    return {
+        "spent": f"{len(rows)} sets of records hold {total}.\n\n{table([*heads, 'core-hours'], rows)}",
+        "waiting": table([*heads, "and to choose"], list(waiting())),
+    }
+
+
+def written(text: str) -> str:
+    """Return the document with every block made anew."""
+    for name, block in blocks().items():
+        before, first, rest = text.partition(f"<!-- {name} -->")
+        text = f"{before}{first}\n{block}\n<!-- /{name} -->{rest.partition(f'<!-- /{name} -->')[2]}"
+    return text
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(written(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,23 @@
+"""docs/campaign.md tells what the committed records cost and what is declared without them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from normexp.experiments.load import read
+from tests.documents.evidence import TOP
+
+spec = importlib.util.spec_from_file_location("make_campaign", TOP / "scripts" / "make_campaign.py")
+campaign = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(campaign)
+
+
+def test_the_tables_are_those_of_the_records():
+    text = campaign.DOCUMENT.read_text(encoding="utf-8")
+    assert text == campaign.written(text), "run python scripts/make_campaign.py"
+
+
+def test_runs_that_choose_are_all_combinations_of_all_seeds_at_every_place():
+    assert campaign.trials(read("digits_rates_grid", "cpu")) == 4 * 6 * 2 * 3
+    assert campaign.declared(read("which_norm_gpt", "cpu"))[2:] == ["5", "5", "250", str(5 * 5 * 2 * 4)]
+    assert campaign.trials(read("digits_five_schemes", "cpu")) == 0

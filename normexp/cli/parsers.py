@@ -11,7 +11,7 @@ from normexp.cli.record_parsers import add_archive, add_merge, add_verify
 from normexp.cli.sweep_parsers import add_status, add_worker
 from normexp.config.options import groups, options
 
-SUITES = ("steps", "layers", "recurrent", "start", "sweep", "memory", "growth", "looks", "waiting", "scale")
+SUITES = ("steps", "layers", "recurrent", "start", "sweep", "memory", "growth", "looks", "waiting", "roofline", "scale")
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
 LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe", "studies": "study", "placements": "placement"}
 

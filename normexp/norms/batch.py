@@ -38,7 +38,7 @@ class DeviationBatchNorm(PerChannel):
             return F.batch_norm(x, mean, std.square(), self.weight, self.bias, training=False, eps=self.eps)
         check_batch(x, "batch normalization")
         # With momentum 1 the kernel leaves its own mean and unbiased variance in these, at no cost.
-        mean, var = torch.zeros_like(self.running_mean), torch.zeros_like(self.running_std)
+        mean, var = self.running_mean.clone(), self.running_std.square()
         y = batch_norm(x, mean, var, self.weight, self.bias, 1.0, self.eps)
         self.observe(mean, var, x.numel() // x.shape[1])
         return y

@@ -50,7 +50,7 @@ class BatchRenormalization(PerChannel):
             var = self.running_std.square()
             return F.batch_norm(x, self.running_mean, var, self.weight, self.bias, training=False, eps=0.0)
         check_batch(x, "batch renormalization")
-        mean, var = channel_statistics(x)
+        mean, var = channel_statistics(x, (self.running_mean, self.running_std))
         r, d = self.correction(mean, (var + self.eps).sqrt())
         weight = r if self.weight is None else self.weight * r
         bias = d if self.weight is None or self.bias is None else self.weight * d + self.bias

@@ -1,0 +1,90 @@
+"""Batch statistics in channels_last where means are far above deviations, over as many values as a batch has."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from normexp.norms import BatchNorm, BatchRenorm, GhostBatchNorm, RecurrentBatchNorm, RepBatchNorm
+from normexp.norms.kernels.batched import shifted_statistics
+
+SCHEMES = {
+    "batch": BatchNorm(),
+    "batch, source": BatchNorm(running="source"),
+    "renorm": BatchRenorm(),
+    "ghost": GhostBatchNorm(chunk_size=64),
+    "recurrent": RecurrentBatchNorm(estimates="batch"),
+    "rep": RepBatchNorm(),
+}
+# Mean in deviations -> how far an output may be off, and a gradient, as a share of the largest. Added up one by one an
+# output is off by 1e-3, 1e-2 and several; at the last offset a mean in float32 is itself a few hundredths off.
+OFFSETS = {50: (1e-4, 1e-5), 1e3: (1e-3, 1e-5), 1e6: (0.15, 1e-3)}
+
+
+def batch(offset: float, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    torch.manual_seed(0)
+    return (torch.randn(128, 2, 32, 32) + offset).to(dtype).contiguous(memory_format=torch.channels_last)
+
+
+def trained(module: torch.nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return output and gradient of the second of two equal batches: by then the estimates have seen one."""
+    torch.manual_seed(1)
+    grad = torch.randn(x.shape).to(x.dtype).contiguous(memory_format=torch.channels_last)
+    for _ in range(2):
+        x = x.detach().requires_grad_()
+        y = module(x)
+        y.backward(grad.to(y.dtype))
+    assert x.grad is not None
+    return y.detach().double(), x.grad.double()
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("kind", SCHEMES)
+def test_channels_last_is_accurate_at_an_offset(kind, offset):
+    module, x = SCHEMES[kind].normalization(2), batch(offset)
+    exact = copy.deepcopy(module).double()
+    (y, grad), (expected, slope) = trained(module, x), trained(exact, x.double())
+    share = 4e-7 * offset if kind == "rep" else 0.0  # it passes x on, whose own rounding that is
+    assert (y - expected).abs().max() < OFFSETS[offset][0] + share
+    assert (grad - slope).abs().max() < OFFSETS[offset][1] * slope.abs().max()
+    for name, value in exact.state_dict().items():
+        assert torch.allclose(module.state_dict()[name].double(), value.double(), rtol=1e-3, atol=1e-3), name
+
+
+@pytest.mark.parametrize("offset", [50, 1e3])
+def test_bfloat16_rounds_the_output_alone(offset):
+    module, x = BatchNorm().normalization(2), batch(offset, torch.bfloat16)
+    expected, slope = trained(copy.deepcopy(module).double(), x.double())
+    y, grad = trained(module, x)
+    assert (y - expected).abs().max() < torch.finfo(torch.bfloat16).eps * expected.abs().max()
+    assert (grad - slope).abs().max() < torch.finfo(torch.bfloat16).eps * slope.abs().max()
+
+
+def test_evaluation_by_the_batch_is_accurate_at_an_offset():
+    module, x = RecurrentBatchNorm(estimates="batch").normalization(2).eval(), batch(1e3)
+    before = copy.deepcopy(module.state_dict())
+    exact = copy.deepcopy(module).double()(x.double())
+    assert (module(x).double() - exact).abs().max() < 1e-3
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+@pytest.mark.parametrize("kind", ["batch", "batch, source", "renorm", "ghost", "rep"])
+def test_nothing_is_computed_twice_once_the_estimates_have_seen_a_batch(kind, monkeypatch):
+    module, x = SCHEMES[kind].normalization(2), batch(1e3)
+    module.momentum = 0.9
+    module(x)
+    for kernel in ("native_batch_norm", "batch_norm_update_stats"):
+        monkeypatch.delattr(torch, kernel)
+    module(x)
+
+
+def test_statistics_do_not_hang_on_the_first_values():
+    """The shift is the mean of a few values: here these are nothing like the others."""
+    x = batch(1e3)
+    x[0, :, :4] = 0
+    mean, var = shifted_statistics(x)
+    exact = x.double().transpose(0, 1).flatten(1)
+    assert torch.allclose(mean.double(), exact.mean(1), rtol=1e-6)
+    assert torch.allclose(var.double(), exact.var(1, correction=0), rtol=1e-4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -56,10 +56,12 @@ class Recording(TorchDispatchMode):
 
     Args:
         model: tells which modules are normalizations: torch's own, and all that the schemes made.
+        clock: what tells the seconds.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, clock: Callable[[], float] = time.perf_counter) -> None:
         super().__init__()
+        self.clock = clock
         self.calls: list[Call] = []
         self.part: str | None = None
         self.tracker = ModuleTracker()
@@ -81,9 +83,9 @@ class Recording(TorchDispatchMode):
         kwargs = kwargs or {}
         if func.is_view or func.namespace == "profiler":  # nothing is computed
             return func(*args, **kwargs)
-        began = time.perf_counter()
+        began = self.clock()
         result = func(*args, **kwargs)
-        seconds = time.perf_counter() - began
+        seconds = self.clock() - began
         name = func.overloadpacket.__name__
         self.calls.append(
             Call(name, self.group(name), seconds, flops(func, args, kwargs, result), moved(func, args, kwargs, result))

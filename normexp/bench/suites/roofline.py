@@ -23,17 +23,20 @@ from normexp.training.fit import Update, fit
 from normexp.training.process import process_settings
 from normexp.training.processor import load_average
 
-RESNET = (*RACED["cnn"], "model=resnet_small")
+# On one thread, as the cells of a sweep are trained: its processor time is the same beside busy neighbours.
 WORKS = {
-    **{name: RACED[name] for name in ("cnn", "cnn-bf16")},
-    "resnet": RESNET,
-    **{name: RACED[name] for name in ("convpool", "gpt")},
+    "cnn": (*RACED["cnn"], "threads=1"),
+    "cnn-bf16": (*RACED["cnn-bf16"], "threads=1"),
+    "resnet": (*RACED["cnn"], "model=resnet_small", "threads=1"),
+    "convpool": (*RACED["convpool"], "threads=1"),
+    "gpt": (*RACED["gpt"], "threads=1"),
 }
 SIDE = 1024  # of square matrices, whose product takes much longer than waking the threads
 LENGTH = 2**24  # numbers of a stream: 64 MiB in float32, as large as the larger maps of the networks
 BETWEEN = "between operators"
-STEPS = 10  # per round, of each kind
+STEPS = 5  # per round, of each kind
 Seconds = float
+Clock = Callable[[], Seconds]
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,15 @@ def measured(components: Components, bf16: bool, rounds: int, steps: int) -> tup
     """Measure the machine and the step in turns; the least of every time counts, the nearest to an idle machine."""
     initialize_from_data(components)
     product, stream = matrix_product(torch.bfloat16 if bf16 else torch.float32), triad()
-    plain, counted = updates(components), counted_updates(components)
+    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+    plain, counted = updates(components), counted_updates(components, clock)
     next(counted)
     times: list[list[Seconds]] = [[], [], []]
     found: list[tuple[Seconds, list[Call]]] = []
     for _ in range(rounds):
-        times[0].append(quickest(product, steps))
-        times[1].append(quickest(stream, steps))
-        times[2].append(quickest(lambda: next(plain), steps))
+        times[0].append(quickest(product, steps, clock))
+        times[1].append(quickest(stream, steps, clock))
+        times[2].append(quickest(lambda: next(plain), steps, clock))
         found += [next(counted) for _ in range(steps)]
     machine = Machine(2 * SIDE**3 / min(times[0]), 3 * 4 * LENGTH / min(times[1]))
     return machine, Step(min(times[2]), min(seconds for seconds, _ in found), quietest([calls for _, calls in found]))
@@ -110,9 +114,9 @@ def updates(components: Components) -> Iterator[Update]:
     return made
 
 
-def counted_updates(components: Components) -> Iterator[tuple[Seconds, list[Call]]]:
+def counted_updates(components: Components, clock: Clock) -> Iterator[tuple[Seconds, list[Call]]]:
     """Yield seconds and operators of one update after the other."""
-    counter, optimizer = Recording(components.model), components.optimizer
+    counter, optimizer = Recording(components.model, clock), components.optimizer
     handles = [
         optimizer.register_step_pre_hook(lambda *_: setattr(counter, "part", OPTIMIZER)),
         optimizer.register_step_post_hook(lambda *_: setattr(counter, "part", None)),
@@ -122,22 +126,22 @@ def counted_updates(components: Components) -> Iterator[tuple[Seconds, list[Call
     try:
         while True:
             counter.calls = []
-            began = time.perf_counter()
+            began = clock()
             with counter:
                 next(made)
-            yield time.perf_counter() - began, counter.calls
+            yield clock() - began, counter.calls
     finally:
         for handle in handles:
             handle.remove()
 
 
-def quickest(task: Callable[[], object], times: int) -> Seconds:
+def quickest(task: Callable[[], object], times: int, clock: Clock) -> Seconds:
     """Return the least of several times."""
     found = []
     for _ in range(times):
-        began = time.perf_counter()
+        began = clock()
         task()
-        found.append(time.perf_counter() - began)
+        found.append(clock() - began)
     return min(found)
 
 
@@ -196,14 +200,14 @@ def result(name: str, words: Sequence[str], machine: Machine, step: Step, thread
     return Result(
         name=f"roofline-{name}",
         caption=f"`{' '.join(words)}`: one step beside what the machine allows, {machine.flops / 1e9:.0f} GFLOP/s in a "
-        f"matrix product and {machine.bandwidth / 1e9:.0f} GB/s in a stream on {threads} threads; measured with a load "
-        f"of {load_average()[-1]:.0f} in the fifteen minutes before.",
+        f"matrix product and {machine.bandwidth / 1e9:.0f} GB/s in a stream on {threads} thread{'s' * (threads > 1)}; measured "
+        f"with a load of {load_average()[-1]:.0f} in the fifteen minutes before.",
         headers=["operators", "calls", "ms", "of the step, %", "GFLOP", "MB", "possible, ms", "reached", "left, %"],
         cells=[[group, *row.cells(step.seconds)] for group, row in rows.items()],
         notes=(
             "Possible: each operator's arithmetic at that rate or its operands and results, moved once, at that "
             "bandwidth, whichever takes longer; reached: possible over measured. Above 1 the cache helps.",
-            f"Every time is the least of several; {BETWEEN}: the step less its operators. Counting makes the step "
+            f"Every time is the least of several, of one thread its processor time; {BETWEEN}: the step less its operators. Counting makes the step "
             f"{step.counted / step.seconds:.2f} times as long.",
             *([f"Other: {longest(step.calls)}."] if OTHER in rows else []),
         ),

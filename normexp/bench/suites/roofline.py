@@ -200,15 +200,15 @@ def result(name: str, words: Sequence[str], machine: Machine, step: Step, thread
     return Result(
         name=f"roofline-{name}",
         caption=f"`{' '.join(words)}`: one step beside what the machine allows, {machine.flops / 1e9:.0f} GFLOP/s in a "
-        f"matrix product and {machine.bandwidth / 1e9:.0f} GB/s in a stream on {threads} thread{'s' * (threads > 1)}; measured "
-        f"with a load of {load_average()[-1]:.0f} in the fifteen minutes before.",
+        f"matrix product and {machine.bandwidth / 1e9:.0f} GB/s in a stream on {threads} thread{'s' * (threads > 1)}; "
+        f"measured with a load of {load_average()[-1]:.0f} in the fifteen minutes before.",
         headers=["operators", "calls", "ms", "of the step, %", "GFLOP", "MB", "possible, ms", "reached", "left, %"],
         cells=[[group, *row.cells(step.seconds)] for group, row in rows.items()],
         notes=(
             "Possible: each operator's arithmetic at that rate or its operands and results, moved once, at that "
             "bandwidth, whichever takes longer; reached: possible over measured. Above 1 the cache helps.",
-            f"Every time is the least of several, of one thread its processor time; {BETWEEN}: the step less its operators. Counting makes the step "
-            f"{step.counted / step.seconds:.2f} times as long.",
+            f"Every time is the least of several, of one thread its processor time; {BETWEEN}: the step less its "
+            f"operators. Counting makes the step {step.counted / step.seconds:.2f} times as long.",
             *([f"Other: {longest(step.calls)}."] if OTHER in rows else []),
         ),
         data={

@@ -20,7 +20,5 @@ def add_worker(verbs: Verbs[Parser]) -> None:
 def add_status(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser("status", help="count run directories by their state")
     command.add_argument("path", nargs="?", default="results", metavar="PATH", help="default: results")
-    command.add_argument(
-        "--watch", action="store_true", help="follow the sweeps there that were started with executor=..."
-    )
+    command.add_argument("--watch", action="store_true", help="follow the sweeps and runs there until they have ended")
     command.add_argument("--json", action="store_true", help="print the same as JSON")

@@ -59,7 +59,7 @@ class ProgressReporter(NullProgress):
             self._bar.update(done - self._bar.n)
 
     def evaluated(self, done: int, row: Mapping[str, object]) -> None:
-        scores = [_named(name, value) for name, value in row.items() if _is_score(name, value)]
+        scores = [named(name, value) for name, value in row.items() if is_score(name, value)]
         self._score = f", {scores[0]}" if scores else ""  # validation where there is one; both would not fit
         loss = row.get("train/loss")
         if isinstance(loss, float):
@@ -75,7 +75,7 @@ class ProgressReporter(NullProgress):
 
     def _line(self, done: int, row: Mapping[str, object]) -> str:
         scores = row if done >= self.steps else _without_test(row)
-        shown = "  ".join(_named(name, value) for name, value in scores.items() if "/" in name and value is not None)
+        shown = "  ".join(named(name, value) for name, value in scores.items() if "/" in name and value is not None)
         left = (self.steps - done) * (time.monotonic() - self._began) / max(1, done - self._first)
         end = f"  {format_duration(left)} left" if done < self.steps else ""
         return f"epoch {self._epoch(done)}  step {done}/{self.steps}  {shown}{end}"
@@ -93,11 +93,13 @@ def _without_test(row: Mapping[str, object]) -> Mapping[str, object]:
     return {name: value for name, value in row.items() if not (validated and name.startswith("test/"))}
 
 
-def _is_score(name: str, value: object) -> bool:
+def is_score(name: str, value: object) -> bool:
+    """Tell whether a column of metrics.csv says how good the network is, on what it was not trained on."""
     return "/" in name and not name.startswith("train") and not name.endswith("loss") and value is not None
 
 
-def _named(name: str, value: object) -> str:
+def named(name: str, value: object) -> str:
+    """Return a column and a value in words: `test accuracy 97.50 %`."""
     assert isinstance(value, float)
     text = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"
     return f"{name.replace('/', ' ')} {text}"

@@ -38,14 +38,19 @@ def remembered(cells: Sequence[Trained], results: Path) -> Iterator[None]:
 
 
 def last_sweep(folder: Path) -> list[Path]:
-    """Return the run directories of the last sweep in a results folder, or in the one that has this folder of runs.
+    """Return the run directories that there are of the last sweep in a results folder, or in that of these runs.
 
     Raises: UserError where no sweep is remembered, or what is remembered is damaged.
     """
+    return [path for path in planned(folder) if path.exists()]
+
+
+def planned(folder: Path) -> list[Path]:
+    """Return the same with those that have not begun."""
     results = next((each for each in (folder, folder.parent) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")
     runs = read_json(results / FILE).get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, str) and ".." not in Path(run).parts for run in runs):
         raise UserError(f"{printable(results / FILE)}: damaged; the next sweep writes it again")
-    return [path for run in runs if (path := results / run).exists()]
+    return [results / run for run in runs]

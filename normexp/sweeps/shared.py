@@ -22,7 +22,7 @@ from normexp.errors import UserError
 from normexp.records.files import read_regular, write_atomically
 from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
-from normexp.sweeps.protocol import CellState, carry_out, cell_states, reopen
+from normexp.sweeps.protocol import CellState, carry_out, cell_states, claim_name, reopen
 
 RUNS = "runs"  # in the results folder: where the runs of no experiment are
 SWEEPS = ".sweeps"  # in the results folder; what looks for run directories passes hidden folders by
@@ -116,6 +116,11 @@ class SharedSweep:
         """What tells a cell apart, by its run directory: overrides that not all have; in an experiment, that place."""
         plain = {path: " ".join(own) for path, own in self.plan["cells"] if path.startswith(f"{RUNS}/")}
         return {path: plain.get(path) or path for path, _ in self.plan["cells"]}
+
+    def cause(self, number: int) -> str:
+        """Return why a cell failed; nothing where that is not known."""
+        state = self.states(number // BLOCK)[number]
+        return self.folder.read(f"{claim_name(number, state.generation)}.failed") or ""
 
     def retry_failed(self) -> int:
         """Open the cells that failed to whoever wants to try again; return how many."""

@@ -1,14 +1,15 @@
-"""What can be seen of a shared sweep at one moment: how its cells stand, who works, how long it may take."""
+"""What can be seen of a sweep at one moment: how its cells stand, who works, how long it may take."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from normexp.errors import UserError
+from normexp.records import RunDirectory, printable
 from normexp.records.parsing import json_object
 from normexp.sweeps.protocol import Observer, beat_name
 from normexp.sweeps.shared import SharedSweep
@@ -47,10 +48,17 @@ class WorkerView:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counts of cells by how they stand (free, held, done, diverged, failed), and the workers."""
+    """Counts of cells by how they stand (free, held, done, diverged, failed), and the workers.
+
+    Args:
+        failures: {cell: cause}.
+        trained: cells that have ended without a worker's word of it, and their seconds.
+    """
 
     counts: Counter[str]
     workers: list[WorkerView]
+    failures: Mapping[str, str] = field(default_factory=dict)
+    trained: tuple[int, float] = (0, 0.0)
 
     @property
     def total(self) -> int:
@@ -61,15 +69,20 @@ class Snapshot:
         return self.total - self.counts["free"] - self.counts["held"]
 
     @property
+    def begun(self) -> float:
+        """What is done of the cells that are running, in cells."""
+        return sum(worker.part for worker in self.at_work if worker.cell)
+
+    @property
     def at_work(self) -> list[WorkerView]:
         return [worker for worker in self.workers if not worker.silent]
 
     @property
     def seconds_per_cell(self) -> float | None:
         """The mean of the cells that ended under these workers, else what the first ones promise; None at the start."""
-        ended = sum(worker.ended for worker in self.workers)
+        ended = self.trained[0] + sum(worker.ended for worker in self.workers)
         if ended:
-            return sum(worker.busy for worker in self.workers) / ended
+            return (self.trained[1] + sum(worker.busy for worker in self.workers)) / ended
         promised = [worker.cell_seconds / worker.part for worker in self.at_work if worker.part > 0]
         return sum(promised) / len(promised) if promised else None
 
@@ -79,8 +92,7 @@ class Snapshot:
         each, workers = self.seconds_per_cell, len(self.at_work)
         if each is None or not workers:
             return None
-        begun = sum(worker.part for worker in self.at_work if worker.cell)
-        return each * max(0.0, self.total - self.ended - begun) / workers
+        return each * max(0.0, self.total - self.ended - self.begun) / workers
 
 
 class SweepView:
@@ -91,6 +103,7 @@ class SweepView:
         self.observer = Observer(3 * sweep.pace.heartbeat)
         self.ended: dict[int, str] = {}  # cell -> how it ended
         self._open = list(sweep.blocks)
+        self._causes: dict[int, str] = {}
 
     def snapshot(self) -> Snapshot:
         """Look now."""
@@ -104,7 +117,20 @@ class SweepView:
         counts = Counter(self.ended.values())
         counts["held"] = held
         counts["free"] = len(self.sweep) - len(self.ended) - held
-        return Snapshot(counts, list(self._workers()))
+        return Snapshot(counts, list(self._workers()), self._failures())
+
+    @property
+    def title(self) -> str:
+        return printable(self.sweep.path)
+
+    def directory(self, cell: str) -> RunDirectory:
+        """Return the run directory of a cell that a worker names."""
+        return RunDirectory(self.sweep.results / cell)
+
+    def _failures(self) -> dict[str, str]:
+        failed = [cell for cell, end in self.ended.items() if end == "failed"]
+        self._causes |= {cell: self.sweep.cause(cell) for cell in failed if cell not in self._causes}
+        return {self.sweep.names[self.sweep.plan["cells"][cell][0]]: self._causes[cell] for cell in failed}
 
     def is_ended(self) -> bool:
         return not self._open

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 from normexp.config.extras import need_extra
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.runs.signals import stop_signals
-from normexp.sweeps.claim_folder import BLOCK
 from normexp.sweeps.executors.base import Executor
 from normexp.sweeps.executors.settings import GROUP, Settings, checked
 from normexp.sweeps.progress import SweepProgress, sweep_progress
-from normexp.sweeps.protocol import claim_name
 from normexp.sweeps.shared import PLAN, Pace, SharedSweep, Trained, forget_plan, shared_sweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
 
@@ -151,7 +149,8 @@ def follow(sweep: SharedSweep, engine: Executor, stops: bool) -> dict[Path, tupl
             left = "stopped, and what was running is saved" if stops else "left; its workers go on"
             raise Interrupted(f"{left}; the same command {'continues' if stops else 'attaches again'}")
         engine.stop()  # of those that wait for others there is nothing left to save
-    return {sweep.directory(cell): (status, _cause(sweep, cell, status)) for cell, status in view.ended.items()}
+    causes = {cell: sweep.cause(cell) for cell, status in view.ended.items() if status == "failed"}
+    return {sweep.directory(cell): (status, causes.get(cell, "")) for cell, status in view.ended.items()}
 
 
 def _show(view: SweepView, progress: SweepProgress, told: set[int]) -> bool:
@@ -164,8 +163,3 @@ def _show(view: SweepView, progress: SweepProgress, told: set[int]) -> bool:
         if worker.cell and worker.steps:
             progress.step(view.sweep.names[worker.cell], worker.step, worker.steps)
     return view.is_ended()
-
-
-def _cause(sweep: SharedSweep, cell: int, status: str) -> str:
-    state = sweep.states(cell // BLOCK)[cell]
-    return sweep.folder.read(f"{claim_name(cell, state.generation)}.{status}") or "" if status == "failed" else ""

@@ -1,4 +1,4 @@
-"""`normexp status --watch`: who trains what, since when, at which step, how fast, until when; from any machine."""
+"""`normexp status --watch`: who trains what, since when, at which step, how well, until when; from any machine."""
 
 from __future__ import annotations
 
@@ -6,33 +6,45 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
-from normexp.records import printable
-from normexp.runs.progress import format_duration
+from normexp.records import find_runs, printable
+from normexp.sweeps.last import FILE, planned
+from normexp.sweeps.look import View, picture, text
+from normexp.sweeps.runs_view import RunsView, planned_runs
 from normexp.sweeps.shared import PLAN, SWEEPS, SharedSweep
-from normexp.sweeps.snapshot import Snapshot, SweepView, WorkerView
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from normexp.sweeps.snapshot import SweepView
 
 PLAIN_EVERY, LIVE_EVERY = 10.0, 2.0  # seconds
-MOST_ROWS = 40  # workers shown; the longest at their cell first
-STATES = ("done", "diverged", "failed", "held", "free")
-HEADERS = ("worker", "cell", "step", "steps/s", "since", "cells ended")
 
 
-def sweeps_below(path: Path) -> list[SharedSweep]:
-    """Return the shared sweeps that a path names: one, or all of a results folder. Raises UserError for none."""
+def views_of(path: Path) -> list[View]:
+    """Return what there is to follow at a path.
+
+    A shared sweep that is named; of a results folder its shared sweeps that are not over, and its last sweep; else the
+    runs that lie there. What is over is shown where there is nothing else.
+
+    Raises: UserError where there is neither a sweep nor a run.
+    """
     if (path / PLAN).exists():
-        return [SharedSweep(path)]
-    found = [SharedSweep(plan.parent) for plan in sorted((path / SWEEPS).glob(f"*/{PLAN}"))]
-    if not found:
-        raise UserError(
-            f"{printable(path)}: holds no shared sweep ({SWEEPS}/ID); `normexp sweep ... executor=...` makes one"
-        )
-    return found
+        return [SweepView(SharedSweep(path))]
+    shared = [SweepView(SharedSweep(plan.parent)) for plan in sorted((path / SWEEPS).glob(f"*/{PLAN}"))]
+    for view in shared:
+        view.snapshot()
+    found: list[View] = [view for view in shared if not view.is_ended()]
+    if (path / FILE).exists():
+        runs = set(planned(path))
+        if not any(runs == {view.sweep.directory(cell) for cell in range(len(view.sweep))} for view in shared):
+            found.append(planned_runs(path, sorted(runs)))
+    return found or list(shared) or [_runs_at(path)]
+
+
+def _runs_at(path: Path) -> RunsView:
+    try:
+        find_runs([path])
+    except UserError as error:
+        raise UserError(f"{error}; nor a sweep") from None
+    return RunsView(printable(path), lambda: find_runs([path]), is_planned=False)
 
 
 def watch(path: Path, write: Callable[[str], object] = print, rounds: int | None = None) -> int:
@@ -43,18 +55,18 @@ def watch(path: Path, write: Callable[[str], object] = print, rounds: int | None
     Args:
         rounds: looks at most; by default until all have ended.
     """
-    views = [SweepView(sweep) for sweep in sweeps_below(path)]
+    views = views_of(path)
     if sys.stdout.isatty() and write is print:
         _live(views)
     else:
         _plain(views, write, rounds)
-    return 1 if any("failed" in view.ended.values() for view in views) else 0
+    return 1 if any(view.snapshot().failures for view in views) else 0
 
 
-def _plain(views: list[SweepView], write: Callable[[str], object], rounds: int | None) -> None:
+def _plain(views: list[View], write: Callable[[str], object], rounds: int | None) -> None:
     before: list[str] = []
     for number in _rounds(views, PLAIN_EVERY):
-        lines = [line for view in views for line in text(view.sweep, view.snapshot())]
+        lines = [line for view in views for line in text(view, view.snapshot())]
         if lines != before:
             write("\n".join(lines))
             before = lines
@@ -62,16 +74,16 @@ def _plain(views: list[SweepView], write: Callable[[str], object], rounds: int |
             return
 
 
-def _live(views: list[SweepView]) -> None:
+def _live(views: list[View]) -> None:
     from rich.console import Group
     from rich.live import Live
 
     with Live(auto_refresh=False) as live:
         for _ in _rounds(views, LIVE_EVERY):
-            live.update(Group(*(table(view.sweep, view.snapshot()) for view in views)), refresh=True)
+            live.update(Group(*(picture(view, view.snapshot()) for view in views)), refresh=True)
 
 
-def _rounds(views: list[SweepView], every: float) -> Iterator[int]:
+def _rounds(views: list[View], every: float) -> Iterator[int]:
     """Yield until every sweep has ended, so many seconds apart."""
     number = 0
     while True:
@@ -80,64 +92,3 @@ def _rounds(views: list[SweepView], every: float) -> Iterator[int]:
             return
         time.sleep(every)
         number += 1
-
-
-def headline(sweep: SharedSweep, snapshot: Snapshot) -> str:
-    """Return one line: cells by how they stand, workers, rate, estimated end."""
-    words = {"held": "running", "free": "waiting"}
-    counts = ", ".join(f"{snapshot.counts[name]} {words.get(name, name)}" for name in STATES if snapshot.counts[name])
-    workers = len(snapshot.at_work)
-    silent = len(snapshot.workers) - workers
-    parts = [f"{printable(sweep.path)}: {snapshot.total} cells: {counts}"]
-    if snapshot.ended < snapshot.total:
-        parts.append(f"{workers} workers" + (f", {silent} silent" if silent else ""))
-        parts += _time(snapshot)
-    return "; ".join(parts)
-
-
-def _time(snapshot: Snapshot) -> list[str]:
-    each, left = snapshot.seconds_per_cell, snapshot.seconds_left
-    if each is None or left is None:
-        return []
-    per_hour = 3600 * len(snapshot.at_work) / each if each else 0.0
-    end = time.strftime("%H:%M", time.localtime(time.time() + left))
-    return [f"{per_hour:.3g} cells/h", f"about {format_duration(left)} left (until {end})"]
-
-
-def row(worker: WorkerView) -> tuple[str, ...]:
-    """Return a worker's cells in the order of HEADERS."""
-    name = f"{worker.host} {worker.name.split('-')[-2]}" + (f" ({worker.via})" if worker.via else "")
-    state = "silent" if worker.silent else "looks for a cell"
-    cell = (Path(worker.cell).name if not worker.silent else f"{Path(worker.cell).name} (silent)") or state
-    return (
-        printable(name),
-        printable(cell) if worker.cell else state,
-        f"{worker.step}/{worker.steps}" if worker.cell and worker.steps else "",
-        f"{worker.rate:.3g}" if worker.cell and worker.step else "",
-        format_duration(worker.cell_seconds if worker.cell else worker.seconds),
-        str(worker.ended),
-    )
-
-
-def rows(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    shown = sorted(snapshot.workers, key=lambda worker: -worker.cell_seconds)[:MOST_ROWS]
-    return [row(worker) for worker in shown]
-
-
-def text(sweep: SharedSweep, snapshot: Snapshot) -> list[str]:
-    """Return the lines of one sweep."""
-    lines = [headline(sweep, snapshot)]
-    for worker, cell, step, rate, since, ended in rows(snapshot):
-        at = f"step {step}" + (f" at {rate} steps/s" if rate else "") if step else ""
-        lines.append("  " + "  ".join(part for part in (worker, cell, at, f"since {since}", f"{ended} ended") if part))
-    return lines
-
-
-def table(sweep: SharedSweep, snapshot: Snapshot) -> Table:
-    """Return the same for a terminal."""
-    from rich.table import Table
-
-    made = Table(*HEADERS, title=headline(sweep, snapshot), title_justify="left", expand=False)
-    for cells in rows(snapshot):
-        made.add_row(*cells)
-    return made

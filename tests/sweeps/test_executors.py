@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import re
 import socket
@@ -28,9 +27,8 @@ from normexp.sweeps.plan import make_plan
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shard import Shard, in_shard, take_shard
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
-from normexp.sweeps.snapshot import SweepView, is_anybody_there
+from normexp.sweeps.snapshot import SweepView
 from normexp.sweeps.submit import Sharing, run_shared
-from normexp.sweeps.watch import watch
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 TWO_STAGES = Path(__file__).parents[1] / "two_stages.yaml"
@@ -248,45 +246,7 @@ def test_both_stages_of_an_experiment_go_through_the_executor(cli, results, monk
     assert "table.md" in stdout
 
 
-# --- Who works. ---
-
-
-def test_watch_shows_who_trains_what_and_until_when(results, monkeypatch):
-    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=range(4)"]).cells, results, Pace(0.1, 1.0))
-    worker = SweepWorker(sweep, InProcess(1), via="slurm 7_1")
-    claims = worker.claims()
-    assert worker.train(next(claims))
-    second = next(claims)
-    with worker.beats.beating():
-        worker.beats.begins(sweep.cell(second.cell).path)
-        worker.beats.stepped(3, 6)
-        worker.beats.show()
-        lines: list[str] = []
-        watch(results, lines.append, rounds=1)
-        assert is_anybody_there(sweep, 60)
-    assert not is_anybody_there(sweep, 60)
-    head, row = lines[0].splitlines()
-    assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 workers; \S+ cells/h; about .* left \(until", head)
-    assert re.search(r"\(slurm 7_1\)  digits-linear-none-seed\S+  step 3/6 at \S+ steps/s  since 1 s  1 ended", row)
-
-
-def test_watch_on_a_terminal_is_a_table(results, monkeypatch):
-    from rich.console import Console
-
-    from normexp.sweeps.watch import table
-
-    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.1, 1.0))
-    worker = SweepWorker(sweep, InProcess(1))
-    with worker.beats.beating():
-        console = Console(width=160, record=True, file=io.StringIO())
-        console.print(table(sweep, SweepView(sweep).snapshot()))
-    assert "looks for a cell" in console.export_text()
-
-
-def test_watch_of_a_folder_without_shared_sweeps_is_one_line(cli, tmp_path):
-    status, _, stderr = cli("status", tmp_path, "--watch")
-    assert (status, stderr.count("\n")) == (2, 1)
-    assert "holds no shared sweep" in stderr
+# --- How long it takes. ---
 
 
 def test_estimate_counts_what_is_begun():

@@ -1,0 +1,178 @@
+"""`normexp status --watch`: what one look shows of sweeps of any kind, and when it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.records import RunDirectory, find_runs
+from normexp.sweeps.look import BARS, WIDTH, curve, picture, spark, text
+from normexp.sweeps.plan import make_plan
+from normexp.sweeps.protocol import carry_out, end
+from normexp.sweeps.runs_view import planned_runs
+from normexp.sweeps.serve import SweepWorker
+from normexp.sweeps.shared import Pace, SharedSweep, write_plan
+from normexp.sweeps.snapshot import SweepView, is_anybody_there
+from normexp.sweeps.watch import views_of, watch
+
+TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
+METRICS = "step,epoch,lr,train/loss,train/accuracy,test/loss,test/accuracy\n"
+
+
+def shared(results: Path, *overrides: str) -> SharedSweep:
+    return write_plan(make_plan([*TINY, f"results_dir={results}", *overrides]).cells, results, Pace(0.1, 1.0))
+
+
+def looked(path: Path) -> list[str]:
+    """Return the lines of one look."""
+    blocks: list[str] = []
+    watch(path, blocks.append, rounds=1)
+    return blocks[0].splitlines()
+
+
+def drawn(view: object) -> str:
+    """Return what a terminal shows."""
+    from rich.console import Console
+
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(picture(view, view.snapshot()))  # type: ignore[attr-defined, arg-type]
+    return console.export_text()
+
+
+def begun(path: Path, step: int) -> RunDirectory:
+    """Return a run of 10 steps that looks as if it were training."""
+    path.mkdir(parents=True)
+    (path / "status.json").write_text(json.dumps({"status": "running", "step": 0, "steps": 10}))
+    (path / "environment.json").write_text("{}")
+    rows = [f"{each},0.1,0.1,,,1.0,{each / 10}" for each in range(step + 1)]
+    (path / "metrics.csv").write_text(METRICS + "\n".join(rows) + "\n")
+    return RunDirectory(path)
+
+
+# --- Workers that share a folder. ---
+
+
+def test_watch_shows_who_trains_what_how_well_and_until_when(results):
+    sweep = shared(results, "seed=range(4)")
+    worker = SweepWorker(sweep, InProcess(1), via="slurm 7_1")
+    claims = worker.claims()
+    assert worker.train(next(claims))
+    second = next(claims)
+    path = sweep.cell(second.cell).path
+    begun(results / path, 3)
+    with worker.beats.beating():
+        worker.beats.begins(path)
+        worker.beats.stepped(3, 6)
+        worker.beats.show()
+        head, row = looked(results)
+        assert is_anybody_there(sweep, 60)
+    assert not is_anybody_there(sweep, 60)
+    assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 workers; \S+ cells/h; about .* left \(until", head)
+    assert re.search(r"\(slurm 7_1\)  digits-linear-none-seed\S+  step 3/6 at \S+ steps/s  since 1 s  1 ended", row)
+    assert row.endswith("test accuracy 30.00 %  ▁▅█")
+
+
+def test_watch_names_what_failed_and_why(results):
+    sweep = shared(results, "seed=0,1")
+    worker = SweepWorker(sweep, InProcess(1))
+    claims = worker.claims()
+    first = next(claims)
+    carry_out(end(first, "failed", "RuntimeError: no \x1bmemory"), sweep.folder)
+    assert worker.train(next(claims))
+    lines: list[str] = []
+    assert watch(results, lines.append) == 1
+    name = sweep.names[sweep.plan["cells"][first.cell][0]]
+    assert lines[0].splitlines()[1:] == [f"  failed: {name}: RuntimeError: no \\x1bmemory"]
+    assert f"failed: {name}: RuntimeError" in drawn(SweepView(sweep))
+
+
+def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
+    sweep = shared(results, "seed=0")
+    worker = SweepWorker(sweep, InProcess(1))
+    with worker.beats.beating():
+        shown = drawn(SweepView(sweep))
+    assert "looks for a cell" in shown
+    assert "worker" in shown
+    assert "steps/s" not in shown  # a column in which nothing stands
+    assert "━━━" in shown
+
+
+# --- Runs that share nothing. ---
+
+
+def test_watch_follows_the_last_sweep_of_this_machine(results):
+    cells = make_plan([*TINY, f"results_dir={results}", "seed=range(3)"]).cells
+    done, running, _ = (cell.path for cell in cells)
+    view = planned_runs(results, [cell.path for cell in cells])
+    (run := begun(done, 10)).finish("done", step=10, steps=10)
+    assert run.status["status"] == "done"
+    with begun(running, 4).lock():
+        head, row = text(view, view.snapshot())
+    assert re.search(r"last sweep: 3 cells: 1 done, 1 running, 1 waiting; 1 workers; \S+ cells/h; about", head)
+    assert re.search(r"^  digits-linear-none-seed1-\w+  step 4/10 at \S+ steps/s  since .*test accuracy 40.00 %", row)
+    assert not view.is_ended()
+    assert (view.snapshot().counts["free"], view.snapshot().workers) == (2, [])  # its process has gone
+
+
+def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    assert cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "jobs=1")[0] == 0
+    status, stdout, stderr = cli("status", results, "--watch")
+    assert (status, stderr) == (0, "")
+    assert stdout == f"{results}, last sweep: 2 cells: 2 done\n"
+    (first, _) = find_runs([results])
+    first.write_status("failed", cause="RuntimeError: x")
+    assert cli("status", first.path, "--watch")[0] == 1
+
+
+def test_watch_prefers_what_is_not_over(results):
+    over = shared(results, "seed=0")
+    assert SweepWorker(over, InProcess(1)).serve() == 1
+    assert [view.title for view in views_of(results)] == [str(over.path)]
+    left = shared(results, "seed=1,2")
+    assert [view.title for view in views_of(results)] == [str(left.path)]
+    (results / ".last-sweep.json").write_text(json.dumps({"runs": ["runs/x"]}))
+    assert [view.title for view in views_of(results)] == [str(left.path), f"{results}, last sweep"]
+    planned = {"runs": [path for path, _ in left.plan["cells"]]}
+    (results / ".last-sweep.json").write_text(json.dumps(planned))  # that one is the shared one
+    assert [view.title for view in views_of(results)] == [str(left.path)]
+
+
+def test_watch_of_any_folder_of_runs_ends_when_none_is_running(tmp_path):
+    with begun(tmp_path / "a", 2).lock():
+        begun(tmp_path / "b", 2).write_status("interrupted", step=2, steps=10)
+        (view,) = views_of(tmp_path)
+        assert "2 cells: 1 stopped, 1 running" in text(view, view.snapshot())[0]
+        assert not view.is_ended()
+    assert looked(tmp_path) == [f"{tmp_path}: 2 cells: 2 stopped"]
+    assert watch(tmp_path, lambda line: None) == 0
+
+
+def test_watch_of_a_folder_with_nothing_is_one_line(cli, tmp_path):
+    for place in (tmp_path, tmp_path / "absent"):
+        status, _, stderr = cli("status", place, "--watch")
+        assert (status, stderr.count("\n")) == (2, 1)
+        assert "nor a sweep" in stderr
+
+
+# --- Curves. ---
+
+
+def test_spark_goes_from_the_lowest_to_the_highest():
+    assert spark([float(each) for each in range(8)]) == BARS
+    assert spark([0.5]) == spark([2.0]) == BARS[4]
+    assert spark([1.0, float("inf"), 0.0, float("nan")]) == "█!▁!"
+    long = spark([float(each) for each in range(1000)])
+    assert (len(long), long[0], long[-1]) == (WIDTH, BARS[0], BARS[-1])
+
+
+@pytest.mark.parametrize("content", ["", "step\n", METRICS, METRICS + "1,0.1,0.1,,,x,y\n", METRICS + "1,0.1\n", "\x00"])
+def test_curve_that_cannot_be_read_is_none(tmp_path, content):
+    (tmp_path / "metrics.csv").write_text(content)
+    assert curve(RunDirectory(tmp_path)) == ("", "")
+    assert curve(RunDirectory(tmp_path / "absent")) == ("", "")

@@ -48,11 +48,14 @@ def text(view: View, snapshot: Snapshot) -> list[str]:
 def picture(view: View, snapshot: Snapshot) -> RenderableType:
     """Return the same for a terminal. Columns that say nothing are left out."""
     from rich.console import Group
+    from rich.padding import Padding
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
-    bar = ProgressBar(max(snapshot.total, 1), snapshot.ended + snapshot.begun)
+    bar = Padding(
+        ProgressBar(max(snapshot.total, 1), snapshot.ended + snapshot.begun), 0
+    )  # ends in no line break
     found = rows(view, snapshot)
     columns = [place for place in range(len(HEADERS)) if any(cells[place] for cells in found)]
     made = Table(*(HEADERS[place] for place in columns), expand=False)

@@ -137,7 +137,7 @@ def test_what_cannot_work_is_one_line_and_nothing_is_written(cli, results, monke
 @pytest.mark.parametrize(("name", "library"), [("slurm", "submitit"), ("ray", "ray")])
 @pytest.mark.parametrize("verb", [("sweep", "seed=0,1"), ("run", "-m", "seed=0,1"), ("reproduce", "scale_invariance")])
 def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monkeypatch, name, library, verb):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda _: None)
     status, _, stderr = cli(*verb, f"results_dir={results}", f"executor={name}")
     assert (status, stderr.count("\n")) == (2, 1)
     assert f"{library} is not installed; pip install 'normexp[{name}]'" in stderr

@@ -100,6 +100,7 @@ def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
     assert "worker" in shown
     assert "steps/s" not in shown  # a column in which nothing stands
     assert "━━━" in shown
+    assert "┏━" in shown  # the whole of the table
 
 
 # --- Runs that share nothing. ---
@@ -117,6 +118,7 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     assert re.search(r"^  digits-linear-none-seed1-\w+  step 4/10 at \S+ steps/s  since .*test accuracy 40.00 %", row)
     assert not view.is_ended()
     assert (view.snapshot().counts["free"], view.snapshot().workers) == (2, [])  # its process has gone
+    assert not view.is_ended()
 
 
 def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):

@@ -53,9 +53,7 @@ def picture(view: View, snapshot: Snapshot) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    bar = Padding(
-        ProgressBar(max(snapshot.total, 1), snapshot.ended + snapshot.begun), 0
-    )  # ends in no line break
+    bar = Padding(ProgressBar(max(snapshot.total, 1), snapshot.ended + snapshot.begun), 0)  # ends in no line break
     found = rows(view, snapshot)
     columns = [place for place in range(len(HEADERS)) if any(cells[place] for cells in found)]
     made = Table(*(HEADERS[place] for place in columns), expand=False)

@@ -3,7 +3,7 @@
 python scripts/make_campaign.py
 
 Hours are those in which a core was held: the seconds of every run times its threads, on whatever machine it ran and
-whatever ran beside it. Runs that chose a rate are not kept and not counted.
+whatever ran beside it. Runs that chose a rate are among them where they were kept.
 """
 
 from __future__ import annotations

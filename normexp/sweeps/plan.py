@@ -10,7 +10,7 @@ from typing import Any
 
 from normexp.config import Config, compose
 from normexp.config.grid import expand
-from normexp.config.recipe import with_recipe
+from normexp.config.recipe import described, recipe, with_recipe
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
@@ -66,12 +66,14 @@ class Plan:
     Args:
         results: the folder above all run directories.
         names: of the cells, where what they differ in tells more than their run directory.
+        recipes: what nobody typed, a line for each combination of data set and network.
     """
 
     cells: list[Cell]
     impossible: list[str] = field(default_factory=list)
     results: Path = Path("results")
     names: Mapping[Path, str] = field(default_factory=dict)
+    recipes: Sequence[str] = ()
 
     def name(self, cell: Cell) -> str:
         return self.names.get(cell.path) or str(cell.path)
@@ -106,8 +108,10 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
     """
     cells: dict[Path, Cell] = {}
     typed: dict[Path, list[str]] = {}
-    impossible = []
+    impossible, recipes = [], {}
     for arguments in expand(overrides):
+        if settings := recipe(arguments):
+            recipes[described(settings)] = settings
         try:
             config = with_content(compose(with_recipe(arguments)))
         except Impossible as error:
@@ -123,7 +127,7 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
     results = Path(next(iter(cells.values())).config["results_dir"])
     own = in_shard(list(cells.values()), shard)
     check_cells(own, force)
-    return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed))
+    return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed), tuple(recipes))
 
 
 def _told_apart(typed: Mapping[Path, Sequence[str]]) -> dict[Path, str]:

@@ -69,7 +69,8 @@ def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool, sharing: 
     Raises: Interrupted after Ctrl-C or SIGTERM, Submitted where workers elsewhere go on with it.
     """
     to_train = plan.to_train(force)
-    logger.info(plan.describe())
+    for note in (*plan.recipes, plan.describe()):
+        logger.info(note)
     for reason in plan.impossible:
         logger.info(f"left out: {reason}")
     for cell in plan.damaged:

@@ -105,3 +105,14 @@ def test_run_says_its_recipe_and_records_what_it_came_to(cli, results):
     assert yaml.safe_load(record.read_text())["_changes_"]["schedule"] == "cosine"
     _, same, _ = cli("run", "--like", str(record.parent), f"results_dir={results}", "--quiet")
     assert same.strip() == str(record.parent)
+
+
+def test_sweep_says_each_recipe_once(cli, results):
+    _, _, stderr = cli("sweep", "dataset=digits,mnist1d", "model=linear", "norm=none,batch", "seed=0,1", "--dry-run")
+    assert stderr.count("recipe: schedule=cosine") == 1
+
+
+def test_a_large_grid_reads_the_common_recipe_once(monkeypatch):
+    recipe(["seed=0"])
+    monkeypatch.setattr("normexp.config.recipe.load_yaml", lambda path: pytest.fail("read again"))
+    assert recipe(["seed=1"])["schedule"].value == "cosine"

@@ -1,6 +1,7 @@
 """How Sphinx makes the site from what lies in the repository: `sphinx-build -EW -c docs . build/site`."""
 
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ sys.path[:0] = [str(HERE / "extensions"), str(HERE.parent)]
 
 import normexp  # noqa: E402
 
+os.environ["COLUMNS"] = "100"  # of the commands' help
 logging.getLogger("normexp").setLevel("WARNING")  # the examples' progress
 
 project = "normexp"
@@ -38,6 +40,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
+    "accessible",
     "commands",
     "docstrings",
     "experiments",
@@ -72,3 +75,4 @@ html_additional_pages = {"index": "start.html"}
 templates_path = ["templates"]
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # a browser fetches nothing beside a page from disk

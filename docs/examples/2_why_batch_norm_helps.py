@@ -26,8 +26,8 @@ results = normexp.load(results_dir)
 print(results.table())
 
 # %%
-# Both curves, and how far the inputs of each nonlinearity differ from one example to another at the first evaluation
-# (``unit_std_mean``, the standard deviation of a unit over test examples).
+# Both curves, and how much the inputs of each nonlinearity differ from one test example to another after the training
+# (``unit_std_mean``, the standard deviation of a unit over examples, in evaluation mode).
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
 for arm, curve in results.curves[results.curves["metric"] == "test/accuracy"].groupby("arm", sort=False):
@@ -37,14 +37,16 @@ left.legend()
 
 probes = results.probes
 spread = probes[(probes["statistic"] == "unit_std_mean") & probes["layer"].str.startswith("nonlinearity")]
-for arm, rows in spread[spread["step"] == spread["step"].min()].groupby("arm", sort=False):
+for arm, rows in spread[spread["step"] == spread["step"].max()].groupby("arm", sort=False):
     right.plot(range(1, len(rows) + 1), rows["value"], marker="o", label=arm)
 right.set(xlabel="nonlinearity", ylabel="deviation over examples", yscale="log")
 figure.tight_layout()
 
 # %%
 # Without normalization every layer of sigmoids shrinks what distinguishes one example from another, until the last
-# layers see nothing but a constant. Batch normalization restores the spread in every layer.
+# layers see nothing but a constant, and there is nothing to learn from. Batch normalization restores the spread in
+# every layer; that is measured after some updates, because in evaluation mode a new network still has the estimates 0
+# and 1, which change nothing.
 #
 # That is this network. It is no proof that batch normalization helps everywhere, nor that this is why it does where it
 # helps: :doc:`the ledger </results/claims>` has what holds, what is contradicted and what stays open.

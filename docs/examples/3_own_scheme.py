@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from tempfile import mkdtemp
 
+import matplotlib.pyplot as plt
+
 import normexp
 
 # %%
@@ -53,8 +55,17 @@ class Largest(Norm):
 os.chdir(mkdtemp())  # nothing of this stays in your folder
 Path("my_norms.py").write_text(FILE)
 sweep = ["norm=none,layer,my_norms.Largest", "plugins=[my_norms]", "seed=range(3)"]
-normexp.sweep([*sweep, "model=mlp", "steps=60", "threads=1"], jobs=1)
-print(normexp.load("results/runs").table())
+normexp.sweep([*sweep, "model=mlp", "steps=60", "eval_every=10", "threads=1"], jobs=1)
+results = normexp.load("results/runs")
+print(results.table())
+
+# %%
+# The mean over three seeds; at one learning rate for all, which says how fast, and not which is best.
+
+curves = results.curves[results.curves["metric"] == "test/accuracy"]
+figure, axes = plt.subplots(figsize=(6, 3.5))
+curves.pivot_table(index="step", columns="arm", values="value", sort=False).plot(ax=axes)
+_ = axes.set(ylabel="test accuracy")
 
 # %%
 # ``normexp check norm=my_norms.Largest 'plugins=[my_norms]'`` holds it to the contract that all schemes are held to:

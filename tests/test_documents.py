@@ -27,6 +27,11 @@ def test_quoted_tables_are_those_in_results(document: Path) -> None:
         assert quoted.splitlines() == rows, path
 
 
+def test_every_page_has_a_place_in_the_site() -> None:
+    places = (TOP / "docs" / "index.md").read_text().split()
+    assert [path.stem for path in DOCUMENTS if path.parent.name == "docs" and path.stem not in (*places, "index")] == []
+
+
 def test_readme_is_short_and_shows_a_picture_and_a_table() -> None:
     readme = (TOP / "README.md").read_text()
     assert readme.count("\n") < 200

@@ -63,7 +63,7 @@ print(results.table())
 # results/runs`` draws the usual figures from it.
 
 curves = results.curves[results.curves["metric"] == "test/accuracy"]
-figure, axes = plt.subplots(figsize=(6, 3.5))
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for arm, of_arm in curves.groupby("arm", sort=False):
     by_step = of_arm.groupby("step")["value"]
     axes.plot(by_step.mean(), label=arm)

@@ -29,7 +29,7 @@ print(results.table())
 # Both curves, and how much the inputs of each nonlinearity differ from one test example to another after the training
 # (``unit_std_mean``, the standard deviation of a unit over examples, in evaluation mode).
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for arm, curve in results.curves[results.curves["metric"] == "test/accuracy"].groupby("arm", sort=False):
     left.plot(curve["step"], curve["value"], label=arm)
 left.set(xlabel="step", ylabel="test accuracy")
@@ -39,8 +39,7 @@ probes = results.probes
 spread = probes[(probes["statistic"] == "unit_std_mean") & probes["layer"].str.startswith("nonlinearity")]
 for arm, rows in spread[spread["step"] == spread["step"].max()].groupby("arm", sort=False):
     right.plot(range(1, len(rows) + 1), rows["value"], marker="o", label=arm)
-right.set(xlabel="nonlinearity", ylabel="deviation over examples", yscale="log")
-figure.tight_layout()
+_ = right.set(xlabel="nonlinearity", ylabel="deviation over examples", yscale="log")
 
 # %%
 # Without normalization every layer of sigmoids shrinks what distinguishes one example from another, until the last

@@ -63,7 +63,7 @@ print(results.table())
 # The mean over three seeds; at one learning rate for all, which says how fast, and not which is best.
 
 curves = results.curves[results.curves["metric"] == "test/accuracy"]
-figure, axes = plt.subplots(figsize=(6, 3.5))
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 curves.pivot_table(index="step", columns="arm", values="value", sort=False).plot(ax=axes)
 _ = axes.set(ylabel="test accuracy")
 

@@ -44,7 +44,7 @@ for other in ("ghost_batch", "none"):
 # A line is a seed. Schemes that are nearly the same share the luck of a seed; then the lines run side by side, and
 # pairing makes the interval narrower. Very different schemes need not share it, and pairing may make theirs wider.
 
-figure, axes = plt.subplots(figsize=(5, 3.5))
+figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
 axes.plot(losses.columns, losses.T, color="0.6", marker="o")
 _ = axes.set(ylabel="test loss after 60 steps")
 

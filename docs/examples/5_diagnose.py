@@ -54,7 +54,7 @@ print(normexp.diagnose(model, x[:1280]))
 
 before = model[1].running_mean.clone()
 normexp.recalibrate(model, x[:1280])
-figure, axes = plt.subplots(figsize=(4, 3.5))
+figure, axes = plt.subplots(figsize=(4, 3.5), layout="constrained")
 axes.scatter(model[1].running_mean, before)
 axes.axline((0, 0), slope=1, color="0.6")
 _ = axes.set(xlabel="mean of the training data", ylabel="moving average")

@@ -32,7 +32,7 @@ print(growth.round(3))
 # %%
 # Beside the formula and the published limit.
 
-figure, axes = plt.subplots(figsize=(6, 3.5))
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axes.plot(growth, "o", label=[f"measured, {name}" for name in growth.columns])
 axes.plot(growth.index, [(b - 2) / (b - 3) for b in growth.index], label="(B - 2) / (B - 3)")
 axes.axhline(pi / (pi - 1), color="0.6", label="π / (π - 1)")

@@ -16,6 +16,7 @@ import pytest
 from normexp.evidence.curves import Cell, Curve
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
 from normexp.report.page.origin import ranges
+from normexp.report.page.page import document
 from normexp.report.page.svg import inline
 
 VOID = ("meta", "input", "br", "hr", "img", "link")
@@ -205,6 +206,32 @@ with sync_playwright() as play:
     assert low.startswith("none") and high.startswith("batch"), (low, high)
     browser.close()
 """
+
+
+PICTURE = """
+import sys
+from playwright.sync_api import sync_playwright
+with sync_playwright() as play:
+    page = play.chromium.launch(executable_path=sys.argv[1], args=["--no-sandbox"]).new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith("data:") else None)
+    page.goto(sys.argv[2])
+    assert page.locator("svg image").count() > 0, "no picture"
+    assert wrong == [sys.argv[2]], wrong
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
+def test_scale_of_colours_of_a_figure_is_shown(tmp_path):
+    """Matplotlib makes it a picture inside the figure, which a strict policy takes for something fetched."""
+    pytest.importorskip("playwright")
+    svg = Path(__file__).parents[2] / "results" / "house_prices" / "cpu" / "error.svg"
+    (tmp_path / "page.html").write_text(document("Heat", inline(svg.read_bytes(), "f0", "Heat", "")))
+    command = [sys.executable, "-c", PICTURE, BROWSER, (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

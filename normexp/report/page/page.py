@@ -17,7 +17,9 @@ from normexp.report.page.section import Section, section
 FOLDER = Path(__file__).parent
 STYLES = ("vendor/uPlot.min.css", "page.css")
 SCRIPTS = ("vendor/uPlot.min.js", "page.js")
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # no request, whatever is inside
+POLICY = (  # no request, whatever is inside; a figure's scale of colours is a picture within it
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+)
 
 
 def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, links: Sequence[str] = ()) -> str:

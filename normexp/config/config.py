@@ -94,5 +94,8 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return {dotted key: value}; a list is one value."""
     leaves: dict[str, Any] = {}
     for key, value in tree.items():
-        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        if isinstance(value, dict):
+            leaves |= flat(value, f"{prefix}{key}.")
+        else:
+            leaves[f"{prefix}{key}"] = value
     return leaves

@@ -8,16 +8,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import pickle
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
 DEEPEST = 40
 MOST_COLUMNS = 10_000
+MOST_BY_SECTIONS = 2**14  # characters; what is kept of strange files stays small
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Anchors, flow style that is not empty, deep or nested blocks.
+# A key at the margin and what stands below it, in printable ASCII: one section of a plain block mapping.
+_SECTION = re.compile(r"^[A-Za-z_]\w*:(?: [ -~]*)?\n(?:(?: |- )[ -~]*\n)*", re.ASCII | re.MULTILINE)
 _MAY_BE_DEEP = re.compile(r"[&*]|\[(?!\])|{(?!})|^ {40}|[-?:] +[-?] ", re.MULTILINE)
 
 
@@ -43,6 +48,8 @@ def json_object(data: bytes) -> dict[str, Any]:
 def yaml_mapping(data: bytes) -> dict[str, Any]:
     """Return the mapping that YAML text holds. Aliases are refused: a few lines of them can stand for 10^9 values."""
     text = decoded(data)
+    if (by_sections := _by_sections(text[_after_comment(text) :])) is not None:
+        return by_sections
     try:
         if _MAY_BE_DEEP.search(text, _after_comment(text)):
             check_events(text)
@@ -54,6 +61,34 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise ValueError("not a mapping")
     return loaded
+
+
+def _by_sections(text: str) -> dict[str, Any] | None:
+    """Return what a plain block mapping holds, None where the text may be anything else.
+
+    The configurations of a folder have most of their sections in common: a section that was met is not parsed again.
+    """
+    sections = _SECTION.findall(text) if len(text) <= MOST_BY_SECTIONS else []
+    if not sections or sum(map(len, sections)) != len(text.removeprefix("\n")):
+        return None
+    loaded: dict[str, Any] = {}
+    for pickled in map(_section, sections):
+        if not pickled:
+            return None
+        loaded |= pickle.loads(pickled)  # a copy of its own for everybody
+    return loaded
+
+
+@lru_cache(maxsize=4096)
+def _section(text: str) -> bytes:
+    """Return the mapping that a section is, pickled; nothing where it is anything else."""
+    if _MAY_BE_DEEP.search(text):
+        return b""
+    try:
+        loaded = yaml.load(text, Loader=_LOADER)
+    except Exception:  # read whole, it may have a meaning, or it is refused
+        return b""
+    return pickle.dumps(loaded) if isinstance(loaded, dict) else b""
 
 
 def check_keys(text: str) -> None:

@@ -130,10 +130,11 @@ def _status(directory: RunDirectory) -> dict[str, Any]:
 def read_status(directory: RunDirectory) -> dict[str, Any]:
     """Return the status of an earlier attempt. Raises UserError where its record is damaged."""
     status = directory.status
+    seen = RunDirectory(directory.path, directory.source)  # as it is now: its checksums are read once
     if status["status"] in FINISHED or directory.has(CONFIG):
-        _ = RunDirectory(directory.path).config
+        _ = seen.config
     if status["status"] in FINISHED:
-        directory.check_sums(without=[CHECKPOINT])  # nobody continues from it, and it may be large
+        seen.check_sums(without=[CHECKPOINT])  # nobody continues from it, and it may be large
     return status
 
 

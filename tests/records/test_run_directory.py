@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from normexp.config import compose
 from normexp.errors import UserError
@@ -210,3 +212,45 @@ def test_own_configurations_are_parsed_once(monkeypatch, overrides):
     text = compose(overrides).to_yaml()
     monkeypatch.setattr(parsing, "check_events", lambda _: pytest.fail("looked at twice"))
     assert yaml_mapping(text.encode())["seed"] == 0
+
+
+LINES = (
+    "a: 1", "a:", "b: null", "b:", "seed: 3", "  c: 2", "  d:", "    e: .5", "- 1", "- x: 2", "  - y", "a", "...",
+    "---", "<<: {f: 1}", "<<:", "? g", ": h", "h: |", "  text", "", "  ", "i: [1,", "j: 2]", "k: 'it''s", "l: end'",
+    'm: "x', 'n: y"', "# note", "  # note", "%YAML 1.2", "yes: no", "1: 2", "o: !!int ''", "p: &q 1", "r: *q", "ü: 1",
+    "s:t", "u: 2026-01-01", "\tv: 1", "w: >-", "x: x: 1",
+)  # fmt: skip
+
+
+def parsed(text):
+    try:
+        return repr(yaml_mapping(text.encode()))
+    except ValueError as error:
+        return f"refused: {error}"
+
+
+@settings(max_examples=300, deadline=None)
+@example(lines=["a: 1", "...", "b: null"], end="\n")
+@example(lines=["a: 1", "<<:", "  c: 2", "b: null"], end="\n")
+@given(lines=st.lists(st.sampled_from(LINES), max_size=6), end=st.sampled_from(["\n", "\r\n", "\n\n", ""]))
+def test_text_means_by_sections_what_it_means_whole(lines, end):
+    text = "\n".join(lines) + end
+    by_sections = parsed(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parsing, "_by_sections", lambda _: None)
+        assert by_sections == parsed(text)
+
+
+def test_nobody_gets_what_another_reader_may_change():
+    text = b"a:\n  b:\n  - 1\nc: 2\n"
+    yaml_mapping(text)["a"]["b"].append(3)
+    assert yaml_mapping(text) == {"a": {"b": [1]}, "c": 2}
+
+
+def test_sections_that_were_met_are_not_parsed_again(monkeypatch):
+    texts = [compose([f"seed={seed}", "optim.lr=0.3"]).to_yaml().encode() for seed in range(5)]
+    yaml_mapping(texts[0])
+    loaded, load = [], parsing.yaml.load
+    monkeypatch.setattr(parsing.yaml, "load", lambda text, **how: loaded.append(text) or load(text, **how))
+    assert [yaml_mapping(text)["seed"] for text in texts[1:]] == [1, 2, 3, 4]
+    assert {text.partition(":")[0] for text in loaded} <= {"seed", "_changes_"}

@@ -4,33 +4,45 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from normexp.bench.commands import answer, python
 from normexp.bench.result import Result
+from normexp.bench.suites.growth import one_run
 from normexp.errors import UserError
+from normexp.records import CONFIG, ENVIRONMENT, METRICS, TIMING, RunDirectory
+from normexp.sweeps.plan import Cell
 from normexp.sweeps.shared import PLAN, Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView
 
 PLANS = (1_000, 10_000, 100_000)
+MOST_ENDED = 10_000  # cells of a plan that is made again once all of them have ended
 RACES = ((1_000, 1), (10_000, 8), (10_000, 64), (100_000, 64))  # cells, workers
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # no disk's own slowness is measured
 PACE = Pace(heartbeat=10.0, takeover=90.0)
 PLANNING = """
 import json, sys, time
+from normexp.bench.suites.scale import end
 from normexp.sweeps.plan import make_plan
+count, folder, run = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 make_plan(["seed=0"])
-began = time.process_time()
-seeds = f"seed=range({int(sys.argv[1]) // 2})"
-plan = make_plan(["model=mlp", "norm=batch,layer", seeds, "results_dir=" + sys.argv[2]])
-spent = time.process_time() - began
-print(json.dumps([len(plan.cells), spent]))
+times = []
+for again in [False, True] if run else [False]:
+    began = time.process_time()
+    plan = make_plan(["model=mlp", "norm=batch,layer", f"seed=range({count // 2})", "results_dir=" + folder])
+    times.append(time.process_time() - began)
+    assert len(plan.cells) == count and len(plan.done) == again * count
+    if run and not again:
+        end(plan.cells, run)
+print(json.dumps(times))
 """
 
 
@@ -52,32 +64,47 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 
 def planning(counts: Sequence[int]) -> Result:
     """Compose and check so many cells, write the plan, read it as a worker does, look at all of it once."""
-    data = {}
-    for count in counts:
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-            cells, spent = json.loads(answer(python(PLANNING), str(count), folder))
-            data[count] = {"cells": cells, "seconds": spent, **_files(Path(folder), count)}
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+        run = one_run(Path(place))
+        data = {count: _planned(count, str(run) if count <= MOST_ENDED else "") for count in counts}
     rows = [
         [
             f"{count:,}",
             f"{known['seconds']:.1f}",
             f"{1e3 * known['seconds'] / count:.2f}",
+            "-" if known["ended"] is None else f"{known['ended']:.1f}",
             f"{known['bytes'] / 1e3:,.0f}",
             f"{known['read']:.2f}",
             f"{known['look']:.2f}",
         ]
         for count, known in data.items()
     ]
-    headers = [
-        "cells",
-        "CPU s to plan",
-        "ms a cell",
-        "plan.json.gz, kB",
-        "s to read it",
-        "s to look",
-    ]
-    caption = "Planning a sweep, and looking at one of which every cell has ended; seconds of this machine."
-    return Result("scale-planning", caption, headers, rows, data=data)
+    headers = ["cells", "CPU s to plan", "ms a cell", "CPU s, all ended", "plan.json.gz, kB", "s to read", "s to look"]
+    caption = (
+        "Planning a sweep, planning it again when every cell has ended, and looking at one of which every cell has "
+        "ended; seconds of this machine."
+    )
+    notes = (f"Load of the machine in the fifteen minutes before: {os.getloadavg()[2]:.0f}.",)
+    return Result("scale-planning", caption, headers, rows, notes=notes, data=data)
+
+
+def _planned(count: int, like: str) -> dict[str, Any]:
+    """Plan so many cells; where there is a run, end all cells as it did and plan them again."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        spent, *ended = json.loads(answer(python(PLANNING), str(count), folder, like))
+        return {"seconds": spent, "ended": next(iter(ended), None), **_files(Path(folder), count)}
+
+
+def end(cells: Iterable[Cell], like: str) -> None:
+    """Record every cell as if it had ended as another run did."""
+    model = RunDirectory(Path(like))
+    facts = {key: value for key, value in model.status.items() if key != "sha256"}
+    for cell in cells:
+        cell.path.mkdir(parents=True)
+        (cell.path / CONFIG).write_text(cell.config.to_yaml(), encoding="utf-8")
+        for name in (METRICS, TIMING, ENVIRONMENT):
+            shutil.copy(model.path / name, cell.path / name)
+        cell.directory.finish(**facts)
 
 
 def _files(folder: Path, count: int) -> dict[str, float]:

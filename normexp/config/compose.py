@@ -84,6 +84,7 @@ def compose(overrides: Sequence[str]) -> Config:
     usable = _with_own_parts(defaults, keys, owned)
     values = _with_length(_with_values(usable, keys), keys)
     check_rules(values, defaults.choices, usable.about)
+    own.check_plugins(plugins, flat(values).values())
     choices = {**defaults.choices, **{group: values[group][own.TARGET] for group in owned}}
     return Config(values, choices, _changes(values, defaults))
 

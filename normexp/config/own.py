@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from normexp.config.parts import is_own
 from normexp.config.text import shortened
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean, nearest
 
 GROUPS = ("dataset", "model", "norm", "init", "optim", "schedule", "probe")  # whose part may be the user's own
 TARGET = "_target_"
@@ -40,6 +44,30 @@ def own_groups(keys: Texts, plugins: Sequence[str]) -> tuple[str, ...]:
     for group in found:
         _check_target(group, keys[target_key(group)], plugins)
     return found
+
+
+def check_plugins(plugins: Sequence[str], values: Iterable[Any]) -> None:
+    """Raise UserError for a plugin that no value uses and that is not there; one that is used is found when built."""
+    values = list(values) if plugins else []
+    for name in plugins:
+        if not any(is_own(value, [name]) for value in values) and not _is_module(name):
+            hint = did_you_mean(nearest(name, [path.stem for path in Path.cwd().glob("*.py")]))
+            raise UserError(
+                f"plugins=[{shortened(name)}]: no module of this name is in the current folder or installed{hint}"
+            )
+
+
+def _is_module(name: str) -> bool:
+    """Tell whether a module can be found. Imports nothing, neither it nor the packages that it is in."""
+    first, *rest = name.split(".")
+    if name in sys.modules:
+        return True
+    known = sys.modules.get(first)
+    found = (known.__spec__ if known else find_spec(first)) or PathFinder.find_spec(first, [str(Path.cwd())])
+    for part in rest:
+        first = f"{first}.{part}"
+        found = PathFinder.find_spec(first, found.submodule_search_locations or []) if found else None
+    return found is not None
 
 
 def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:

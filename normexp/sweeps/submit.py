@@ -47,8 +47,8 @@ class Sharing:
         need_extra(GROUP, self.settings.name)
         if self.is_elsewhere:
             executor(self.settings, []).check()
-            if self.jobs is not None:
-                raise UserError(f"jobs={self.jobs}: with executor={self.settings.name} give executor.workers=")
+        if self.jobs is not None and (self.is_elsewhere or self.settings["workers"] is not None):
+            raise UserError(f"jobs={self.jobs}: with executor={self.settings.name} give executor.workers=")
 
     @property
     def is_elsewhere(self) -> bool:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
+import pytest
+
+PROGRAMS = {
+    "sinfo": 'case "$*" in *--partition*) case "$*" in *short) ;; *) exit 0 ;; esac ;; esac; echo "4 gpu:1"',
+    "sbatch": "echo 'sbatch: error: nothing is submitted here' >&2; exit 1",
+}
 TABLE = "rooms,area,city,price\n" + "".join(f"{i % 5},{30 + i}.5,c{i % 3},{100 + 3 * i}\n" for i in range(40))
 TEXTS = {
     "notes.txt": "Things to try: batch normalization, layer normalization.\n",
@@ -160,3 +167,18 @@ def _images(folder: Path) -> None:
                 for i in range(4):
                     size = 8 + i if name == "images" else 8
                     Image.new("RGB", (size, size), (20 * i, 0, 0)).save(folder / name / split / kind / f"{i}.png")
+
+
+def stage_cluster(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Stage a login node: a SLURM with one partition of nodes of 4 CPUs and a GPU, submitit there, Ray missing."""
+    for name, program in PROGRAMS.items():
+        path = folder / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{program}\n")
+        path.chmod(0o755)
+    patch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    found = importlib.util.find_spec
+    staged = {"ray": None, "submitit": found("json")}
+    patch.setattr(
+        importlib.util, "find_spec", lambda name, *more: staged[name] if name in staged else found(name, *more)
+    )

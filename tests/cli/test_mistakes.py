@@ -43,6 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     newcomer.make(made)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
+        newcomer.stage_cluster(patch, made)
         assert main(["run", "model=linear", "steps=1", "threads=1", "--quiet"]) == 0
         yield made
 

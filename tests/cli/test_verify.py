@@ -73,3 +73,12 @@ def test_a_killed_run_ends_in_the_same_bits_and_the_control_does_not(cli):
     assert status == 0, stderr
     assert "every bit is equal" in stdout
     assert "differ, as they must" in stdout
+
+
+@pytest.mark.slow
+def test_what_run_refuses_is_refused_in_the_same_line(cli, tmp_path):
+    words = ("model=mlp", "probe=equilibrium", "norm=none", "steps=1", "threads=1")
+    status, _, refused = cli("run", *words, f"results_dir={tmp_path}", "--quiet")
+    assert status == 2
+    assert "without weight decay" in refused
+    assert cli("verify", "resume", *words) == (2, "", refused)

@@ -16,7 +16,7 @@ SAME = {
     "folder": ["results_dir=elsewhere"],
     "device": ["device=cpu"],
     "threads": ["threads=2"],
-    "plugins": ["plugins=[mine]"],
+    "plugins": ["plugins=[json]"],
     "logger": ["logger=tensorboard"],
     "defaults by name": ["norm=none", "seed=0", "epochs=20"],
 }

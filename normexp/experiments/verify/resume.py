@@ -30,6 +30,7 @@ USUAL = (
     "model=inception_small model.width=0.25 model.dropout=0.5 norm=batch optim=adam dataset.crop=1 dataset.subset=320 "
     "batch_size=16 steps=120 eval_every=50 threads=1"
 )
+REFUSED = 2  # the exit status of a mistake
 LONGEST = 600.0  # seconds that one attempt may take
 OFTEN = """
 import sys
@@ -86,8 +87,11 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
 
 
 def uninterrupted(words: Sequence[str], results: Path) -> tuple[Outcome, float]:
-    """Train without a stop; return the outcome and the seconds of training."""
-    _start(words, results).wait(LONGEST)
+    """Train without a stop; return the outcome and the seconds of training. Raises UserError where `run` refuses."""
+    process = _start(words, results, subprocess.PIPE)
+    _, said = process.communicate(timeout=LONGEST)
+    if process.returncode == REFUSED:
+        raise UserError(said.decode(errors="replace").strip().removeprefix("normexp: "))
     run = RunDirectory(default_run_dir(_config(words, results)))
     return _outcome(run), float(run.status.get("seconds", 0.0))
 
@@ -138,9 +142,9 @@ def forget_random_states(path: Path) -> None:
     save_file(tensors, path, metadata={"facts": json.dumps(facts, sort_keys=True)})
 
 
-def _start(words: Sequence[str], results: Path) -> subprocess.Popen[bytes]:
+def _start(words: Sequence[str], results: Path, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", OFTEN, "run", *words, f"results_dir={results}", "--quiet"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def _config(words: Sequence[str], results: Path) -> Config:

@@ -140,7 +140,7 @@ def check_reachable(address: str | None) -> None:
         return
     place = (os.environ.get("RAY_ADDRESS") or _cluster_here()) if address == "auto" else address
     host, _, port = place.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise UserError(f"executor.address={place}: must be auto, HOST:PORT or null")
     try:
         with socket.create_connection((host, int(port)), REACHABLE) as connection:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from normexp.config.allowed import parse
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.overrides import parse_overrides, plain_value
 from normexp.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
 
 GROUP = "executor"
 BEATS = 3  # that a living worker may miss
@@ -35,11 +38,18 @@ def take_executor(words: Sequence[str]) -> tuple[Settings | None, list[str]]:
     rest = [word for word in words if word not in given]
     if not given:
         return None, rest
-    values = {override.key_or_group: plain_value(override) for override in parse_overrides(given)}
+    values = dict(map(_one_value, parse_overrides(given)))
     name = str(values.pop(GROUP, "local"))
     if name not in options(GROUP):
         raise unknown("executor", name, options(GROUP))
     return checked(name, {key.removeprefix(f"{GROUP}."): value for key, value in values.items()}), rest
+
+
+def _one_value(override: Override) -> tuple[str, Any]:
+    """Return an override's key and value. Raises UserError for several values: a sweep has one executor."""
+    if override.is_sweep_override():
+        raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; quote a text with commas")
+    return override.key_or_group, plain_value(override)
 
 
 def checked(name: str, given: dict[str, Any]) -> Settings:

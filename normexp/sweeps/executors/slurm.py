@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from normexp.config.text import shortened
 from normexp.errors import UserError
 from normexp.sweeps.executors.base import worker_command
 from normexp.sweeps.executors.jobs import note_submitted, submitted
@@ -26,6 +27,7 @@ LEAD = 60  # seconds before the end of its time at which a worker is told
 CHECKPOINT = 10  # seconds between two checkpoints, as long as saving is quick (runs/checkpointer.py)
 SCRIPT = "sbatch.sh"
 FOLDER = "jobs"  # submitit's files and the logs
+MEMORY = re.compile(r"[1-9]\d*[KMGT]?", re.IGNORECASE)
 MOST_REQUEUES = 1000
 ASK_EVERY = 20.0  # seconds between two questions to the scheduler
 STOPPING = 60.0  # seconds that cancelled workers have for saving; SLURM's own KillWait ends them, usually after 30
@@ -50,6 +52,10 @@ class SlurmExecutor:
             raise UserError(
                 f"executor.time={minutes}: minutes; too short for one checkpoint interval ({CHECKPOINT} s) and the "
                 f"{LEAD} s in which a worker saves; at least 2"
+            )
+        if (memory := self.settings["memory"]) is not None and not MEMORY.fullmatch(memory):
+            raise UserError(
+                f"executor.memory={shortened(memory)}: must be a number of megabytes, or one with K, M, G or T: 8G"
             )
         if self.settings["print_script"]:
             return

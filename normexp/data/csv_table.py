@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,12 +51,15 @@ class Table:
         if odd and len(odd) == sum(map(bool, cells)):
             return np.array(cells)
         if odd:
-            where = f"line {self.lines[odd[0]]}, column {name!r}"
-            raise UserError(
-                f"{self.path}: {where}: {cells[odd[0]]!r} is not a number, though others there are; "
-                "correct it, or choose other columns with dataset.features"
-            )
+            raise self._slip(name, odd[0], cells[odd[0]])
         return np.array([np.nan if number is None else number for number in numbers])
+
+    def _slip(self, name: str, row: int, cell: str) -> UserError:
+        what = f"beyond {LARGEST:.1e}" if _is_large(cell, self.decimal) else "not a number, though others there are"
+        return UserError(
+            f"{self.path}: line {self.lines[row]}, column {name!r}: {cell!r} is {what}; "
+            "correct it, or choose other columns with dataset.features"
+        )
 
 
 def given_file(file: str) -> Path:
@@ -135,3 +139,11 @@ def _number(cell: str, decimal: str) -> float | None:
     except ValueError:
         return None
     return number if abs(number) <= LARGEST and "_" not in cell else None
+
+
+def _is_large(cell: str, decimal: str) -> bool:
+    """Tell whether a cell is a finite number that is too large."""
+    try:
+        return "_" not in cell and LARGEST < abs(float(cell.replace(decimal, "."))) < math.inf
+    except ValueError:
+        return False

@@ -8,7 +8,7 @@ import os
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -125,9 +125,21 @@ def files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     with _one_line_errors(path):
-        walk = os.walk(path, followlinks=True, onerror=_raise)
-        found = [Path(place, name) for place, _, names in walk for name in names]
-    return sorted(file for file in found if not _is_litter(PurePosixPath(file.relative_to(path).as_posix())))
+        found = []
+        for place, folders, names in os.walk(path, followlinks=True, onerror=_raise):
+            _check_no_loop(Path(place), folders)
+            found += [Path(place, name) for name in names]
+    kept = sorted(file for file in found if not _is_litter(PurePosixPath(file.relative_to(path).as_posix())))
+    if odd := next((file for file in kept if file.exists() and not file.is_file()), None):
+        raise UserError(f"{odd}: cannot be read (not a regular file)")  # a pipe would be waited for
+    return kept
+
+
+def _check_no_loop(place: Path, folders: Iterable[str]) -> None:
+    """Raise UserError for a link that leads to a folder that it is in: it would be walked again and again."""
+    for link in (place / name for name in folders):
+        if link.is_symlink() and place.resolve().is_relative_to(link.resolve()):
+            raise UserError(f"{link}: is a link to a folder that it is in")
 
 
 def check_complete(path: Path) -> None:

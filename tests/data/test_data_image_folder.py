@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -213,3 +214,17 @@ def test_decode_crops_the_centre() -> None:
     buffer = io.BytesIO()
     Image.fromarray(stripes).save(buffer, "PNG")
     assert (decode(buffer.getvalue(), "x", 1, size=4) == 200).all()
+
+
+def test_pipe_among_the_images_is_refused_and_not_waited_for(write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree(pictures)
+    os.mkfifo(path / "train" / "cat" / "9.png")
+    with pytest.raises(UserError, match=r"train/cat/9\.png: cannot be read \(not a regular file\)"):
+        ImageFolder(path=str(path)).content()
+
+
+def test_link_to_a_folder_above_is_named_and_not_followed(write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree(pictures)
+    (path / "train" / "again").symlink_to("..")
+    with pytest.raises(UserError, match="train/again: is a link to a folder that it is in"):
+        ImageFolder(path=str(path)).content()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.allowed import parse
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.overrides import parse_overrides, plain_value
+from normexp.config.text import shortened
 from normexp.errors import UserError, unknown
 
 if TYPE_CHECKING:

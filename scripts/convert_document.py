@@ -48,7 +48,7 @@ def document(rows: Sequence[Row]) -> str:
     head = HEAD.format(
         networks=len(originals),
         schemes=len({row["scheme"] for row in pairs}),
-        pairs=len(pairs),
+        pairs=of_all(len(pairs), len(originals) * len({row["scheme"] for row in pairs})),
         works=outcomes["works"],
         refused=outcomes["refused"],
         wrong=sum(row["outcome"] == "wrong" for row in rows),
@@ -57,6 +57,10 @@ def document(rows: Sequence[Row]) -> str:
         sample=len(SAMPLE),
     )
     return f"{head}{refusals(pairs)}\n{matrix(pairs)}\n{folding(originals)}"
+
+
+def of_all(measured: int, all_of_them: int) -> str:
+    return str(measured) if measured == all_of_them else f"{measured} of {all_of_them}"
 
 
 def beyond(pairs: Iterable[Row]) -> str:
@@ -112,12 +116,13 @@ def matrix(pairs: Sequence[Row]) -> str:
     marked = {"": "·", **marks(pairs)}
     cells = {(row["network"], row["scheme"]): marked[verdict(row)] for row in pairs}
     networks, schemes = (list(dict.fromkeys(key[axis] for key in cells)) for axis in (0, 1))
-    columns = grouped(schemes, lambda scheme: tuple(cells[network, scheme] for network in networks))
+    columns = grouped(schemes, lambda scheme: tuple(cells.get((network, scheme), "") for network in networks))
     lines = [["networks", *(", ".join(names) for names in columns)], ["---", *[":-:"] * len(columns)]]
-    for names in grouped(networks, lambda network: tuple(cells[network, scheme] for scheme in schemes)):
-        lines.append([", ".join(in_short(names)), *(cells[names[0], column[0]] for column in columns)])
+    for names in grouped(networks, lambda network: tuple(cells.get((network, scheme), "") for scheme in schemes)):
+        lines.append([", ".join(in_short(names)), *(cells.get((names[0], column[0]), "") for column in columns)])
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"## Networks and schemes\n\nA dot: it works. A letter: the reason above.\n\n{text}\n"
+    meaning = "A dot: it works. A letter: the reason above. Nothing: not measured yet."
+    return f"## Networks and schemes\n\n{meaning}\n\n{text}\n"
 
 
 def grouped(names: Iterable[str], key: Callable[[str], object]) -> list[list[str]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
+
+from normexp.config import extras
 
 PROGRAMS = {
     "sinfo": 'case "$*" in *--partition*) case "$*" in *short) ;; *) exit 0 ;; esac ;; esac; echo "4 gpu:1"',
@@ -177,8 +178,6 @@ def stage_cluster(patch: pytest.MonkeyPatch, folder: Path) -> None:
         path.write_text(f"#!/bin/sh\n{program}\n")
         path.chmod(0o755)
     patch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    found = importlib.util.find_spec
+    found = extras.find_spec
     staged = {"ray": None, "submitit": found("json")}
-    patch.setattr(
-        importlib.util, "find_spec", lambda name, *more: staged[name] if name in staged else found(name, *more)
-    )
+    patch.setattr(extras, "find_spec", lambda name: staged[name] if name in staged else found(name))

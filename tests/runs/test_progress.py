@@ -64,3 +64,13 @@ def test_progress_of_a_continued_run_counts_its_own_speed(monkeypatch):
 def test_progress_shows_regression_scores_as_numbers(capsys):
     ProgressReporter(steps=9, steps_per_epoch=3, batch_size=8).evaluated(9, {"train/loss": 0.25, "test/rmse": 131.25})
     assert "test rmse 131.2" in capsys.readouterr().err
+
+
+def test_progress_keeps_the_test_split_for_the_end_where_there_is_validation(capsys):
+    shown = ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8)
+    for step in (50, 100):
+        shown.evaluated(step, {**ROW, "validation/accuracy": 0.7})
+    middle, end = capsys.readouterr().err.splitlines()
+    assert "validation accuracy 70.00 %" in middle
+    assert "test" not in middle
+    assert "test accuracy 75.00 %" in end

@@ -81,7 +81,7 @@ def test_nothing_is_computed_twice_once_the_estimates_have_seen_a_batch(kind, mo
 
 
 def test_statistics_do_not_hang_on_the_first_values():
-    """The shift is the mean of a few values: here these are nothing like the others."""
+    """The shift is the mean of a few values, from everywhere: here the first are nothing like the others."""
     x = batch(1e3)
     x[0, :, :4] = 0
     mean, var = shifted_statistics(x)

@@ -21,7 +21,7 @@ from normexp.norms.kernels.tiles import TILE, kept_by_others
 # 1e-4 of itself, more on larger batches, which is nothing to a deviation of that size, 1 % of one a hundredth of it,
 # and five of one a millionth of it. Above this mean^2/var the statistics are `shifted_statistics`.
 MAX_RATIO = 1e3
-SOME = 64  # values of a channel whose mean is near enough to that of all
+SOME = 64  # values of a channel whose mean is near enough to that of all, or a few more
 
 
 class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
@@ -99,7 +99,7 @@ def shifted_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     One pass over x, in parts that stay in the cache, less a mean of some of its values: as fast as torch's kernel.
     """
     rows = x.movedim(1, -1).flatten(0, -2)  # (N *, C)
-    near = at_least_float32(rows[:SOME]).mean(0)
+    near = at_least_float32(rows[:: max(len(rows) // SOME, 1)]).mean(0)  # from everywhere: the first may be unlike
     size = max(TILE * torch.get_num_threads() // len(near), 1)
     part, sums, squares = near.new_empty(size, len(near)), torch.zeros_like(near), torch.zeros_like(near)
     for values in rows.split(size):

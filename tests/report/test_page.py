@@ -138,6 +138,10 @@ def test_page_of_runs_escapes_what_they_say(cli, tmp_path, monkeypatch):
     assert parsed(text).tags.count("script") == 3  # the data of the curves, the plotting library, ours
 
 
+def test_section_of_each_scale_has_a_name_of_its_own(page):
+    assert '<section id="digits_five_schemes-cpu" aria-label="Five schemes on digits, scale cpu">' in page.read_text()
+
+
 def test_page_of_an_empty_or_foreign_folder_is_one_line(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()

@@ -42,7 +42,7 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
     experiment = rendered.experiment
     name = f"{experiment.name}-{experiment.scale}"
     parts = [
-        html.element("h2", html.text(experiment.title), id=f"{name}-head"),
+        html.element("h2", html.text(experiment.title)),
         html.element("p", _about(experiment), class_="about"),
         _claims(claims),
         html.table(rendered.table),
@@ -52,7 +52,8 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
         html.folded("Where these numbers are from", origins(rendered.found.records, f"Runs of {experiment.title}")),
     ]
     counts = {mark: sum(claim["verdict"] == verdict for claim in claims) for verdict, mark in html.MARKS.items()}
-    content = html.element("section", "".join(parts), id=name, aria_labelledby=f"{name}-head")
+    label = f"{experiment.title}, scale {experiment.scale}"  # two scales of an experiment have one title
+    content = html.element("section", "".join(parts), id=name, aria_label=label)
     return Section(name, experiment.title, content, counts)
 
 

@@ -68,7 +68,7 @@ def _wide(caption: str, heads: Iterable[str], rows: Iterable[str], label: str) -
     """Return a table that scrolls by itself where the page is narrow."""
     body = f"{caption}<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody>"
     inside = element("table", body, class_="sortable")
-    return element("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
+    return element("div", inside, class_="wide", tabindex=0, role="group", aria_label=label)
 
 
 def _head(head: str, side: str) -> str:

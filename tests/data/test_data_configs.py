@@ -34,7 +34,10 @@ def test_config_has_the_fields_and_defaults_of_its_class(path: Path) -> None:
 def test_config_describes_itself(path: Path) -> None:
     options, about, kind = loaded(path)
     steps = {"_inputs_"} if about["_kind_"] in ("sequence", "text", "token") else set()
-    assert set(about) - {"_masked_by_", "_classes_"} == {"_about_", "_source_", "_kind_", "_task_", "_allowed_"} | steps
+    assert (
+        set(about) - {"_masked_by_", "_classes_", "_recipe_"}
+        == {"_about_", "_source_", "_kind_", "_task_", "_allowed_"} | steps
+    )
     assert set(about.get("_masked_by_", [])) <= set(options)
     assert set(about["_allowed_"]) <= set(options)
     nullable = {key for key, value in options.items() if value is None}

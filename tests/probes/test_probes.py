@@ -468,12 +468,15 @@ def test_several_lists_every_probe():
         ("[weigth_norm]", r"probe.of=.*must be.*percentiles, moments.*did you mean weight_norm\?"),
         ("[several]", "must be"),
         ("[none]", "must be"),
-        ("weight_norm", "must be a list"),
     ],
 )
 def test_several_refuses_unknown_names_when_composing(given, complaint):
     with pytest.raises(UserError, match=complaint):
         compose(["probe=several", f"probe.of={given}"])
+
+
+def test_several_takes_one_name_without_brackets():
+    assert compose(["probe=several", "probe.of=weight_norm"])["probe"]["of"] == ["weight_norm"]
 
 
 @pytest.mark.parametrize("given", ["[]", "[moments,moments]"])

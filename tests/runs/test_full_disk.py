@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from normexp.config import compose
+from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, METRICS, PROBES, CurveFile, RunDirectory, find_runs
 from normexp.runs.run import run
@@ -50,7 +51,7 @@ def outcome(results: Path) -> dict[str, bytes]:
 def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, file):
     refused = pytest.raises(UserError, match=rf"{file}: cannot be written \(File too large\); once there is room")
     with largest_file(room), refused as caught:
-        run(compose([*TINY, f"results_dir={results}"]))
+        run(compose(with_recipe([*TINY, f"results_dir={results}"])))
     assert "\n" not in str(caught.value)
     assert results.exists() == (file == CHECKPOINT)  # what has not trained leaves nothing
     status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")

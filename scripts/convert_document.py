@@ -28,7 +28,9 @@ A pair works if a converted, untrained network
 - is no affine map where the original is none, and calls as many nonlinear functions as before, but for those that the
   scheme replaces, one for one (EvoNorm's gates, the thresholds of filter response normalization);
 - has the parameters of its layers, of the scheme at every place, and no others but biases that convert explains;
-- gets a finite gradient in every parameter that got one before, and no gradient of zeros where there was none;
+- gets a finite gradient in every parameter that got one before, and no gradient of zeros where there was none, but in a
+  weight that is alone in its unit and whose length the scheme takes out (a 1 x 1 convolution of one channel): it has no
+  direction to learn, and the scheme's own gain stands for it;
 - folds to the same numbers: at most 1e-12 of the largest output away, in float64{beyond}.
 
 Batch normalization in place of batch normalization changes no output, in training and in evaluation, in all

@@ -177,7 +177,7 @@ def at_place(found: nn.Module, index: int, channels: int, norm: Norm) -> int:
 
 
 def gradients(model: nn.Module, images: Tensor) -> tuple[int, int]:
-    """Return how many parameters get no gradient in training, and how many one of zeros."""
+    """Return how many parameters get no gradient in training, and how many one of zeros, but for weights `alone`."""
     torch.manual_seed(1)
     model.train()
     for module in model.modules():
@@ -186,9 +186,15 @@ def gradients(model: nn.Module, images: Tensor) -> tuple[int, int]:
     y = model(images)
     assert y.isfinite().all(), "the output is not finite"
     (y / y.detach().abs().max()).square().mean().backward()
-    found = [parameter.grad for parameter in model.parameters()]
-    assert all(each.isfinite().all() for each in found if each is not None), "a gradient is not finite"
-    return sum(each is None for each in found), sum(each is not None and not each.any() for each in found)
+    found = {name: parameter.grad for name, parameter in model.named_parameters()}
+    given = {name: each for name, each in found.items() if each is not None}
+    assert all(each.isfinite().all() for each in given.values()), "a gradient is not finite"
+    return len(found) - len(given), sum(not each.any() for name, each in given.items() if not alone(name, each))
+
+
+def alone(name: str, weight: Tensor) -> bool:
+    """Tell whether a weight is the only one of its unit, and its scheme takes out its length: it has no direction."""
+    return "parametrizations.weight.original" in name and weight[0].numel() == 1
 
 
 def check_gradients(model: nn.Module, norm: Norm, original: Original, images: Tensor) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import socket
@@ -127,7 +126,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
 def test_what_cannot_work_is_one_line_and_nothing_is_written(cli, results, monkeypatch, words, message):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)  # with and without the extras
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)  # with and without the extras
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", *words.split())
     assert (status, stderr.count("\n")) == (2, 1)
     assert message in stderr
@@ -145,7 +144,7 @@ def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monk
 
 
 def test_slurm_without_sbatch_is_refused(cli, results, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
     assert (status, stderr.count("\n")) == (2, 1)
@@ -331,7 +330,7 @@ def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, mo
     def refuse(*_: object) -> str:
         raise UserError("executor=slurm: nothing was submitted: no such account")
 
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
     monkeypatch.setattr(slurm.SlurmExecutor, "start", refuse)
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
@@ -341,8 +340,9 @@ def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, mo
 
 
 def test_address_of_something_else_is_refused(cli, results, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
         address = f"127.0.0.1:{server.getsockname()[1]}"
         thread = threading.Thread(target=lambda: server.accept()[0].close())
         thread.start()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from normexp.config import Config, compose
 from normexp.config.overrides import check_once
+from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, FINISHED, METRICS, PROBES, RunDirectory
 from normexp.runs.place import default_run_dir, with_content
@@ -59,12 +60,13 @@ class Outcome:
 
 def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> int:
     """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not."""
-    words = list(overrides) or USUAL.split()
+    typed = list(overrides) or USUAL.split()
     if kills < 1:
         raise UserError(f"verify resume: --kills {kills}: must be at least 1")
-    check_once(words)
-    if given := [word for word in words if word.startswith("results_dir=")]:
+    check_once(typed)
+    if given := [word for word in typed if word.startswith("results_dir=")]:
         raise UserError(f"verify resume: {given[0]}: it trains in a folder of its own; leave it out")
+    words = with_recipe(typed)
     config = compose(words)
     if config.choices["study"] != "none":
         raise UserError("verify resume: a study starts again when it was killed; give a training run")
@@ -143,7 +145,7 @@ def forget_random_states(path: Path) -> None:
 
 
 def _start(words: Sequence[str], results: Path, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", OFTEN, "run", *words, f"results_dir={results}", "--quiet"]
+    command = [sys.executable, "-c", OFTEN, "run", *words, "recipe=none", f"results_dir={results}", "--quiet"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
 
 

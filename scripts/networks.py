@@ -40,6 +40,7 @@ SAMPLE = (  # of CI: every reason to refuse, and every kind of network that work
     ("timm test_nfnet", "weight"),
     ("timm test_vit", "batch"),
     ("timm test_vit", "evonorm_s0"),
+    ("timm mobileone_s0", "weight_standard"),
 )
 CLASSES = 10
 SIDES = {"torchvision inception_v3": 96, "torchvision vit_b_32": 224, "torchvision maxvit_t": 224, "timm test_vit": 160}

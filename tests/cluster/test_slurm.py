@@ -196,7 +196,7 @@ REFUSED = {
     "no such partition": ("executor.partition=night", "executor.partition=night: there is no such partition"),
     "more memory than there is": ("executor.memory=900T", "nothing was submitted: sbatch: error: "),
     "more CPUs than a node has": ("executor.cpus=99", "executor.cpus=99: no node has more than 2"),
-    "no such memory": ("executor.memory=much", "nothing was submitted: sbatch: error: "),
+    "no such memory": ("executor.memory=much", "must be a number of megabytes"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`normexp new`, `freeze` and `list experiments --schema`: experiments as files."""
+"""`normexp reproduce`, `claims`, `laws`, `new`, `freeze` and `list experiments --schema`: experiments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,35 @@ import json
 from pathlib import Path
 
 from normexp.errors import UserError, unknown
+
+
+def reproduce(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import reproduce_all
+
+    return reproduce_all(
+        arguments.names,
+        everything=arguments.all,
+        arm=arguments.cell,
+        jobs=arguments.jobs,
+        dry_run=arguments.dry_run,
+        force=arguments.force,
+        plan_only=arguments.power,
+        of_laws=arguments.laws,
+    )
+
+
+def claims(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import ledger
+
+    print(ledger(arguments.names, plain=arguments.json), end="")
+    return 0
+
+
+def laws(arguments: argparse.Namespace) -> int:
+    from normexp.report.ledger import laws_page
+
+    print(laws_page(arguments.names, plain=arguments.json), end="")
+    return 0
 
 
 def new(arguments: argparse.Namespace) -> int:

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.multirun:
+        from normexp.cli.sweep_verbs import sweep
+
+        return sweep(arguments)
+    if arguments.dry_run or arguments.jobs is not None:
+        raise UserError(f"run: {'--dry-run' if arguments.dry_run else '--jobs'} is of a grid; use `normexp sweep`")
+    return _train(arguments)
+
+
+def _train(arguments: argparse.Namespace) -> int:
     composed = overrides(arguments)
     config, settings = _config(arguments, composed), recipe(composed)
     if arguments.save:

@@ -1,4 +1,4 @@
-"""The command line: verbs to functions. Imports nothing heavy at module level (no torch, pandas, matplotlib)."""
+"""The command line: from its words to the function of a verb. Nothing heavy is imported at module level."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import TextIOWrapper
 
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import flags, parsers
-from normexp.config.options import key_called, option, options
+from normexp.config.options import key_called
 from normexp.config.text import shortened
 from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, nearest, unknown
 from normexp.training.cores import wait_briefly
@@ -104,223 +105,37 @@ def _left_over(verb: str, left: Sequence[str], allowed: Sequence[str]) -> UserEr
     return unknown(f"{verb}: option", wrong, allowed)
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    if arguments.multirun:
-        return _sweep(arguments)
-    if arguments.dry_run or arguments.jobs is not None:
-        raise UserError(f"run: {'--dry-run' if arguments.dry_run else '--jobs'} is of a grid; use `normexp sweep`")
-    from normexp.cli.run_verb import run
+def _in(module: str, name: str) -> Callable[[argparse.Namespace], int]:
+    """Return a verb that is imported when it is called, so that nobody waits for the others."""
 
-    return run(arguments)
+    def call(arguments: argparse.Namespace) -> int:
+        return int(getattr(import_module(f"normexp.cli.{module}"), name)(arguments))
 
-
-def _diff(arguments: argparse.Namespace) -> int:
-    from normexp.cli.run_verb import diff
-
-    return diff(arguments)
-
-
-def _sweep(arguments: argparse.Namespace) -> int:
-    from normexp.cli.sweep_verbs import sweep
-
-    return sweep(arguments)
-
-
-def _reproduce(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import reproduce_all
-
-    return reproduce_all(
-        arguments.names,
-        everything=arguments.all,
-        arm=arguments.cell,
-        jobs=arguments.jobs,
-        dry_run=arguments.dry_run,
-        force=arguments.force,
-        plan_only=arguments.power,
-        of_laws=arguments.laws,
-    )
-
-
-def _report(arguments: argparse.Namespace) -> int:
-    from normexp.cli.report_verb import report
-
-    return report(arguments)
-
-
-def _claims(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import ledger
-
-    print(ledger(arguments.names, plain=arguments.json), end="")
-    return 0
-
-
-def _laws(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import laws_page
-
-    print(laws_page(arguments.names, plain=arguments.json), end="")
-    return 0
-
-
-def _status(arguments: argparse.Namespace) -> int:
-    from normexp.cli.sweep_verbs import status
-
-    return status(arguments)
-
-
-def _plot(arguments: argparse.Namespace) -> int:
-    from normexp.report.commands import plot_command
-
-    options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
-    options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **options):
-        print(path)
-    return 0
-
-
-def _table(arguments: argparse.Namespace) -> int:
-    from normexp.report.commands import table_command
-
-    options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    format = "json" if arguments.json else arguments.format
-    print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
-    return 0
-
-
-def _best(arguments: argparse.Namespace) -> int:
-    from normexp.report.commands import best_command
-
-    options = {"last": arguments.last_sweep, "out": arguments.out}
-    over = _keys(arguments.over)
-    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format, **options)
-    print(text, end="")
-    for path in figure:
-        logger.info(str(path))
-    return 0
-
-
-def _keys(given: str | None) -> list[str]:
-    return given.split(",") if given else []
-
-
-def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
-    if "" in arguments.paths or not (arguments.paths or arguments.last_sweep):
-        raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
-    return list(arguments.paths)
-
-
-def _list(arguments: argparse.Namespace) -> int:
-    from normexp.cli.list_verb import show
-
-    return show(arguments)
-
-
-def _check(arguments: argparse.Namespace) -> int:
-    given = list(arguments.overrides)
-    if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
-        raise UserError(
-            f"check: {other[0]!r} is no part of a scheme; give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]"
-        )
-    if not any(word.startswith("norm") for word in given):
-        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
-    from normexp.config import compose
-
-    config = compose(given)
-    from normexp.norms.checks.commands import check_command
-    from normexp.training.build import build_norm
-
-    norm = build_norm(config)
-    scheme = config.choices["norm"]
-    about = option("norm", scheme) if scheme in options("norm") else {}  # a scheme of the user's own says nothing
-    exact = about.get("_gradient_") != "approximate"
-    mixes = None if scheme == "stack" else about.get("_batch_statistics_")  # a stack's parts are anybody's
-    flags = {"exact_gradient": exact, "mixes_examples": mixes, "full": arguments.full, "inductor": arguments.inductor}
-    text, holds = check_command(norm, repr(norm), **flags)
-    print(text)
-    return 0 if holds else 1
-
-
-def _bench(arguments: argparse.Namespace) -> int:
-    from normexp.bench.command import bench
-
-    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out)
-
-
-def _archive(arguments: argparse.Namespace) -> int:
-    from normexp.cli.record_verbs import archive
-
-    return archive(arguments)
-
-
-def _merge(arguments: argparse.Namespace) -> int:
-    from normexp.cli.record_verbs import merge
-
-    return merge(arguments)
-
-
-def _verify(arguments: argparse.Namespace) -> int:
-    from normexp.cli.record_verbs import verify
-
-    return verify(arguments)
-
-
-def _sample(arguments: argparse.Namespace) -> int:
-    from normexp.cli.record_verbs import sample
-
-    return sample(arguments)
-
-
-def _new(arguments: argparse.Namespace) -> int:
-    from normexp.cli.experiment_verbs import new
-
-    return new(arguments)
-
-
-def _freeze(arguments: argparse.Namespace) -> int:
-    from normexp.cli.experiment_verbs import freeze
-
-    return freeze(arguments)
-
-
-def _worker(arguments: argparse.Namespace) -> int:
-    from normexp.cli.sweep_verbs import worker
-
-    return worker(arguments)
-
-
-def _diagnose(arguments: argparse.Namespace) -> int:
-    from normexp.cli.diagnose_verb import diagnose
-
-    return diagnose(arguments)
-
-
-def _completion(arguments: argparse.Namespace) -> int:
-    from normexp.cli.completion_verb import completion
-
-    return completion(arguments)
+    return call
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "run": _run,
-    "sweep": _sweep,
-    "reproduce": _reproduce,
-    "report": _report,
-    "claims": _claims,
-    "laws": _laws,
-    "status": _status,
-    "plot": _plot,
-    "table": _table,
-    "best": _best,
-    "diff": _diff,
-    "list": _list,
-    "check": _check,
-    "bench": _bench,
-    "archive": _archive,
-    "merge": _merge,
-    "verify": _verify,
-    "sample": _sample,
-    "new": _new,
-    "freeze": _freeze,
-    "worker": _worker,
-    "diagnose": _diagnose,
-    "completion": _completion,
+    "run": _in("run_verb", "run"),
+    "sweep": _in("sweep_verbs", "sweep"),
+    "reproduce": _in("experiment_verbs", "reproduce"),
+    "report": _in("report_verbs", "report"),
+    "claims": _in("experiment_verbs", "claims"),
+    "laws": _in("experiment_verbs", "laws"),
+    "status": _in("sweep_verbs", "status"),
+    "plot": _in("report_verbs", "plot"),
+    "table": _in("report_verbs", "table"),
+    "best": _in("report_verbs", "best"),
+    "diff": _in("run_verb", "diff"),
+    "list": _in("list_verb", "show"),
+    "check": _in("measure_verbs", "check"),
+    "bench": _in("measure_verbs", "bench"),
+    "archive": _in("record_verbs", "archive"),
+    "merge": _in("record_verbs", "merge"),
+    "verify": _in("record_verbs", "verify"),
+    "sample": _in("record_verbs", "sample"),
+    "new": _in("experiment_verbs", "new"),
+    "freeze": _in("experiment_verbs", "freeze"),
+    "worker": _in("sweep_verbs", "worker"),
+    "diagnose": _in("diagnose_verb", "diagnose"),
+    "completion": _in("completion_verb", "completion"),
 }

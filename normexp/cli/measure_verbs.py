@@ -1,0 +1,39 @@
+"""`normexp check` and `bench`: a scheme against its contract, and how fast the program is."""
+
+from __future__ import annotations
+
+import argparse
+
+from normexp.config.options import option, options
+from normexp.errors import UserError
+
+
+def check(arguments: argparse.Namespace) -> int:
+    given = list(arguments.overrides)
+    if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
+        raise UserError(
+            f"check: {other[0]!r} is no part of a scheme; give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]"
+        )
+    if not any(word.startswith("norm") for word in given):
+        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
+    from normexp.config import compose
+
+    config = compose(given)
+    from normexp.norms.checks.commands import check_command
+    from normexp.training.build import build_norm
+
+    norm = build_norm(config)
+    scheme = config.choices["norm"]
+    about = option("norm", scheme) if scheme in options("norm") else {}  # a scheme of the user's own says nothing
+    exact = about.get("_gradient_") != "approximate"
+    mixes = None if scheme == "stack" else about.get("_batch_statistics_")  # a stack's parts are anybody's
+    flags = {"exact_gradient": exact, "mixes_examples": mixes, "full": arguments.full, "inductor": arguments.inductor}
+    text, holds = check_command(norm, repr(norm), **flags)
+    print(text)
+    return 0 if holds else 1
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    from normexp.bench.command import bench
+
+    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out)

@@ -1,0 +1,88 @@
+"""`normexp report`, `plot`, `table` and `best`: tables, figures, verdicts and the page, from records alone."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+from normexp.errors import UserError
+
+logger = logging.getLogger("normexp")
+
+
+def report(arguments: argparse.Namespace) -> int:
+    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
+    if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
+        raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
+    if arguments.out is not None:
+        from normexp.report.ledger import figures_to
+
+        return _print(figures_to(arguments.out, arguments.names, **look), arguments.open)
+    return _print(_written(arguments.names), arguments.open)
+
+
+def _written(words: list[str]) -> Iterator[Path]:
+    """Render experiments and folders of runs; yield the files, the page last."""
+    from normexp.experiments.load import names
+    from normexp.report.ledger import report_all
+    from normexp.report.page.runs import write_runs_page
+
+    folders = [word for word in words if Path(word).is_dir() and word not in names()]
+    for folder in folders:
+        yield write_runs_page(Path(folder))
+    rest = [word for word in words if word not in folders]
+    if rest or not folders:
+        yield from report_all(rest)
+
+
+def _print(paths: Iterator[Path], show: bool) -> int:
+    last = None
+    for last in paths:
+        print(last)
+    if show and last is not None:
+        webbrowser.open(last.resolve().as_uri())
+    return 0
+
+
+def plot(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import plot_command
+
+    options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
+    options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **options):
+        print(path)
+    return 0
+
+
+def table(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import table_command
+
+    options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    format = "json" if arguments.json else arguments.format
+    print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
+    return 0
+
+
+def best(arguments: argparse.Namespace) -> int:
+    from normexp.report.commands import best_command
+
+    options = {"last": arguments.last_sweep, "out": arguments.out}
+    over = _keys(arguments.over)
+    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format, **options)
+    print(text, end="")
+    for path in figure:
+        logger.info(str(path))
+    return 0
+
+
+def _keys(given: str | None) -> list[str]:
+    return given.split(",") if given else []
+
+
+def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
+    if "" in arguments.paths or not (arguments.paths or arguments.last_sweep):
+        raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
+    return list(arguments.paths)

@@ -36,7 +36,6 @@ class Choice:
         metric: by which is chosen.
         shown: the keys that tell the arms apart.
         groups: the combinations that were tried, of every arm.
-        left_out: runs that are not in it, a line each.
         frame: the runs.
     """
 
@@ -44,7 +43,6 @@ class Choice:
     metric: str
     shown: list[str]
     groups: list[list[Row]]
-    left_out: tuple[str, ...]
     frame: Frame
 
 
@@ -68,7 +66,7 @@ def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> 
     for row in rows_of(frame, frame.keys([*arms, *over])):
         groups.setdefault(tuple(row.key[key] for key in arms), []).append(row)
     shown = [key for i, key in enumerate(arms) if key == "norm" or len({group[i] for group in groups}) > 1]
-    return Choice(over, metric, shown, list(groups.values()), frame.left_out, frame)
+    return Choice(over, metric, shown, list(groups.values()), frame)
 
 
 def best(choice: Choice) -> Table:
@@ -80,7 +78,7 @@ def best(choice: Choice) -> Table:
         rows=[_line(group, shown, over, metric) for group in choice.groups],
         values=[_plain(group, shown, over, metric) for group in choice.groups],
         texts=len(shown),
-        notes={"": [MEANING, *choice.left_out]},
+        notes={"": [MEANING, *choice.frame.left_out]},
     )
 
 

@@ -32,12 +32,16 @@ def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> 
     return f"({mean_text} ± {spread}){power}" if power else f"{mean_text} ± {spread}"
 
 
-def with_interval(value: float, low: float, high: float) -> str:
-    """Write `+1.2 [-0.4, +2.8]`: all three to the second significant digit of half the interval's width."""
+def with_interval(value: float, low: float, high: float, sign: bool = True) -> str:
+    """Write `+1.2 [-0.4, +2.8]`: all three to the second significant digit of half the interval's width.
+
+    Args:
+        sign: whether what is above 0 has a sign.
+    """
     half = (high - low) / 2
     finite = [abs(each) for each in (value, low, high) if math.isfinite(each)]
     digit = half if math.isfinite(half) and half > 0 else max(finite, default=1.0) / 10 or 1.0
-    value_text, low_text, high_text, power = _to_the_same_digit([value, low, high], digit, sign=True)
+    value_text, low_text, high_text, power = _to_the_same_digit([value, low, high], digit, sign)
     return f"{value_text} [{low_text}, {high_text}]{power}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from normexp.evidence.curves import Curve, better_direction
 from normexp.evidence.sensitivity import has_range, sensitivity
@@ -27,32 +28,53 @@ SAME_RUNS = "The best value, for all or for an arm, is that of these same runs, 
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm: value of the hyperparameter -> seed -> its run; the same values for every seed."""
+    """One arm.
+
+    Args:
+        metric: whose name tells what is better.
+        runs: value of the hyperparameter -> seed -> its run; the same values for every seed.
+    """
 
     name: str
+    metric: str
     runs: Mapping[float, Mapping[int, Curve]]
 
-    def last(self, place: float, metric: str) -> list[float]:
+    def last(self, place: float) -> list[float]:
         """Return the finite last values at one value of the hyperparameter."""
         runs = (run for run in self.runs[place].values() if not run.diverged)
-        return [value for run in runs if math.isfinite(value := float(run.columns[metric][-1]))]
+        return [value for run in runs if math.isfinite(value := float(run.columns[self.metric][-1]))]
 
-    def cost(self, place: float, metric: str) -> float:
+    def cost(self, place: float) -> float:
         """Return the mean at one value, the less the better; infinite where a run diverged."""
-        values = self.last(place, metric)
-        sign = -1.0 if better_direction(metric) == "higher" else 1.0
+        values = self.last(place)
+        sign = -1.0 if better_direction(self.metric) == "higher" else 1.0
         return sign * mean(values) if len(values) == len(self.runs[place]) else math.inf
 
-    def text(self, place: float, metric: str) -> str:
-        factor = 100 if is_share(metric) else 1
-        values = [factor * value for value in self.last(place, metric)]
-        return summary(values, len(self.runs[place]), is_share(metric))
+    def text(self, place: float) -> str:
+        values = [self._factor * value for value in self.last(place)]
+        return summary(values, len(self.runs[place]), is_share(self.metric))
 
-    def sensitivities(self, metric: str) -> dict[int, float]:
-        """Return seed -> sensitivity."""
+    @cached_property
+    def best(self) -> float:
+        """The value with the least cost."""
+        return min(self.runs, key=lambda place: (self.cost(place), place))
+
+    @cached_property
+    def sensitivities(self) -> dict[int, float]:
+        """Seed -> sensitivity, of shares in percent."""
         seeds = next(iter(self.runs.values()))
-        factor = 100 if is_share(metric) else 1
-        return {s: factor * sensitivity({x: runs[s] for x, runs in self.runs.items()}, metric) for s in seeds}
+        curves = {seed: {place: runs[seed] for place, runs in self.runs.items()} for seed in seeds}
+        return {seed: self._factor * sensitivity(of_seed, self.metric) for seed, of_seed in curves.items()}
+
+    @property
+    def finite(self) -> str:
+        """How many runs did not diverge: `11/12`."""
+        runs = [run for each in self.runs.values() for run in each.values()]
+        return f"{sum(not run.diverged for run in runs)}/{len(runs)}"
+
+    @property
+    def _factor(self) -> int:
+        return 100 if is_share(self.metric) else 1
 
 
 def sensitivity_table(groups: Mapping[str, Sequence[Record]], key: str, metric: str) -> Table | None:
@@ -67,13 +89,13 @@ def sensitivity_table(groups: Mapping[str, Sequence[Record]], key: str, metric: 
     places = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
     if not has_range(places):
         return None
-    one = min(places, key=lambda place: (sum(arm.cost(place, metric) for arm in arms), place))
+    one = min(places, key=lambda place: (sum(arm.cost(place) for arm in arms), place))
     at_one = f"{title(metric)} at {key}={text(one)}"
     return Table(
         title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
-        rows=[_row(arm, arms[0], one, metric) for arm in arms],
-        values=[_plain(arm, one, key, metric) for arm in arms],
+        rows=[_row(arm, arms[0], one) for arm in arms],
+        values=[_plain(arm, one, key) for arm in arms],
         notes={"": [MEANING.format(key=key), SAME_RUNS]},
         label=f"sensitivity-{key}",
     )
@@ -87,41 +109,37 @@ def _arm(name: str, records: Sequence[Record], key: str, metric: str) -> Arm | N
             runs.setdefault(float(record.value(key)), {})[record.seed] = record.curve
     seeds = set.intersection(*map(set, runs.values())) if runs else set()
     kept = {place: {seed: each[seed] for seed in sorted(seeds)} for place, each in sorted(runs.items())}
-    return Arm(name, kept) if seeds and has_range(kept) else None
+    return Arm(name, metric, kept) if seeds and has_range(kept) else None
 
 
-def _row(arm: Arm, first: Arm, one: float, metric: str) -> list[str]:
-    best = min(arm.runs, key=lambda place: (arm.cost(place, metric), place))
-    found = arm.sensitivities(metric)
-    difference = None if arm is first else paired(found, first.sensitivities(metric))
-    runs = [run for each in arm.runs.values() for run in each.values()]
+def _row(arm: Arm, first: Arm, one: float) -> list[str]:
+    difference = None if arm is first else paired(arm.sensitivities, first.sensitivities)
+    found = one_sample(list(arm.sensitivities.values()))
     return [
-        arm.name, arm.text(one, metric), text(best), arm.text(best, metric),
-        _estimate(one_sample(list(found.values()))).removeprefix("+").replace("[+", "[").replace(", +", ", "),
-        _estimate(difference), f"{sum(not run.diverged for run in runs)}/{len(runs)}",
+        arm.name, arm.text(one), text(arm.best), arm.text(arm.best),
+        _estimate(found, sign=False), _estimate(difference, sign=True), arm.finite,
     ]  # fmt: skip
 
 
-def _estimate(found: PointEstimate | None) -> str:
+def _estimate(found: PointEstimate | None, sign: bool) -> str:
     if found is None:
         return EMPTY
     interval = found.confidence_interval()
-    return with_interval(found.value, interval.low, interval.high)
+    return with_interval(found.value, interval.low, interval.high, sign)
 
 
-def _plain(arm: Arm, one: float, key: str, metric: str) -> dict[str, Value]:
-    best = min(arm.runs, key=lambda place: (arm.cost(place, metric), place))
-    found = list(arm.sensitivities(metric).values())
+def _plain(arm: Arm, one: float, key: str) -> dict[str, Value]:
+    found = list(arm.sensitivities.values())
     estimate = one_sample(found)
     interval = estimate.confidence_interval() if estimate else None
     return {
-        "arm": arm.name, f"{key} for all": one, f"best {key}": best, "n": len(found),
-        **{f"{metric} {name}": _mean(arm, place, metric) for name, place in (("for all", one), ("best", best))},
+        "arm": arm.name, f"{key} for all": one, f"best {key}": arm.best, "n": len(found),
+        f"{arm.metric} for all": _mean(arm, one), f"{arm.metric} best": _mean(arm, arm.best),
         "sensitivity": mean(found),
         "sensitivity low": interval.low if interval else None, "sensitivity high": interval.high if interval else None,
     }  # fmt: skip
 
 
-def _mean(arm: Arm, place: float, metric: str) -> float | None:
-    values = arm.last(place, metric)
+def _mean(arm: Arm, place: float) -> float | None:
+    values = arm.last(place)
     return mean(values) if values else None

@@ -74,17 +74,21 @@ def batch_norm(
         y, mean, rstd = torch.native_batch_norm(x, weight, bias, running_mean, running_var, True, momentum, eps)
         if not is_far(mean, rstd):
             return y
-        for estimate, old in zip((running_mean, running_var), before, strict=True):
-            estimate.data.copy_(
-                old
-            )  # autograd of an earlier chunk of this batch holds the estimate, and never reads it
+        move((running_mean, running_var), before, 1.0)
     mean, var = shifted_statistics(x)
-    # By their data: autograd of an earlier chunk of this batch holds the estimates, and never reads them.
     count = x.numel() // x.shape[1]
-    for estimate, new in ((running_mean, mean), (running_var, var * (count / (count - 1)))):
-        estimate.data.lerp_(new.to(estimate.dtype), momentum)
+    move((running_mean, running_var), (mean, var * (count / (count - 1))), momentum)
     ones, zeros = mean.new_ones(len(mean)), mean.new_zeros(len(mean))
     return Standardize.apply(x, ones if weight is None else weight, zeros if bias is None else bias, mean, var, eps)
+
+
+def move(estimates: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], momentum: float) -> None:
+    """Move running estimates towards new values, all the way with a momentum of 1.
+
+    By their data: autograd of an earlier chunk of this batch holds the estimates, and never reads them.
+    """
+    for estimate, value in zip(estimates, new, strict=True):
+        estimate.data.lerp_(value.to(estimate.dtype), momentum)
 
 
 def is_far(mean: Tensor, rstd: Tensor) -> bool:

@@ -79,10 +79,10 @@ class Logs:
 
     def add(self, row: Mapping[str, object]) -> None:
         """Log a row that has been appended to metrics.csv."""
-        if self._begun:
-            self._each(lambda log: log.add(Point.of(row)))
-        else:
-            self._begin()
+        if not self._begun:
+            return self._begin()
+        point = Point.of(row)
+        self._each(lambda log: log.add(point))
 
     def end(self, status: str, step: int, cause: str) -> None:
         """Log how the attempt ended, unless it ended before its first row."""
@@ -96,7 +96,8 @@ class Logs:
         self._begun = bool(rows)
         if not rows:
             self._logs.clear()
-        self._each(lambda log: log.begin([Point.of(row) for row in rows]))
+        points = [Point.of(row) for row in rows]
+        self._each(lambda log: log.begin(points))
 
     def _each(self, act: Callable[[Log], None]) -> None:
         for name, log in list(self._logs.items()):

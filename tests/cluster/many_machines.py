@@ -19,6 +19,7 @@ CELLS = 24
 GRID = ("model=mlp", "norm=none,batch,layer,group", "seed=range(6)", "steps=150", "eval_every=50", "threads=1")
 OWN = ("plugins=[slowly]", "schedule=slowly.steady")
 PACE = ("executor.heartbeat=0.5", "executor.takeover=4")
+PAIR = ("model=linear", "seed=0,1", "steps=100", "eval_every=20", "threads=1", *OWN, "executor.workers=2", *PACE)
 MOST = 150.0  # seconds that anything may take here
 SLOWLY = '''"""A schedule that takes its time as long as a file `slow` or `slower` lies in the folder of the command."""
 
@@ -79,6 +80,20 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 def normexp(environment: Mapping[str, str], folder: Path, *words: str) -> tuple[int, str, str]:
     """Type a command and wait for it; return its exit status, stdout and stderr."""
     return ended(start(environment, folder, *words))
+
+
+def sweep_on_two_workers(environment: Mapping[str, str], folder: Path, *words: str) -> None:
+    """Type a sweep of two cells, which end when each of two workers has one."""
+    brake = Brake(folder)
+    brake.harder()
+    process = start(environment, folder, "sweep", *PAIR, *words)
+    try:
+        until(lambda: process.poll() is not None or any(folder.glob("results/.sweeps/*/plan.json.gz")))
+        until(lambda: process.poll() is not None or len(set(claims(the_sweep(folder)).values())) == 2)
+    finally:
+        brake.release()
+        status, _, stderr = ended(process)
+    assert status == 0, stderr
 
 
 def own_lines(stderr: str) -> str:

@@ -29,10 +29,12 @@ from many_machines import (
     normexp,
     own_lines,
     start,
+    sweep_on_two_workers,
     taken,
     the_sweep,
     until,
 )
+from read_logs import assert_same, of_tensorboard
 
 from normexp.records import find_runs
 
@@ -163,6 +165,15 @@ def test_sweep_with_a_raylet_killed(cluster, serial, tmp_path):
     say(f"claims: {len(claims(sweep))} for {CELLS} cells; taken over: {', '.join(taken(sweep))}")
     assert files(tmp_path / "results") == serial
     say(f"{len(find_runs([tmp_path / 'results']))} runs have the bytes of a serial sweep (metrics, probes, weights)")
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's
+def test_tasks_of_two_nodes_log(cluster, tmp_path):
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (pip install 'normexp[tensorboard]')")
+    words = ("executor=ray", f"executor.address={cluster.address}", "executor.cpus=2", "logger=tensorboard")
+    sweep_on_two_workers(cluster.environment, tmp_path, *words)
+    for run in find_runs([tmp_path / "results"]):
+        assert_same(of_tensorboard(tmp_path / "results", run.path.name)[0], run)
 
 
 def second_of(cluster: Cluster) -> list[int]:

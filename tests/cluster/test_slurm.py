@@ -22,10 +22,12 @@ from many_machines import (
     normexp,
     own_lines,
     start,
+    sweep_on_two_workers,
     taken,
     the_sweep,
     until,
 )
+from read_logs import READERS, assert_same, loggers
 from slurm_here import Slurm, slurm, why_not
 
 from normexp.records import find_runs
@@ -208,3 +210,11 @@ def test_what_slurm_cannot_give_is_refused_in_one_line(cluster, tmp_path, word, 
     assert message in stderr.splitlines()[-1]
     assert cluster.ask("squeue", "-h") == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore")  # the libraries', about each other
+@pytest.mark.parametrize("name", loggers())
+def test_workers_on_two_nodes_log(cluster, tmp_path, name):
+    sweep_on_two_workers(cluster.environment, tmp_path, "executor=slurm", "executor.detach=false", f"logger={name}")
+    for run in find_runs([tmp_path / "results"]):
+        assert_same(READERS[name](tmp_path / "results", run.path.name)[0], run)

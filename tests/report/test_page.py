@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from normexp.evidence.curves import Cell, Curve
+from normexp.report.figures.experiments import _told_apart
+from normexp.report.figures.styles import Style
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
 from normexp.report.page.origin import ranges
-from normexp.report.page.page import document
 from normexp.report.page.svg import inline
 
 VOID = ("meta", "input", "br", "hr", "img", "link")
@@ -94,9 +94,31 @@ def test_page_has_claims_table_figures_curves_and_origins(page):
     text = page.read_text()
     for part in ("holds at this scale", "97.94 ± 0.37", "weight_mean_only", "normexp run", "<svg", 'role="img"', "0-4"):
         assert part in text
-    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+    data = data_of(text)
     assert data["arms"] == ["none", "batch", "layer", "group", "weight_mean_only"]
     assert len(data["series"]) == 25
+
+
+def data_of(text: str) -> dict[str, Any]:
+    return json.loads(re.search(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_viewer_has_the_colours_of_the_figures(page, results):
+    """The curves of a figure stand in it in the order of the arms."""
+    for figure in ("accuracy", "loss"):
+        svg = (results / "digits_five_schemes" / "cpu" / f"{figure}.svg").read_text()
+        drawn = list(dict.fromkeys(re.findall(r"stroke: (#\w+); stroke-width: 1.4;", svg)))
+        assert [colour.lower() for colour, _ in data_of(page.read_text())["styles"]] == drawn
+
+
+def test_cells_that_two_figures_draw_alike_are_told_apart_in_the_viewer():
+    style = Style("#0072B2")
+    low, high = (Cell("a", (("lr", rate),)) for rate in (0.1, 1.0))
+    styles = _told_apart({low: style, Cell("b"): Style("#000000"), high: style})
+    first, other, second = styles.values()
+    assert (first, other) == (style, Style("#000000"))
+    assert first.color == second.color
+    assert first.dashes != second.dashes
 
 
 def test_page_of_equal_records_has_equal_bytes(page, results):
@@ -168,7 +190,8 @@ def curve(values, diverged=False):
 
 
 def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
-    data = viewer_data({Cell("a"): {0: curve(np.arange(1000.0)), 3: curve([1.0, np.inf], True)}}, ["test/loss"])
+    curves = {Cell("a"): {0: curve(np.arange(1000.0)), 3: curve([1.0, np.inf], True)}}
+    data = viewer_data(curves, ["test/loss"], {Cell("a"): Style("#000000")})
     steps = data["steps"][data["series"][0][2]]
     assert len(steps) <= MOST_POINTS
     assert (steps[0], steps[-1]) == (0, 999)
@@ -176,7 +199,7 @@ def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
 
 
 def test_viewer_of_single_values_is_nothing():
-    assert viewer_data({Cell("a"): {0: curve([1.0])}}, ["test/loss"]) is None
+    assert viewer_data({Cell("a"): {0: curve([1.0])}}, ["test/loss"], {}) is None
 
 
 def test_data_of_the_viewer_cannot_end_its_element():
@@ -186,62 +209,3 @@ def test_data_of_the_viewer_cannot_end_its_element():
 
 def test_ranges_are_short():
     assert ranges([3, 0, 1, 2, 7]) == "0-3, 7"
-
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-LOOK = """
-import sys
-from playwright.sync_api import sync_playwright
-with sync_playwright() as play:
-    browser = play.chromium.launch(executable_path=sys.argv[1], args=["--no-sandbox"])
-    page = browser.new_page()
-    wrong = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("request", lambda request: wrong.append(request.url) if request.url != sys.argv[2] else None)
-    page.goto(sys.argv[2])
-    head = page.locator("table.sortable").nth(1).locator("th button").nth(1)
-    first = lambda: page.locator("table.sortable").nth(1).locator("tbody tr").first.text_content()
-    head.click(); low = first(); head.click(); high = first()
-    page.locator(".viewer > button").first.click()
-    assert page.locator(".viewer canvas").count() == 1, "no curves"
-    page.locator(".viewer input[type=checkbox]").nth(1).check()
-    assert not wrong, wrong
-    assert low.startswith("none") and high.startswith("batch"), (low, high)
-    browser.close()
-"""
-
-
-PICTURE = """
-import sys
-from playwright.sync_api import sync_playwright
-with sync_playwright() as play:
-    page = play.chromium.launch(executable_path=sys.argv[1], args=["--no-sandbox"]).new_page()
-    wrong = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith("data:") else None)
-    page.goto(sys.argv[2])
-    assert page.locator("svg image").count() > 0, "no picture"
-    assert wrong == [sys.argv[2]], wrong
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
-def test_scale_of_colours_of_a_figure_is_shown(tmp_path):
-    """Matplotlib makes it a picture inside the figure, which a strict policy takes for something fetched."""
-    pytest.importorskip("playwright")
-    svg = Path(__file__).parents[2] / "results" / "house_prices" / "cpu" / "error.svg"
-    (tmp_path / "page.html").write_text(document("Heat", inline(svg.read_bytes(), "f0", "Heat", "")))
-    command = [sys.executable, "-c", PICTURE, BROWSER, (tmp_path / "page.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
-def test_page_works_in_a_browser_without_a_request_or_an_error(page):
-    pytest.importorskip("playwright")
-    command = [sys.executable, "-c", LOOK, BROWSER, page.resolve().as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr

@@ -27,10 +27,11 @@ from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.drawn import drawn as figure
-from normexp.report.figures.experiments import draw_all, page
+from normexp.report.figures.experiments import cell_styles, draw_all, page
 from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
+from normexp.report.figures.styles import Style
 from normexp.report.formats import csv_text, html_page, markdown
 from normexp.report.latex import latex
 from normexp.report.record import Record
@@ -48,6 +49,7 @@ class Rendered:
     Args:
         claims: with verdict and evidence, as claims.json has them.
         changes: what was declared otherwise when the runs began.
+        styles: of each cell's curve, wherever it is drawn.
     """
 
     experiment: Experiment
@@ -56,6 +58,7 @@ class Rendered:
     table: Table
     claims: Sequence[dict[str, Any]]
     figures: Sequence[Drawn]
+    styles: Mapping[Cell, Style]
 
 
 def render(experiment: Experiment, results: Path) -> list[Path]:
@@ -74,7 +77,8 @@ def rendered(experiment: Experiment, results: Path) -> Rendered:
     changes = changes_since_frozen(experiment, results)
     table = experiment_table(experiment, found, _notes(experiment, found, results, changes))
     claims = claim_entries(experiment, found, changes)
-    return Rendered(experiment, found, changes, table, claims, _figures(experiment, found, results, claims))
+    figures = _figures(experiment, found, results, claims)
+    return Rendered(experiment, found, changes, table, claims, figures, cell_styles(experiment, found, results))
 
 
 def write_rendered(content: Rendered, results: Path) -> list[Path]:

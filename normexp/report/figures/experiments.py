@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.figures import Figure
 from normexp.experiments.shape import check_named
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
 from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.kinds import KINDS
+from normexp.report.figures.styles import DASHES, Style
 from normexp.report.figures.subject import Subject
 
 PAGE = "figures.md"
@@ -28,6 +32,27 @@ def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequen
         check_named(subject.where, spec, experiment.arms, axes, known)
         made[spec.name] = KINDS[spec.kind](subject)
     return made
+
+
+def cell_styles(experiment: Experiment, found: Measured, results: Path) -> dict[Cell, Style]:
+    """Return the style of every cell: of the first figure with its curve, otherwise as if one figure showed all."""
+    drawn: list[Figure] = [spec for spec in experiment.figures if spec.kind == "curves"]
+    styles: dict[Cell, Style] = {}
+    for spec in [*drawn, Figure(name="all")]:
+        subject: Subject[Figure] = Subject(experiment, found, results, spec)
+        named = subject.styles(list(subject.runs))
+        styles = {cell: named[subject.name(cell)] for cell in subject.runs} | styles
+    return _told_apart(styles)
+
+
+def _told_apart(styles: Mapping[Cell, Style]) -> dict[Cell, Style]:
+    """Give other dashes to a cell that looks like an earlier one: two figures may have one style for two cells."""
+    seen: dict[tuple[str, tuple[float, ...]], Cell] = {}
+    for cell, style in styles.items():
+        looks = [(style.color, dashes) for dashes in (style.dashes, *DASHES)]
+        seen.setdefault(next((look for look in looks if look not in seen), looks[0]), cell)
+    dashes = {cell: look[1] for look, cell in seen.items()}
+    return {cell: replace(style, dashes=dashes.get(cell, style.dashes)) for cell, style in styles.items()}
 
 
 def draw_all(

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from normexp.errors import UserError, unknown
+from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel
-from normexp.report.figures.styles import of_arms
+from normexp.report.figures.styles import Style, of_arms
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
 from normexp.report.measurements import is_share, title
@@ -47,12 +48,24 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
             log = frozenset("y" if _is_log(part, name) else "")
             panels[f"{place} {name}"] = Panel(place if len(places) > 1 else "", title(name), is_share(name), log=log)
     both = pd.concat(parts, ignore_index=True)
-    schemes = dict(zip(both["line"], both["norm"].astype(str), strict=True))
+    every = _styles(data)
+    styles = {line: every[line] for line in dict.fromkeys(both["line"])}
     return Chart(
         both, "line", x="step", y="value", colour="line", panel="panel", band="sd", labels={"x": "step"},
-        title=places[0] if len(places) == 1 else "", styles=of_arms(schemes), panels=panels,
+        title=places[0] if len(places) == 1 else "", styles=styles, panels=panels,
         columns=max(map(len, wanted_by_place.values())), share_y="none", notes=tuple(notes),
     )  # fmt: skip
+
+
+def cell_styles(frame: Frame) -> dict[Cell, Style]:
+    """Return the style of every cell with a finished run, as the chart of all has it."""
+    data = _finished(frame)
+    styles, lines = _styles(data), dict(zip(data["run"], data["line"], strict=True))
+    return {record.cell: styles[lines[record.run]] for record in frame.records if record.run in lines}
+
+
+def _styles(data: pd.DataFrame) -> dict[str, Style]:
+    return of_arms(dict(zip(data["line"], data["norm"].astype(str), strict=True)))
 
 
 def _finished(frame: Frame) -> pd.DataFrame:

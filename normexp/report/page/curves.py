@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from normexp.evidence.curves import Curve, Curves, better_direction
+from normexp.evidence.curves import Cell, Curve, Curves, better_direction
+from normexp.report.figures.styles import Style
 
 MOST_METRICS = 4
 MOST_POINTS = 40  # evaluations of a run that are kept, the last among them
 MOST_SERIES = 240  # runs of an experiment that are shown; of more, the first seeds
 
 
-def viewer_data(curves: Curves, metrics: Sequence[str]) -> dict[str, Any] | None:
+def viewer_data(curves: Curves, metrics: Sequence[str], styles: Mapping[Cell, Style]) -> dict[str, Any] | None:
     """Return what the viewer draws; None where no run has a curve.
 
-    Shapes: series are [arm, seed, steps, diverged, [values of each metric]] with `arm` and `steps` as places in the
-    lists of these names; a value that is not finite is null.
+    Shapes: styles are [colour, dashes in line widths] of each arm; series are [arm, seed, steps, diverged, [values of
+    each metric]] with `arm` and `steps` as places in the lists of these names; a value that is not finite is null.
     """
     chosen = shown_metrics(curves, metrics)
     if not chosen:
@@ -32,7 +33,8 @@ def viewer_data(curves: Curves, metrics: Sequence[str]) -> dict[str, Any] | None
         for arm, seeds in enumerate(curves.values()):
             if seed in seeds and len(series) < MOST_SERIES:
                 series.append(_series(arm, seed, seeds[seed], chosen, steps))
-    return {"metrics": chosen, "arms": arms, "steps": [list(each) for each in steps], "series": series}
+    looks = [[styles[cell].color, list(styles[cell].dashes)] for cell in curves]
+    return {"metrics": chosen, "arms": arms, "styles": looks, "steps": [list(each) for each in steps], "series": series}
 
 
 def shown_metrics(curves: Curves, metrics: Sequence[str]) -> list[str]:

@@ -1,8 +1,7 @@
 "use strict";
 // Enhances a page that is complete without it: columns sort, long tables filter, curves can be looked into.
 
-// The colours of Okabe and Ito, then shades of them: told apart by most people who see colours differently.
-const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00", "#000000", "#7A3E9D", "#A0522D", "#4D4D4D"];
+const WIDTH = 2; // of the mean's line
 
 function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -66,11 +65,11 @@ function draw(viewer, data, plot, state) {
   const chosen = data.arms.map((name, arm) => ({name, arm})).filter(({arm}) => state.arms.has(arm));
   const lines = chosen.flatMap(({name, arm}) => {
     const {curves, mean} = linesOf(data, state.metric, arm);
-    const colour = COLOURS[arm % COLOURS.length];
-    const dash = arm < COLOURS.length ? [] : [6, 4];
+    const [colour, dashes] = data.styles[arm]; // as in the figures
+    const dash = dashes.map((length) => WIDTH * length);
     const seeds = state.seeds ? curves.map((curve) => (
       {at: curve.at, label: `${name}, seed ${curve.seed}${curve.diverged ? ", diverged" : ""}`, colour, width: 0.7, dash: curve.diverged ? [2, 3] : dash})) : [];
-    return [{at: mean, label: `${name} (mean of ${curves.length})`, colour, width: 2, dash}, ...seeds];
+    return [{at: mean, label: `${name} (mean of ${curves.length})`, colour, width: WIDTH, dash}, ...seeds];
   });
   const steps = [...new Set(lines.flatMap((line) => [...line.at.keys()]))].sort((a, b) => a - b);
   const usable = (value) => (value == null || (state.log && value <= 0) ? null : value);
@@ -104,7 +103,7 @@ function openViewer(viewer, data) {
   const arms = make("fieldset", {}, make("legend", {}, "Arms"));
   data.arms.forEach((name, arm) => {
     const swatch = make("span", {className: "swatch"});
-    swatch.style.background = COLOURS[arm % COLOURS.length];
+    swatch.style.background = data.styles[arm][0];
     arms.append(choice([swatch, name], state.arms.has(arm), (on) => { on ? state.arms.add(arm) : state.arms.delete(arm); again(); }));
   });
   const bar = make("div", {className: "bar"}, make("label", {}, "Metric ", metrics),

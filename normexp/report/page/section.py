@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.evidence.curves import Curves
+from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.report.experiment.render import Rendered
 from normexp.report.figures.drawn import Drawn
+from normexp.report.figures.styles import Style
 from normexp.report.page import elements as html
 from normexp.report.page.curves import as_script, viewer_data
 from normexp.report.page.origin import origins
@@ -47,7 +48,7 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
         _claims(claims),
         html.table(rendered.table),
         *(figure(each, claims, numbers) for each in rendered.figures),
-        viewer(rendered.found.curves, rendered.found.metrics, name),
+        viewer(rendered.found.curves, rendered.found.metrics, rendered.styles, name),
         html.notes(rendered.table),
         html.folded("Where these numbers are from", origins(rendered.found.records, f"Runs of {experiment.title}")),
     ]
@@ -75,9 +76,9 @@ def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[
     return html.element("figure", html.element("div", picture, class_="picture") + caption)
 
 
-def viewer(curves: Curves, metrics: Sequence[str], name: str) -> str:
+def viewer(curves: Curves, metrics: Sequence[str], styles: Mapping[Cell, Style], name: str) -> str:
     """Return the data of the curves and an empty place that the page's script fills; nothing without curves."""
-    data = viewer_data(curves, metrics)
+    data = viewer_data(curves, metrics, styles)
     if data is None:
         return ""
     script = f'<script type="application/json">{as_script(data)}</script>'

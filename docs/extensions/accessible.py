@@ -13,6 +13,7 @@ REPLACED = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer"': '<aside aria-label="Site" class="sidebar-drawer"',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    r'(?<!</h1>)<div id="search-results">': '<h1>Search</h1><div id="search-results">',
     r'<th class="head[^"]*"><p></p></th>': "<td></td>",
 }
 

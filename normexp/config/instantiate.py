@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from normexp.config.config import Config
 from normexp.config.options import option, without_descriptions
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, did_you_mean, nearest, unknown
 
 Part = TypeVar("Part")
 
@@ -30,12 +30,19 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     except UserError as error:
         raise UserError(f"{target}: {error}") from None
     except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
-        raise UserError(f"{target}: cannot be imported ({first_line(error)})") from error
+        close = nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None
+        raise UserError(f"{target}: cannot be imported ({first_line(error)}){did_you_mean(close)}") from error
     return found
 
 
 def _is_inside(module: str, roots: Sequence[str]) -> bool:
     return any(module == root or module.startswith(f"{root}.") for root in roots)
+
+
+def _defined_in(module: str) -> list[str]:
+    """Return the names of what a module defines itself; none where it could not be imported."""
+    there = vars(sys.modules[module]) if module in sys.modules else {}
+    return [name for name, value in there.items() if getattr(value, "__module__", "") == module]
 
 
 def _find_in_current_folder() -> None:

@@ -95,7 +95,8 @@ def _quote_foreign(value: str) -> str:
 def _example(text: str) -> str:
     """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
     if text.endswith((".yaml", ".yml")):
-        return f"; an experiment of your own: normexp reproduce {shortened(text)}"
+        path = shortened(text)
+        return f"; settings in a file: --config {path}; an experiment of your own: normexp reproduce {path}"
     for group in groups():
         if text in options(group):
             return f"; did you mean {group}={text}?"

@@ -41,7 +41,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.records import RunDirectory, find_runs
 from normexp.report.contents import told_apart
-from normexp.report.labels import PLACES, Labels, order
+from normexp.report.labels import PLACES, Labels, Options, order
 from normexp.report.options import run_options
 from normexp.report.record import Record
 from normexp.report.tidy import Frame, text
@@ -60,11 +60,14 @@ def experiment_frame(experiment: Experiment, results: Path) -> Frame:
 
 
 def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
-    """Read run directories of no experiment; what varies between them tells the arms apart."""
+    """Read run directories of no experiment; what varies between those of one data set and model tells arms apart."""
     root = os.path.commonpath([run.path for run in directories])
     records = told_apart([_plain_record(run, _name(run, root)) for run in directories])
-    labels = Labels.among([record.options for record in records])
-    named = [_named(record, labels) for record in records]
+    together: dict[tuple[str, ...], list[Options | None]] = {}
+    for record in records:
+        together.setdefault(_place(record), []).append(record.options)
+    labels = {place: Labels.among(options) for place, options in together.items()}
+    named = [_named(record, labels[_place(record)]) for record in records]
     kept, twice = _one_per_seed(named)
     return Frame(tuple(sorted(kept, key=_order)), PLACES, (*twice, *_unreadable(kept)))
 
@@ -189,12 +192,15 @@ def _order(record: Record) -> tuple[Any, ...]:
     return record.point, *order(norm, record.arm), -1 if record.seed is None else record.seed, record.run
 
 
+def _place(record: Record) -> tuple[str, ...]:
+    """Return the data set and the model, which outputs show beside the arm; empty where no config can be read."""
+    return tuple(record.options[key] if record.options else "" for key in PLACES)
+
+
 def _named(record: Record, labels: Labels) -> Record:
     """Return the record with its arm, data set and model."""
-    options = record.options
-    if options is None:
-        return replace(record, point=tuple((key, "") for key in PLACES))
-    return replace(record, arm=labels.short(options), point=tuple((key, options[key]) for key in PLACES))
+    arm = labels.short(record.options) if record.options else record.arm
+    return replace(record, arm=arm, point=tuple(zip(PLACES, _place(record), strict=True)))
 
 
 def _one_per_seed(records: Sequence[Record]) -> tuple[list[Record], list[str]]:

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
-from normexp.norms.fold import Folded, fold
+from normexp.norms.fold import Folded, fold, pairs
 from normexp.norms.kernels.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
 
 NONLINEAR = {
@@ -287,16 +287,49 @@ def curvature(outputs: Tensor) -> float:
 @torch.no_grad()
 def check_fold(model: nn.Module, points: Tensor, expected: Tensor) -> dict[str, Any]:
     """Fold in place; return how many normalizations went and stayed, and the error relative to the largest value."""
-    before = fingerprint(model)
+    before, original = fingerprint(model), copy.deepcopy(model)
     why = refusal(fold, model)
     assert not why or fingerprint(model) == before, "fold refused, but changed the network"
     folded = sum(isinstance(module, Folded) for module in model.modules())
     left = sum(isinstance(module, NORMS) for module in model.modules())
     error = float((model(points) - expected).abs().max() / expected.abs().max()) if folded else 0.0
     if error > EXACT:
+        check_layers(original, model, points)
         moved = rounding(model, points)
         assert error <= 4 * moved, f"the folded network is off by {error:.1e}, rounding of its weights by {moved:.1e}"
     return {"folded": folded, "unfolded": left, "error": error, "not_folded": why}
+
+
+def check_layers(original: nn.Module, model: nn.Module, points: Tensor) -> None:
+    """Check that every folded layer alone, given what it is given in the original, is its pair but for rounding.
+
+    A sum of k products is off by at most k u times the sum of their sizes, u = eps / 2 (Higham 2002, section 3.1). The
+    pair has such a sum and the few roundings of a normalization, the folded layer such a sum and weights that were
+    rounded twice: |difference| <= (2 k + 16) u (|W| |x| + |b|), with the folded weights W and shift b.
+    """
+    for layer, norm in pairs(original):
+        if isinstance(model.get_submodule(norm), Folded):
+            given, found = through(original, layer, norm, points)
+            folded = model.get_submodule(layer)
+            sizes, products = copy.deepcopy(folded), folded.weight[0].numel()  # type: ignore[union-attr, operator]
+            for parameter in sizes.parameters():
+                parameter.abs_()
+            bound = (2 * products + 16) * torch.finfo(torch.double).eps / 2 * sizes(given.abs())
+            assert ((folded(given) - found).abs() <= bound).all(), f"{layer} with {norm} folded is another map"
+
+
+def through(model: nn.Module, first: str, last: str, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what the first module is given, and what the last one makes of it."""
+    seen: list[Tensor] = []
+    hooks = (
+        model.get_submodule(first).register_forward_pre_hook(lambda _, given: seen.append(given[0].clone())),
+        model.get_submodule(last).register_forward_hook(lambda _, given, made: seen.append(made.clone())),
+    )
+    model(points)
+    for hook in hooks:
+        hook.remove()
+    given, made = seen
+    return given, made
 
 
 def rounding(model: nn.Module, points: Tensor) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from normexp.errors import UserError
 DELIMITERS = ",;\t|"
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
+SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 
 Row = tuple[int, list[str]]  # its line in the file, its cells
 
@@ -43,9 +45,10 @@ class Table:
     def column(self, name: str) -> Array:
         """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, as str (N,), missing "".
 
-        Raises UserError where only some cells are numbers: one of them is likely a slip.
+        Where every sign between digits separates thousands, as in "1,003", the cells are numbers all the same. Raises
+        UserError where only some cells are numbers: one of them is likely a slip.
         """
-        cells = ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
+        cells = _ungrouped(self._filled(name), self.decimal)
         numbers = [_number(cell, self.decimal) for cell in cells]
         odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
         if odd and len(odd) == sum(map(bool, cells)):
@@ -53,6 +56,18 @@ class Table:
         if odd:
             raise self._slip(name, odd[0], cells[odd[0]])
         return np.array([np.nan if number is None else number for number in numbers])
+
+    def remark(self, name: str) -> str:
+        """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
+        cells, column = self._filled(name), self.column(name)
+        first = next((row for row, cell in enumerate(cells) if cell and _number(cell, self.decimal) is None), None)
+        if first is None or not all(re.search(r"\d", cell) for cell in cells if cell):
+            return ""
+        taken = "words" if column.dtype.kind == "U" else f"numbers (here {column[first]:.15g})"
+        return f"{name} has {cells[first]!r}, taken as {taken}"
+
+    def _filled(self, name: str) -> list[str]:
+        return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
 
     def _slip(self, name: str, row: int, cell: str) -> UserError:
         what = f"beyond {LARGEST:.1e}" if _is_large(cell, self.decimal) else "not a number, though others there are"
@@ -130,6 +145,17 @@ def _check_rows(path: Path, rows: Sequence[Row], width: int) -> None:
     for line, cells in rows:
         if len(cells) != width:
             raise UserError(f"{path}: line {line} has {len(cells)} cells, line 1 names {width} columns")
+
+
+def _ungrouped(cells: list[str], decimal: str) -> list[str]:
+    """Return the cells without separators of thousands, if all their signs are such and one can be nothing else."""
+    signs = SEPARATORS + (",." if decimal == "." else ".,")[0]
+    grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{signs}])\d{{3}}(\1\d{{3}})*({re.escape(decimal)}\d*)?")
+    found = [cell for cell in cells if any(sign in cell for sign in signs)]
+    sure = any(_number(cell, decimal) is None for cell in found)  # "1.003" alone has three decimals
+    if not sure or not all(map(grouped.fullmatch, found)):
+        return cells
+    return [re.sub(f"[{signs}]", "", cell) for cell in cells]
 
 
 def _number(cell: str, decimal: str) -> float | None:

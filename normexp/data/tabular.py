@@ -39,7 +39,8 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     inputs = [_numbers(table, name) for name in names]
     gaps = {name: np.asarray(np.isnan(columns).any(axis=1)) for name, columns in zip(names, inputs, strict=True)}
     y, classes, unknown_target = _TARGETS[task](table, target)
-    dropped, note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
+    dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
+    note = "; ".join(filter(None, [*map(table.remark, names), _target_remark(table, target, task), gap_note]))
     whole = Split(np.concatenate(inputs, axis=1, dtype=np.float32)[~dropped], y[~dropped])
     if not len(whole):
         raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
@@ -119,6 +120,10 @@ def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Ar
     labels = np.searchsorted(classes, column).astype(np.int64)
     names = tuple(map(str, classes)) if text else tuple(f"{value:g}" for value in classes)
     return labels, names, column == "" if text else np.isnan(column)
+
+
+def _target_remark(table: Table, target: str, task: Task) -> str:
+    return table.remark(target) if task == "regression" else ""  # words are what classes may be
 
 
 _TARGETS = {"regression": _real_target, "classification": _class_target}

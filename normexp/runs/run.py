@@ -14,6 +14,7 @@ from typing import Any
 from normexp.config import Config, flat
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.text import shortened
+from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
@@ -64,7 +65,7 @@ def run(
             logger.info(reason)
     else:
         data = (loader := loader or Loader()).load(config)
-        notes = [*notes, *[reason] * bool(reason), *_notes(config["batch_size"], len(data.train), status, force)]
+        notes = [*notes, *[reason] * bool(reason), *_notes(config["batch_size"], data, status, force)]
         from normexp.runs.trainer import train
 
         if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
@@ -75,10 +76,12 @@ def run(
     return directory
 
 
-def _notes(batch_size: int, examples: int, status: Mapping[str, Any], force: bool) -> Iterator[str]:
+def _notes(batch_size: int, data: Data, status: Mapping[str, Any], force: bool) -> Iterator[str]:
     """Say what the user may not expect of a training that is about to begin."""
-    if batch_size > examples:
-        yield f"batch_size={batch_size}: there are {examples} training examples, every step sees all"
+    if data.note:
+        yield f"data: {data.note}"
+    if batch_size > len(data.train):
+        yield f"batch_size={batch_size}: there are {len(data.train)} training examples, every step sees all"
     if status["status"] != "new" and not force:
         yield f"continuing a run that was {status['status']} at step {status.get('step')}"
 

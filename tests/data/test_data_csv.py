@@ -34,6 +34,16 @@ def rows(data: Data) -> np.ndarray:
     return np.concatenate([np.column_stack([split.x, split.y]) for split in splits])
 
 
+def test_csv_says_how_it_took_what_is_no_plain_number(csv) -> None:
+    content = 'day,size,y\n1 May,"1,003",1\n2 May,850,2\n,900,"3,000"\n'
+    data = csv(content, target="y", missing="drop", **PLAIN).load(0)
+    assert data.note == (
+        "day has '1 May', taken as words; size has '1,003', taken as numbers (here 1003); "
+        "y has '3,000', taken as numbers (here 3000); 1 of 3 rows without day dropped"
+    )
+    assert csv(content, target="y", features=("size",), task="classification", **PLAIN).load(0).classes[-1] == "3000"
+
+
 def test_csv_words_become_indicators_in_alphabetical_order(csv) -> None:
     data = csv("town,price,size\nY,1,7\nX,2,8\nZ,3,9\nX,4,7\n", target="price", **PLAIN).load(0)
     found = rows(data)

@@ -57,6 +57,35 @@ def test_table_missing_word_is_empty(table) -> None:
     assert table("a,b\nx,2\nNA,3\n").column("a").tolist() == ["x", ""]
 
 
+SEPARATED = {
+    "comma": (
+        'a,b\n"1,003",1\n850,2\n"-2,345,678.5",3\n',
+        [1003, 850, -2345678.5],
+        "'1,003', taken as numbers (here 1003)",
+    ),
+    "point": ("a;b\n1.003;1\n850;2\n2.500,50;3\n", [1003, 850, 2500.5], "'2.500,50', taken as numbers (here 2500.5)"),
+    "space": ("a,b\n1 003,1\n850,2\n2\u202f500,3\n", [1003, 850, 2500], "'1 003', taken as numbers (here 1003)"),
+    "apostrophe": ("a,b\n1'003,1\n850,2\n,3\n", [1003, 850, np.nan], '"1\'003", taken as numbers (here 1003)'),
+    "three decimals": ("a;b\n1.003;1\n850;2\n2.5;3\n", [1.003, 850, 2.5], ""),
+    "decimal commas": ('a,b\n"1,5",1\n"1,003",2\n', ["1,5", "1,003"], "'1,5', taken as words"),
+    "percent": ("a,b\n12%,1\n3%,2\n", ["12%", "3%"], "'12%', taken as words"),
+    "words": ("a,b\nx,1\ny 2,2\n", ["x", "y 2"], ""),
+}
+
+
+@pytest.mark.parametrize(("content", "numbers", "said"), SEPARATED.values(), ids=SEPARATED)
+def test_table_says_how_it_reads_what_is_no_plain_number(table, content: str, numbers: list, said: str) -> None:
+    read = table(content)
+    np.testing.assert_array_equal(read.column("a"), numbers)
+    assert read.remark("a") == (said and f"a has {said}")
+
+
+@pytest.mark.parametrize("cells", [("1,003", "x"), ("1,003", "12", "1,00")])
+def test_table_column_of_some_numbers_with_separators_is_refused(table, cells: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match="is not a number, though others there are"):
+        table("a,b\n" + "".join(f'"{cell}",1\n' for cell in cells)).column("a")
+
+
 MISTAKES = {
     "empty": ("", "empty file; the first line must name the columns"),
     "only blanks": (" \n\n", "empty file"),

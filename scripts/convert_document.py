@@ -74,9 +74,9 @@ def beyond(pairs: Iterable[Row]) -> str:
     return (
         f"; {len(large)} pairs up to {max(large):.0e}.\n"
         "  There, too, every folded layer alone is within (2 k + 16) u (|W| |x| + |b|) of its pair, k products a sum,\n"
-        "  u the unit of rounding. What amplifies it are the networks: squeeze-and-excitation, whose maps grow from block\n"
-        "  to block. Every weight changed in its last digit moves their outputs a quarter as much or more, so the figure\n"
-        "  is the processor's"
+        "  u the unit of rounding. What amplifies it are the networks: squeeze-and-excitation, whose maps grow from\n"
+        "  block to block. Every weight changed in its last digit moves their outputs a quarter as much or more, so\n"
+        "  the figure is the processor's"
     )
 
 

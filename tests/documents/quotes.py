@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import prod
 from statistics import mean
 
-from tests.documents.evidence import cell, claim, curve, faster, first_steps, last, last_probed, runs, table
+from tests.documents.evidence import TOP, cell, claim, curve, faster, first_steps, last, last_probed, runs, table
 
 Numbers = Callable[[], Sequence[float | int | str]]
 TABLE, FIGURE1, WEIGHT = "ioffe2015_table/cpu", "ioffe2015_figure1/paper", "salimans2016_table1/cpu"
@@ -175,7 +175,13 @@ def unselectable(arm: str) -> list[float]:
     return [100 * cell("law_selectable_keys/paper", f"Control: {arm} study.keys=150", "unselectable mean")]
 
 
+def mistakes() -> list[int]:
+    return [(TOP / "tests" / "cli" / "mistakes.md").read_text(encoding="utf-8").count("\n    $ normexp")]
+
+
 QUOTES = (
+    Quote("docs/reliability.md", "- Mistakes: {} commands.", mistakes),
+    Quote("docs/reliability.md", "by : {} commands over every verb and every group", mistakes),
     Quote(
         "law_equilibrium",
         "SGD without momentum turns by {:.0f} to {:.0f} % less than the formula",

@@ -1,0 +1,47 @@
+"""What is committed as made from the records is what they make: tables, verdicts, the ledger, docs/sources.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from normexp.evidence.audit import cited
+from normexp.experiments.load import load
+from normexp.report.claims import as_markdown, read_reports
+from normexp.report.experiment.render import CLAIMS, claims_text, rendered
+from normexp.report.formats import csv_text, markdown
+from normexp.report.ledger import LEDGER, recorded
+from normexp.report.links import markdown_links
+from normexp.report.sources import entries, page, summary
+from tests.documents.evidence import RESULTS, TOP
+
+FOLDERS = recorded([f"results_dir={RESULTS}"])
+
+
+def ledger(*more: str) -> str:
+    return markdown_links(cited("\n".join([*as_markdown(read_reports(RESULTS)), *more]).rstrip() + "\n"))
+
+
+def test_the_ledger_is_that_of_the_verdicts() -> None:
+    assert (RESULTS / LEDGER).read_text(encoding="utf-8").startswith(ledger()), "run normexp claims"
+
+
+@pytest.mark.slow
+def test_ledger_and_page_of_sources_are_those_of_the_printed_numbers() -> None:
+    found = entries(RESULTS)
+    assert (RESULTS / LEDGER).read_text(encoding="utf-8") == ledger(*summary(found)), "run normexp claims"
+    assert (TOP / "docs" / "sources.md").read_text(encoding="utf-8") == page(found), "run scripts/make_sources.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_tables_and_verdicts_are_those_of_the_records(folder: Path) -> None:
+    content = rendered(load(folder.parent.name, folder.name), RESULTS)
+    made = {
+        "table.md": markdown(content.table),
+        "table.csv": csv_text(content.table),
+        CLAIMS: claims_text(content.experiment, content.claims, content.changes),
+    }
+    for name, text in made.items():
+        assert (folder / name).read_text(encoding="utf-8") == text, f"run normexp report {folder.parent.name}"

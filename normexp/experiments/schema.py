@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
-from normexp.evidence.claims.claim import AnyClaim
+from normexp.evidence.claims.claim import AnyClaim, Claim
 from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
@@ -305,8 +305,22 @@ class ExperimentFile(Strict):
         judged = [entry for entry in self.published if entry.at and not entry.said]
         if self.table.margin is not None and not judged:
             raise refusal("there is no published number to be near to", "table", "margin")
+        if self.table.margin is not None and self.table.margin >= 1 and all(is_share(each.metric) for each in judged):
+            raise refusal(f"{self.table.margin:g} takes in the whole range of a fraction, 0 to 1", "table", "margin")
         for i, claim in enumerate(self.claims):
-            target = getattr(claim, "target", None)
-            if isinstance(target, float) and is_share(claim.metric) and not 0 <= target <= 1:
-                raise refusal(f"{target:g} is outside the range of {claim.metric}, 0 to 1", "claims", i, "target")
+            check_range(claim, i)
         return self
+
+
+def check_range(claim: Claim, index: int) -> None:
+    """Raise PydanticCustomError for a target or a region of a fraction that no run can be in."""
+    metric, lowest = getattr(claim, "metric", None), 0 if claim.compare == "value" else -1
+    if metric is None or not is_share(metric):
+        return
+    given = getattr(claim, "target", None)
+    for target in given if isinstance(given, list) else [given]:
+        if isinstance(target, float) and not 0 <= target <= 1:
+            raise refusal(f"{target:g} is outside the range of {metric}, 0 to 1", "claims", index, "target")
+    region = getattr(claim, "region", None)
+    if region and claim.compare in ("value", "difference", "trend") and (region.low > 1 or region.high < lowest):
+        raise refusal(f"no {claim.compare} of {metric} can be there; it is from {lowest} to 1", "claims", index, "in")

@@ -194,6 +194,15 @@ UNSOUND = {
         change("claims", 0, to={**STEPS, "target": 90}),
         "claims[0].target: 90 is outside the range of test/accuracy",
     ),
+    "one of several targets outside its range": (
+        change("claims", 0, to={**STEPS, "target": [0.5, 1.7]}),
+        "claims[0].target: 1.7 is outside the range of test/accuracy",
+    ),
+    "region that no accuracy can be in": (
+        change("claims", 0, "in", to="> 3"),
+        "claims[0].in: no difference of test/accuracy can be there; it is from -1 to 1",
+    ),
+    "margin of the whole range": (change("table", "margin", to=4), "table.margin: 4 takes in the whole range"),
     "published nowhere": (drop("published", 0, "at"), "published[0]: give either at or target"),
     "table without metric": (drop("table", "metric"), "table: give a metric"),
     "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),

@@ -17,6 +17,7 @@ from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import of_shapes
 from normexp.diagnosis.weights import is_free, weights
 from normexp.errors import UserError
+from normexp.norms.kernels.modules import check_network
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 
@@ -30,8 +31,12 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
         settings: `lr`, `momentum` and `weight_decay` of the SGD that trains it, for the effective learning rates of
             scale-invariant weights and the angle they settle at.
 
-    Raises: UserError for data that are none, and for a network that cannot be called with them.
+    Raises: UserError for data that are none, and for a network that is none or cannot be called with them.
     """
+    try:
+        check_network(model)
+    except ValueError as error:
+        raise UserError(error) from None
     look = Look(model, data)
     settings = settings or {}
     found = weights(model, look.inputs[0], settings.get("lr")) if look.trains else {}

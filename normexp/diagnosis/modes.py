@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
+from torch.utils._pytree import tree_map
 
 from normexp.diagnosis.normalizations import normalizations
 from normexp.norms.kernels.trial import left_as_found
@@ -42,7 +43,7 @@ def disagreements(model: nn.Module, x: Tensor) -> dict[str, float]:
         model.eval()
         for path, module in suspects(model).items():
             before, after = _pair(path, found)
-            hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
+            hooks += [module.register_forward_pre_hook(before, with_kwargs=True), module.register_forward_hook(after)]
         try:
             model(x)
         finally:
@@ -57,8 +58,8 @@ def _pair(path: str, found: dict[str, float]) -> tuple[Callable[..., None], Call
     """
     trained: list[Tensor | None] = []
 
-    def before(module: nn.Module, arguments: tuple[Any, ...]) -> None:
-        trained.append(_trained(module, arguments))
+    def before(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        trained.append(_trained(module, arguments, named))
 
     def after(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         other = trained.pop()
@@ -68,14 +69,14 @@ def _pair(path: str, found: dict[str, float]) -> tuple[Callable[..., None], Call
     return before, after
 
 
-def _trained(module: nn.Module, arguments: tuple[Any, ...]) -> Tensor | None:
+def _trained(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Tensor | None:
     """Return a module's output in train(); None where it cannot be called that way, as on one value a channel."""
-    given = [each.clone() if isinstance(each, Tensor) else each for each in arguments]
+    given, given_named = tree_map(lambda each: each.clone() if isinstance(each, Tensor) else each, (arguments, named))
     buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
     modes = [(each, each.training) for each in module.modules()]
     module.train()
     try:
-        output = module.forward(*given)
+        output = module.forward(*given, **given_named)
     except (ValueError, RuntimeError):
         return None
     finally:

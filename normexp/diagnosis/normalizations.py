@@ -63,13 +63,14 @@ def watched(modules: Mapping[str, nn.Module], look: Callable[[str, Tensor], obje
     """Call `look` with the path and the input of every module whenever it is called."""
 
     def hook(name: str) -> Callable[..., None]:
-        def entering(module: nn.Module, arguments: tuple[Any, ...]) -> None:
-            if arguments and isinstance(arguments[0], Tensor):
-                look(name, arguments[0])
+        def entering(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+            x = next(iter([*arguments, *named.values()]), None)
+            if isinstance(x, Tensor):
+                look(name, x)
 
         return entering
 
-    hooks = [module.register_forward_pre_hook(hook(name)) for name, module in modules.items()]
+    hooks = [module.register_forward_pre_hook(hook(name), with_kwargs=True) for name, module in modules.items()]
     try:
         yield
     finally:

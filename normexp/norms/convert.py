@@ -6,6 +6,7 @@ from torch import nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.conversion import Conversion
+from normexp.norms.kernels.modules import check_network
 
 
 def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool = True) -> nn.Module:
@@ -31,8 +32,10 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         strict: False leaves what cannot be converted as it is; `model.not_converted` lists it, a line for each.
 
     Raises:
-        ValueError: for `placement=post`, and for what cannot be converted: its name, type, and why.
+        ValueError: for what is no network, or compiled; for `placement=post`; for what cannot be converted: its name,
+            type, and why.
     """
+    check_network(model, valued=False)
     if norm.placement != "pre":
         raise ValueError(f"a ready-made network fixes its own order: placement={norm.placement} must be pre")
     plan = Conversion(model, norm, output)

@@ -12,11 +12,11 @@ from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Rows, num_outputs, output_dim
+from normexp.norms.kernels.modules import check_network, touched
 
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
 )  # fmt: skip
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 FAR = 2.0**20  # far from 0, so that the slope of a map with a large shift is exact
 
 
@@ -47,9 +47,11 @@ def fold(model: nn.Module) -> nn.Module:
     evaluation gives the same numbers. Training it further makes no sense.
 
     Raises:
-        ValueError: if the network's structure cannot be traced (torch.fx), as with a Python branch on a tensor;
-            for a normalization behind a transposed convolution in several groups.
+        ValueError: for what is no network, or compiled, or without values; if the network's structure cannot be traced
+            (torch.fx), as with a Python branch on a tensor; for a normalization behind a transposed convolution in
+            several groups.
     """
+    check_network(model)
     model.eval()
     neighbours = list(pairs(model))
     for layer_name, norm_name in neighbours:
@@ -72,8 +74,11 @@ def fold(model: nn.Module) -> nn.Module:
 
 
 def _put(model: nn.Module, name: str, module: nn.Module) -> None:
-    parent, _, leaf = name.rpartition(".")
-    setattr(model.get_submodule(parent), leaf, module)
+    """Put a module in the place of another, under every name that it has."""
+    old = model.get_submodule(name)
+    for parent in list(model.modules()):
+        for leaf in [leaf for leaf, child in parent._modules.items() if child is old]:
+            setattr(parent, leaf, module)
 
 
 def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
@@ -105,7 +110,7 @@ def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
 def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
     """Tell whether the two are a layer exactly as torch has it, and a module with numbers of its own."""
     layer, module = model.get_submodule(layer_name), model.get_submodule(norm_name)
-    return is_plain(layer) and not isinstance(module, LAYERS) and _has_state(module) and not hooked(module)
+    return is_plain(layer) and not isinstance(module, LAYERS) and _has_state(module) and not touched(module)
 
 
 class ChildlessAreLeaves(fx.Tracer):
@@ -118,11 +123,7 @@ class ChildlessAreLeaves(fx.Tracer):
 def is_plain(layer: nn.Module) -> bool:
     """Tell whether the layer is exactly torch's, parametrized or not, and nothing else watches or changes it."""
     kind = type(layer).__bases__[0] if parametrize.is_parametrized(layer) else type(layer)
-    return kind in LAYERS and not hooked(layer)
-
-
-def hooked(module: nn.Module) -> bool:
-    return any(getattr(module, name) for name in HOOKS)
+    return kind in LAYERS and not touched(layer)
 
 
 def _has_state(module: nn.Module) -> bool:

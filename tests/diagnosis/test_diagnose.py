@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 import normexp
 from normexp.cli.diagnose_verb import FIXES
@@ -112,6 +113,40 @@ def test_scale_invariant_weights_are_those_a_normalization_follows():
     square = float(model[0].weight.detach().double().square().sum())
     assert diagnosis.weights["0.weight"]["effective_rate"] == pytest.approx(0.1 / square)
     assert diagnosis.summary["equilibrium_angle_in_radians"] == pytest.approx((2 * 0.1 * 5e-4 / 1.9) ** 0.5)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(
+    "how", [nn.utils.weight_norm, nn.utils.spectral_norm, lambda layer: prune.l1_unstructured(layer, "weight", 0.5)]
+)
+def test_weights_that_a_hook_computes_are_those_behind_it(how):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, eps=1e-9), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    how(model[0])
+    rows = diagnose(model, torch.randn(16, 3, 8, 8)).weights
+    (name,) = set(rows) - {"4.weight"}
+    assert name in {"0.weight_v", "0.weight_orig"}
+    assert rows[name]["scale_change"] < 0.01 < rows["4.weight"]["scale_change"]
+
+
+class ByName(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        return self.norm(input=x)
+
+
+def test_a_normalization_that_is_called_with_a_named_input_is_seen():
+    assert kinds(ByName(), 5 + torch.randn(64, 3, 8, 8)) == {("never updated", "norm")}
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [("resnet18", "str is no network"), (nn.BatchNorm2d(3).to("meta"), "on the meta")]
+)
+def test_what_is_no_network_is_one_line(model, why):
+    with pytest.raises(UserError, match=f"^model: {why}"):
+        diagnose(model, torch.randn(4, 3, 8, 8))
 
 
 def test_every_normalization_has_its_cost(network):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from conftest import CONFIGS
 from torch import nn
-from torch.nn.utils import parametrize
+from torch.nn.utils import parametrize, prune
 from torchvision import models
 
 from normexp.norms.base import Norm, weight_layers
@@ -186,6 +186,39 @@ def test_keeps_type_and_device():
     model = convert(models.squeezenet1_0(num_classes=10).double(), BatchNorm())
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
     assert {parameter.device.type for parameter in convert(build("resnet18"), BatchNorm()).parameters()} == {"meta"}
+
+
+def hooked(norm):
+    norm.register_forward_hook(lambda module, given, made: 2 * made)
+
+
+def forwarded(norm):
+    norm.forward = torch.relu
+
+
+@pytest.mark.parametrize("touch", [hooked, forwarded, lambda norm: prune.l1_unstructured(norm, "weight", 0.5)])
+def test_a_norm_with_something_put_on_it_is_refused(touch):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4, 2))
+    touch(model[1])
+    with pytest.raises(ValueError, match=r"1 \(BatchNorm2d\): has hooks, or a forward that was put on it"):
+        convert(model, GroupNorm(num_groups=2))
+    assert type(model[1]) is nn.BatchNorm2d
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.jit
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (nn.ReLU, r"the network \(ReLU\): has no Linear or Conv layer and no normalization"),
+        (
+            lambda: nn.Sequential(torch.jit.script(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4)),
+            r"0 \(RecursiveScriptModule\): compiled by torch\.jit",
+        ),
+    ],
+)
+def test_what_holds_nothing_to_change_is_refused(make, why):
+    with pytest.raises(ValueError, match=why):
+        convert(make(), BatchNorm())
 
 
 def test_placement_is_the_networks_own():

@@ -14,6 +14,7 @@ from normexp.models.cnn import CNN
 from normexp.models.convpool import ConvPool
 from normexp.models.mlp import MLP
 from normexp.norms.batch import BatchNorm
+from normexp.norms.convert import convert
 from normexp.norms.fold import affine_map, fold
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.modules import NORMS
@@ -114,6 +115,51 @@ def test_fold_layers_of_every_rank(layer, norm, shape):
 
 def test_fold_transposed_convolution():
     check(nn.Sequential(nn.ConvTranspose2d(3, 4, 3), nn.BatchNorm2d(4)), torch.randn(5, 3, 4, 4).double())
+
+
+class TwoNames(nn.Module):
+    """Calls its normalization by the second of two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+        self.other = self.norm
+
+    def forward(self, x):
+        return self.other(self.layer(x)).relu()
+
+
+def test_fold_takes_out_a_norm_under_every_name():
+    check(TwoNames(), torch.randn(5, 3, 8, 8, dtype=torch.double))
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_fold_keeps_what_was_given_another_forward(index):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    usual = model[index].forward
+    model[index].forward = lambda x: 2 * usual(x)
+    check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left=1)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.jit
+@pytest.mark.parametrize("change", [fold, lambda model: convert(model, GroupNorm(num_groups=2))])
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: "resnet18", "str is no network; give a torch.nn.Module"),
+        (lambda: nn.Linear, "type is no network"),
+        (lambda: torch.jit.script(nn.Conv2d(3, 4, 3)), r"compiled by torch\.jit"),
+    ],
+)
+def test_what_is_no_network_is_told(change, make, why):
+    with pytest.raises(ValueError, match=f"^model: {why}"):
+        change(make())
+
+
+def test_fold_needs_values():
+    with pytest.raises(ValueError, match="on the meta device, where weights have no values"):
+        fold(nn.Sequential(nn.Conv2d(3, 4, 3, device="meta"), nn.BatchNorm2d(4, device="meta")))
 
 
 def test_fold_says_what_cannot_be_traced():

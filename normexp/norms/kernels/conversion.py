@@ -14,7 +14,15 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
-from normexp.norms.kernels.modules import LAYERS, NORMS, fused_tail, is_linear_in_weight, is_nonlinearity, width
+from normexp.norms.kernels.modules import (
+    LAYERS,
+    NORMS,
+    fused_tail,
+    is_linear_in_weight,
+    is_nonlinearity,
+    touched,
+    width,
+)
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool2d, nn.AvgPool2d)
@@ -43,6 +51,8 @@ class Conversion:
         self.normalizations = [module for module in self.names if isinstance(module, NORMS)]
         self.effect = Effect.of(norm)
         self.flow = self._read() if self.effect.replaces or self.effect.wraps or self.effect.pools else None
+        if not self.layers and not self.normalizations:
+            self._try(model, cannot("has no Linear or Conv layer and no normalization of torch.nn to be changed"))
         for module in self.names:
             self._try(module, self._refuse_unknown_norm)
         self._activations()
@@ -73,7 +83,9 @@ class Conversion:
         return flow[0] if flow else None
 
     def _refuse_unknown_norm(self, module: nn.Module) -> None:
-        """Other normalizations would stay beside the scheme's."""
+        """Other normalizations would stay beside the scheme's, and compiled ones cannot be told."""
+        if isinstance(module, torch.jit.ScriptModule):
+            raise CannotConvert("compiled by torch.jit, so it cannot be changed")
         if isinstance(module, NORMS) or "norm" not in type(module).__name__.lower() or any(module.children()):
             return
         if isinstance(module, nn.LayerNorm) and type(module) is nn.LayerNorm:
@@ -120,6 +132,8 @@ class Conversion:
     def _in_place_of(self, old: nn.Module, followed: dict[nn.Module, nn.Module]) -> dict[nn.Module, nn.Module]:
         """Return what replaces a normalization, and its activation if the scheme brings one."""
         tail = fused_tail(old)
+        if touched(old):
+            raise CannotConvert("has hooks, or a forward that was put on it, which would be lost")
         if tail is None:
             raise CannotConvert("a normalization with a forward of its own, whose function would change")
         tail = [each for each in tail if type(each) is not nn.Identity]

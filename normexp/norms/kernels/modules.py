@@ -15,8 +15,24 @@ TORCHS = (
     nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm,
     nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d, nn.GroupNorm,
 )  # fmt: skip
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GRID = torch.linspace(-8, 8, 161, dtype=torch.double, device="cpu")  # wherever this is imported first
 CLOSE = 1e-9
+
+
+def check_network(model: object, valued: bool = True) -> None:
+    """Raise ValueError for what is no network, or compiled; where values are needed, for one without."""
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise ValueError("model: compiled by torch.jit, so it cannot be changed; give the network that it was made of")
+    if valued and any(value.is_meta for value in model.parameters()):
+        raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
+
+
+def touched(module: nn.Module) -> bool:
+    """Tell whether hooks, or a forward of its own, were put on this one module, whatever its type does."""
+    return "forward" in vars(module) or any(getattr(module, name) for name in HOOKS)
 
 
 @torch.no_grad()

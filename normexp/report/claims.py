@@ -187,7 +187,7 @@ def _flags(claim: Judged) -> Iterator[str]:
     if claim["changed"]:
         yield "Changed after the runs"
     for remark in claim["remarks"]:
-        if remark.startswith(("ceiling", "from different")):
+        if remark.startswith(("ceiling", "from different", "grid")):
             yield remark[0].upper() + remark[1:]
 
 

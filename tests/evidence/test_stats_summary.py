@@ -35,7 +35,6 @@ def test_equal_values_have_a_spread_of_zero() -> None:
 
 def test_spread_of_what_is_too_large_to_square_is_finite() -> None:
     assert standard_deviation([1e301, 3e301]) == pytest.approx(2**0.5 * 1e301)
-    assert math.isnan(standard_deviation([1e301, math.inf]))
 
 
 def test_a_nan_is_never_skipped() -> None:

@@ -113,6 +113,21 @@ def test_a_ceiling_is_said() -> None:
     )
 
 
+def test_a_verdict_of_the_evaluations_that_the_interval_leaves_open_is_said() -> None:
+    coarse = {"plain": {seed: (200, 300)[seed % 2] for seed in range(5)}, "BN": dict.fromkeys(range(5), 100)}
+    runs = {
+        arm: {seed: Curve(GRID[::2], {METRIC: 1.0 * (GRID[::2] >= step)}, "done") for seed, step in met.items()}
+        for arm, met in coarse.items()
+    }
+    found = judged(0.6, runs)
+    assert found.verdict == "holds"
+    assert found.interval is not None
+    assert found.interval.low < 1
+    assert found.remarks[-1].startswith("grid: the evaluations decide")
+    fine = judged(0.6, {"BN": learning(60), "plain": learning(240)})
+    assert not any(remark.startswith("grid") for remark in fine.remarks)
+
+
 def test_arms_from_other_commits_and_processors_are_said() -> None:
     theirs = learning(200, made=Made(commit="a" * 40, processor="Xeon (family 6, model 85)"))
     remarks = judged(0.6, {"BN": learning(100, made=OTHER), "plain": theirs}).remarks

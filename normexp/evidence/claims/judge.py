@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -83,9 +83,20 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
         result.decision.p if result.decision else None,
         adjusted,
         wanted,
-        (*result.remarks, *different_origins(curves, arms)),
+        (*result.remarks, *_wider(claim, decided, adjusted), *different_origins(curves, arms)),
         result.details,
     )
+
+
+def _wider(claim: Claim, decided: str, adjusted: Adjusted | None) -> Iterator[str]:
+    """Say where a test on the evaluations decides and the interval, which knows less, does not."""
+    region, interval = getattr(claim, "region", None), adjusted.interval if adjusted else None
+    if region is None or interval is None or decided not in (HOLDS, CONTRADICTED):
+        return
+    inside = region.low <= interval.low and interval.high <= region.high
+    outside = interval.high < region.low or region.high < interval.low
+    if not (inside if decided == HOLDS else outside):
+        yield "grid: the evaluations decide; the interval, which allows for what happened between them, would not"
 
 
 def _decided(result: TestResult, adjusted: Adjusted | None) -> str:

@@ -27,7 +27,7 @@ def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> 
         zero = number(0 * mean, percent) if deviation == 0 else number(deviation)
         return f"{number(mean, percent)} ± {zero}"
     mean_text, spread, power = _to_the_same_digit([mean, deviation], deviation)
-    if abs(mean) >= 10.0 ** (_second_digit(deviation) + MOST_DIGITS):
+    if abs(mean) >= float(f"1e{_second_digit(deviation) + MOST_DIGITS}"):  # inf beyond what can be written
         return f"{mean_text}{power} ± {deviation:.1e}"
     return f"({mean_text} ± {spread}){power}" if power else f"{mean_text} ± {spread}"
 

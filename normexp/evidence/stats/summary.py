@@ -23,7 +23,7 @@ def standard_deviation(values: Sequence[float]) -> float:
     if len(set(values)) == 1 and math.isfinite(values[0]):
         return 0.0  # exactly: the mean of three times 0.1 is rounded, and the deviation from it would be shown
     scale = max(map(abs, values))
-    if 1e150 < scale < math.inf:  # the squares would overflow: a deviation of inf, which it is not
+    if 1e153 < scale < math.inf:  # the squares would overflow: a deviation of inf, which it is not
         return scale * float(np.std(np.array(values) / scale, ddof=1))
     return float(np.std(values, ddof=1))
 

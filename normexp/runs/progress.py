@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -81,7 +82,8 @@ class ProgressReporter(NullProgress):
         return f"epoch {self._epoch(done)}  step {done}/{self.steps}  {shown}{end}"
 
     def _epoch(self, done: int) -> str:
-        return f"{done / self.steps_per_epoch:.4g}/{self.steps / self.steps_per_epoch:.4g}"
+        """Return which epoch this is, of how many that are begun: 40 steps of 19 an epoch end in epoch 3/3."""
+        return f"{math.ceil(done / self.steps_per_epoch)}/{math.ceil(self.steps / self.steps_per_epoch)}"
 
     def _speed(self, done: int) -> float:
         return (done - self._first) * self.batch_size / max(1e-9, time.monotonic() - self._began)

@@ -34,7 +34,7 @@ def figures_of(page: Path) -> int:
 
 def test_every_page_opens_on_a_phone_with_all_its_pictures(window):
     watched, faults, figures = window("dark"), {}, 0
-    for page in sorted(SITE.rglob("*.html")):
+    for page in sorted(set(SITE.rglob("*.html")) - {SITE / "index.html"}):  # that one goes elsewhere at once
         watched.open(page)
         shown = watched.page.evaluate(PICTURES)
         found = [*watched.wrong, *["scrolls sideways"] * watched.is_too_wide, *["no picture"] * shown.count(0)]

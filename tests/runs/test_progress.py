@@ -21,6 +21,11 @@ def test_progress_prints_plain_lines_where_there_is_no_terminal(capsys):
     assert err.endswith(" s left\n")
 
 
+def test_epochs_are_counted_as_people_count_them():
+    shown = ProgressReporter(steps=40, steps_per_epoch=19, batch_size=8)
+    assert [shown._epoch(done) for done in (1, 19, 20, 40)] == ["1/3", "1/3", "2/3", "3/3"]
+
+
 def test_progress_prints_lines_seldom_but_always_the_last(capsys):
     shown = ProgressReporter(steps=100, steps_per_epoch=50, batch_size=8)
     for step in (10, 20, 30, 100):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 LONGEST = 100  # characters of a wrong name that an error repeats and compares
 MOST_NAMES, FEW_NAMES = 35, 8  # allowed names that an error lists: all of so many, or the nearest few
@@ -47,6 +48,13 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 def did_you_mean(name: str | None) -> str:
     """Return the end of an error that proposes a name: `; did you mean X?`, or nothing."""
     return f"; did you mean {name}?" if name else ""
+
+
+def nearest_file(path: Path) -> str:
+    """Return the end of an error about a file that is not there: the nearest one of its kind beside it, or nothing."""
+    beside = {other.stem: other for other in path.parent.glob(f"*{path.suffix}") if other.is_file()}
+    close = nearest(path.stem, beside)
+    return did_you_mean(str(beside[close]) if close else None)
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:

@@ -58,7 +58,7 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     import torch
 
     run = normexp.run(OVERRIDES)
-    model = normexp.load_model(run.path)
+    model = normexp.load_model(run)
     fresh = normexp.load_model(normexp.run([*OVERRIDES, "seed=1"]).path)
     x = torch.linspace(-1, 1, 8)[:, None]
     assert not model.training

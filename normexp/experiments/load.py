@@ -10,7 +10,7 @@ import yaml
 
 from normexp.config import config_dir
 from normexp.config.options import load_yaml
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own, repeated
 from normexp.experiments.shape import SCALES
 
@@ -80,7 +80,7 @@ def _document(name: str) -> Document:
     if is_file(name):
         path = Path(name)
         if not path.is_file():
-            raise UserError(f"{name}: {'is no regular file' if path.exists() else 'no such file'}")
+            raise UserError(f"{name}: {'is no regular file' if path.exists() else f'no such file{nearest_file(path)}'}")
         if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
         return Document(path.stem, path)

@@ -40,6 +40,10 @@ class RunDirectory:
     path: Path
     given: Source | None = None
 
+    def __fspath__(self) -> str:
+        """Let whatever takes a path take a run."""
+        return str(self.path)
+
     @property
     def source(self) -> Source:
         return self.given or source_of(self.path)

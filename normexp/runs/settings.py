@@ -10,7 +10,7 @@ from normexp.config import Config
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened
-from normexp.errors import UserError
+from normexp.errors import UserError, nearest_file
 from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
 from normexp.records.parsing import check_keys
 
@@ -27,7 +27,7 @@ def settings_of_file(path: str) -> dict[str, Any]:
     Raises: UserError where the file cannot be read, is no mapping, or names code to be run.
     """
     if not Path(path).exists():
-        raise UserError(f"--config {path}: no such file")
+        raise UserError(f"--config {path}: no such file{nearest_file(Path(path))}")
     try:
         data = read_regular(Path(path), MOST)
         content = yaml_mapping(data)

@@ -53,6 +53,14 @@ def test_mistakes_are_one_line(cli, words, message):
     assert len(stderr.splitlines()) == 1
 
 
+def test_a_misspelt_file_has_the_nearest_named(cli, tmp_path):
+    (tmp_path / "my_lr.yaml").touch()
+    for words in (["reproduce", "my_rl.yaml"], ["run", "--config", "my_rl.yaml"]):
+        status, _, stderr = cli(*words)
+        assert status == 2
+        assert stderr.endswith("my_rl.yaml: no such file; did you mean my_lr.yaml?\n")
+
+
 def test_a_file_with_the_name_of_ours_is_refused(cli, tmp_path):
     (tmp_path / "deep_chain.yaml").write_text("paper: mine")
     status, _, stderr = cli("reproduce", "deep_chain.yaml")

@@ -51,6 +51,7 @@ STATUS_FORM: dict[str, Form] = {
 ENVIRONMENT_FORM: dict[str, Form] = {
     "commit": lambda value: value is None or isinstance(value, str),
     "precision": _is_text,
+    "stacked": _is_count,
     "packages": _is_mapping,
     "continued": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
     "data": lambda value: isinstance(value, dict) and isinstance(value.get("note", ""), str | None),

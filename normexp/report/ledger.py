@@ -22,6 +22,7 @@ from normexp.report.links import markdown_links
 from normexp.report.sources import entries, summary
 from normexp.runs.run import check_writable
 from normexp.sweeps.executors.settings import take_executor
+from normexp.sweeps.stacks import take_stack
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import take_jobs
 
@@ -50,7 +51,8 @@ def reproduce_all(
     """
     settings, words = take_executor(words)
     jobs, words = take_jobs(words, jobs)
-    sharing = Sharing(settings, jobs)
+    stack, words = take_stack(words)
+    sharing = Sharing(settings, jobs, stack)
     sharing.check(force)
     experiments, results = _wanted(words, everything, of_laws)
     for experiment in experiments:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from normexp.errors import Interrupted, UserError
-from normexp.records import TRACEBACK, RunDirectory, write_atomically
+from normexp.records import FINISHED, TRACEBACK, RunDirectory, write_atomically
 
 # A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
 # A batch system may send SIGUSR2 to all processes of a job: what to do about it is the sweep's business.
@@ -155,11 +155,14 @@ class Pool:
     ) -> None:
         self.workers, self.on_step, self.on_end = workers, on_step, on_end
 
-    def run(self, cells: Iterable[Job], force: bool) -> None:
-        """Train all cells. Raises Interrupted, once every run is saved, where the workers were told to stop."""
-        waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    def run(self, cells: Iterable[Job | tuple[Job, ...]], force: bool) -> None:
+        """Train all cells, those of a tuple together.
+
+        Raises: Interrupted, once every run is saved, where the workers were told to stop.
+        """
+        waiting: queue.SimpleQueue[tuple[Job, ...]] = queue.SimpleQueue()
         for cell in cells:
-            waiting.put(cell)
+            waiting.put(cell if isinstance(cell, tuple) else (cell,))
         threads = [threading.Thread(target=self._loop, args=(worker, waiting, force)) for worker in self.workers]
         for thread in threads:
             thread.start()
@@ -168,24 +171,31 @@ class Pool:
         if any(worker.stopping for worker in self.workers):
             raise Interrupted(STOPPED)
 
-    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[Job], force: bool) -> None:
+    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[tuple[Job, ...]], force: bool) -> None:
         while not worker.stopping:
             try:
-                cell = waiting.get_nowait()
-                answer = {"status": "busy"} if cell.directory.is_locked() else self._train(worker, cell, force)
+                cells = waiting.get_nowait()
+                busy = any(cell.directory.is_locked() for cell in cells)
+                answers = [{"status": "busy"}] if busy else self._train(worker, cells, force)
             except (queue.Empty, Interrupted):
                 return
-            if answer["status"] == "busy":  # another sweep is at it: look again later
-                waiting.put(cell)
+            if answers[0]["status"] == "busy":  # another sweep is at it: look again later
+                waiting.put(cells)
                 time.sleep(BUSY_PAUSE)
-            else:
+                continue
+            for cell, answer in zip(cells, answers, strict=True):
                 record_failure(cell.directory, answer)
                 self.on_end(cell, answer)
 
-    def _train(self, worker: Worker, cell: Job, force: bool) -> dict[str, Any]:
-        path = str(cell.directory.path)
-        message = {"verb": "train", "overrides": cell.overrides, "path": path, "force": force}
-        return worker.request(message, lambda step, steps: self.on_step(cell, step, steps))
+    def _train(self, worker: Worker, cells: tuple[Job, ...], force: bool) -> list[dict[str, Any]]:
+        """Train one cell, or several together; return how each ended."""
+        jobs = [{"overrides": cell.overrides, "path": str(cell.directory.path)} for cell in cells]
+        message = {"verb": "train", **jobs[0]} if len(cells) == 1 else {"verb": "stack", "cells": jobs}
+        answer = worker.request({**message, "force": force}, lambda step, steps: self.on_step(cells[0], step, steps))
+        if "statuses" in answer:
+            return [{"status": status} for status in answer["statuses"]]
+        recorded = [cell.directory.status["status"] if len(cells) > 1 and not force else "" for cell in cells]
+        return [{"status": status} if status in FINISHED else answer for status in recorded]  # some may have ended
 
 
 def record_failure(directory: RunDirectory, answer: dict[str, Any]) -> None:

@@ -28,20 +28,24 @@ logger = logging.getLogger("normexp")
 
 @dataclass(frozen=True)
 class Sharing:
-    """How a sweep is shared.
+    """How a sweep is shared, and its cells with each other.
 
     Args:
         settings: of the executor; None where none was named.
         jobs: local workers, where their number was given.
+        stack: `true`, `false` or `auto`, see `normexp.sweeps.stacks`.
     """
 
     settings: Settings | None = None
     jobs: int | None = None
+    stack: str = "false"
 
     def check(self, force: bool) -> None:
         """Raise UserError, before anything is planned or written, for what cannot work."""
         if self.settings is None:
             return
+        if self.stack != "false":
+            raise UserError(f"stack={self.stack}: trains on this machine, without executor=")
         if force:
             raise UserError("--force trains on this machine, without executor=")
         need_extra(GROUP, self.settings.name)

@@ -19,6 +19,7 @@ from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.shard import take_shard
+from normexp.sweeps.stacks import Job, stacks, take_stack
 from normexp.sweeps.submit import Sharing, run_shared
 from normexp.training.cores import physical_cores
 
@@ -44,7 +45,8 @@ def sweep(
     settings, overrides = take_executor(overrides)
     shard, overrides = take_shard(overrides)
     jobs, overrides = take_jobs(overrides, jobs)
-    sharing = Sharing(settings, jobs)
+    stack, overrides = take_stack(overrides)
+    sharing = Sharing(settings, jobs, stack)
     sharing.check(force)
     plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
@@ -87,7 +89,8 @@ def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool, sharing: 
         if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
             return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
         logger.info(time_needed(workers, to_train, force))
-        return 0 if dry_run else train_all(workers, plan, force)
+        together = stacks(to_train, workers, sharing.stack, force)
+        return 0 if dry_run else train_all(workers, plan, force, together)
 
 
 def shared_status(plan: Plan, ended: Mapping[Path, tuple[str, str]]) -> int:
@@ -169,8 +172,8 @@ def estimate_runtime(worker: Worker, cell: Cell) -> dict[str, Any]:
     return worker.request({"verb": "estimate", "overrides": cell.overrides}, lambda step, steps: None)
 
 
-def train_all(workers: list[Worker], plan: Plan, force: bool) -> int:
-    """Train the plan's cells side by side under one bar; name the failures at the end."""
+def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:
+    """Train the plan's cells, in stacks or alone, side by side under one bar; name the failures at the end."""
     cells = plan.to_train(force)
     failures: list[tuple[Cell, str]] = []
     ended: set[Path] = set()
@@ -182,7 +185,7 @@ def train_all(workers: list[Worker], plan: Plan, force: bool) -> int:
             if answer["status"] not in FINISHED:
                 failures.append((cell, answer.get("cause", answer["status"])))
 
-        Pool(workers, lambda cell, step, steps: progress.step(plan.name(cell), step, steps), end).run(cells, force)
+        Pool(workers, lambda cell, step, steps: progress.step(plan.name(cell), step, steps), end).run(stacked, force)
     failures += [(cell, "its worker gave no answer") for cell in cells if cell.path not in ended]
     return say_failures(failures, len(cells))
 

@@ -20,6 +20,7 @@ from normexp.data.loading import Loader
 from normexp.errors import Busy, Interrupted, Taken, UserError
 from normexp.records import RunDirectory
 from normexp.records.fences import fenced
+from normexp.runs.place import with_content
 from normexp.runs.progress import NullProgress
 from normexp.runs.run import run
 from normexp.sweeps.claim_folder import ClaimFolder
@@ -88,6 +89,41 @@ def train(
         claim: of a shared sweep: its folder, then what a Claim consists of; nothing is written once it is taken.
     """
 
+    def whole() -> dict[str, Any]:
+        with fenced(claim_check(*claim)) if claim else nullcontext():
+            directory = run(compose(overrides), force, steps_to(events), Path(path), loader)
+        return {"status": RunDirectory(directory.path).status["status"]}
+
+    return ended(whole)
+
+
+def stack(events: IO[str], cells: list[dict[str, Any]], force: bool) -> dict[str, Any]:
+    """Run cells of one shape together; return their statuses, or one with its cause where none has ended."""
+    from normexp.runs.stack import train_stack
+
+    configs, paths = [compose(cell["overrides"]) for cell in cells], [Path(cell["path"]) for cell in cells]
+
+    def whole() -> dict[str, Any]:
+        statuses = train_stack([with_content(config) for config in configs], paths, force, steps_to(events), loader)
+        return {"status": "done", "statuses": statuses}
+
+    return ended(whole)
+
+
+def stackable(events: IO[str], overrides: list[list[str]]) -> dict[str, Any]:
+    """Return the cause where runs of one shape cannot be trained together; nothing where they can."""
+    from normexp.runs.stack import why_not_stacked
+
+    def whole() -> dict[str, Any]:
+        cause = why_not_stacked([compose(words) for words in overrides], loader)
+        return {"cause": cause} if cause else {}
+
+    return ended(whole)
+
+
+def steps_to(events: IO[str]) -> type[NullProgress]:
+    """Return a display that sends the steps of a run as events."""
+
     class Events(NullProgress):
         def __init__(self, steps: int, steps_per_epoch: int, batch_size: int, done: int = 0) -> None:
             self.steps = steps
@@ -98,9 +134,13 @@ def train(
         def evaluated(self, done: int, row: Mapping[str, object]) -> None:
             self.poll(done, 0.0)
 
+    return Events
+
+
+def ended(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the answer of some work; where it did not end, the status and the cause in one line."""
     try:
-        with fenced(claim_check(*claim)) if claim else nullcontext():
-            directory = run(compose(overrides), force, Events, Path(path), loader)
+        return work()
     except Taken:
         return {"status": "taken"}
     except Busy:
@@ -111,7 +151,6 @@ def train(
         return {"status": "failed", "cause": str(error)}
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
         return {"status": "failed", "cause": _one_line(error), "traceback": traceback.format_exc()}
-    return {"status": RunDirectory(directory.path).status["status"]}
 
 
 def claim_check(sweep: str, *claim: Any) -> Callable[[], None]:
@@ -129,7 +168,13 @@ def _one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
 
 
-VERBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "estimate": estimate, "gpus": gpus}
+VERBS: dict[str, Callable[..., dict[str, Any]]] = {
+    "train": train,
+    "stack": stack,
+    "stackable": stackable,
+    "estimate": estimate,
+    "gpus": gpus,
+}
 
 if __name__ == "__main__":
     main()

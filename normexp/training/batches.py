@@ -144,14 +144,15 @@ class TrainingBatches:
 
     def first(self, count: int) -> Batch:
         """Return the first `count` examples of the first epoch's order, unaugmented (all, if there are fewer)."""
-        return self.examples.take(self._order(0)[:count])
+        return self.examples.take(self.order(0)[:count])
 
-    def _order(self, epoch: int) -> Tensor:
+    def order(self, epoch: int) -> Tensor:
+        """Return the order of an epoch's examples, a permutation (N,)."""
         order = torch.randperm(len(self.examples), generator=generator(self.seed, "order", epoch))
         return order.to(self.examples.y.device)
 
     def _epoch(self, epoch: int, skip: int) -> Iterator[Batch]:
-        examples, order = self.examples, self._order(epoch)
+        examples, order = self.examples, self.order(epoch)
         choices = self._augmentation(epoch, order.device) if examples.crop or examples.flip else ()
         for step in range(skip, self.steps_per_epoch):
             part = slice(step * self.batch_size, (step + 1) * self.batch_size)

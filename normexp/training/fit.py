@@ -76,7 +76,7 @@ def make_step(components: Components) -> Step:
 
     learn = gradient if components.compiled is None else compile_fullgraph(gradient)
     update = optimizer_step(optimizer)
-    after = components.after_update or _after_update(components)
+    after = components.after_update or after_update(components)
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,7 +93,7 @@ def make_step(components: Components) -> Step:
     return step
 
 
-def _after_update(components: Components) -> Callable[[], None] | None:
+def after_update(components: Components) -> Callable[[], None] | None:
     """Return what the scheme and the network's placement have to do after every update, or None."""
     model = components.model
     own = model.update_hook() if isinstance(model, Transformer) else None

@@ -1,0 +1,85 @@
+"""`stack=true`: which cells of a sweep are trained together, as one batched program."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from itertools import pairwise
+
+from normexp.errors import UserError
+from normexp.records import CHECKPOINT
+from normexp.sweeps.plan import DAMAGED, Cell
+from normexp.sweeps.pool import Worker
+
+WORDS = ("false", "true", "auto")
+MOST = 64  # runs of one stack: more gain nothing, and the memory is that of so many networks
+MAY_DIFFER = ("seed", "optim.lr", "results_dir")
+LARGEST = 1e6  # rate beside ordinary ones: what a step computes with the largest must not overflow in the others
+logger = logging.getLogger("normexp")
+Job = Cell | tuple[Cell, ...]
+
+
+def take_stack(overrides: Sequence[str]) -> tuple[str, list[str]]:
+    """Take `stack=WORD` out of the overrides: it belongs to the sweep. Raises UserError for another word."""
+    given = [word.partition("=")[2].lower() for word in overrides if word.startswith("stack=")]
+    for word in given:
+        if word not in WORDS:
+            raise UserError(f"stack={word}: allowed: {', '.join(WORDS)}")
+    return (given or ["false"])[-1], [word for word in overrides if not word.startswith("stack=")]
+
+
+def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: bool) -> list[Job]:
+    """Return what the workers train: tuples of cells together, the others alone.
+
+    Cells that differ in seed and learning rate alone make stacks, as many as there are workers, of 64 at most. One that
+    was begun alone and has a checkpoint goes on alone.
+
+    Args:
+        word: `auto` trains alone what cannot be stacked, `true` refuses it.
+
+    Raises: UserError, before anything is written.
+    """
+    if word == "false":
+        return list(cells)
+    jobs: list[Job] = []
+    shapes: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if cell.state == DAMAGED or (cell.directory.has(CHECKPOINT) and not force):
+            jobs.append(cell)
+        else:
+            shapes.setdefault(_shape(cell), []).append(cell)
+    for group in shapes.values():
+        reason = _why_not(group, workers[0]) if len(group) > 1 else "nothing to stack it with"
+        if reason and len(group) > 1 and word == "true":
+            raise UserError(f"stack=true: {group[0].config.title}: {reason}; stack=auto trains such runs alone")
+        if reason:
+            logger.info(f"{len(group)} not stacked: {group[0].config.title}: {reason}")
+            jobs += group
+        else:
+            jobs += _parts(group, len(workers))
+    together = [len(job) for job in jobs if isinstance(job, tuple)]
+    logger.info(f"{sum(together)} of {len(cells)} cells are trained in {len(together)} stacks, in less time than that")
+    return jobs
+
+
+def _shape(cell: Cell) -> str:
+    same = sorted((key, str(value)) for key, value in cell.config.changes.items() if key not in MAY_DIFFER)
+    return str((same, cell.config["optim"]["lr"] > LARGEST))
+
+
+def _why_not(group: Sequence[Cell], worker: Worker) -> str:
+    """Return why these cells are not stacked; nothing where they can be."""
+    config = group[0].config
+    if config.choices["study"] != "none":
+        return "a study trains as it likes"
+    if config["logger"]:
+        return "logger= is of single runs"
+    two = [cell.overrides for cell in group[:2]]
+    return str(worker.request({"verb": "stackable", "overrides": two}, lambda step, steps: None).get("cause", ""))
+
+
+def _parts(group: Sequence[Cell], workers: int) -> list[Job]:
+    """Divide a group evenly: a stack for every worker, and none above the largest size."""
+    count = max(-(-len(group) // MOST), min(workers, len(group) // 2))
+    cuts = [len(group) * part // count for part in range(count + 1)]
+    return [tuple(group[start:stop]) for start, stop in pairwise(cuts)]

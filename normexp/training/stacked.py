@@ -1,0 +1,213 @@
+"""Runs of one shape as one batched program: their weights are rows of stacked tensors, their steps one step.
+
+A core that trains a small network spends its time between operators. Here one operator serves all runs: the network is
+called once (`torch.func.functional_call` under `vmap`), the optimizer moves all weights at once. Seeds and rates may
+differ. Every row is what its run would be alone, but for rounding.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from torch.optim import SGD, Adam, AdamW, RMSprop
+
+from normexp.norms.base import Norm
+from normexp.probes.base import Probe
+from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
+from normexp.training.compiled import compile_fullgraph
+from normexp.training.components import Components
+from normexp.training.fit import after_update, set_hyperparameters
+from normexp.training.process import optimizer_step
+
+ELEMENTWISE = (SGD, Adam, AdamW, RMSprop)  # they move every weight by itself, in proportion to the rate
+CLOSE = 1e-2  # of a tensor's norm, between the gradients of a run alone and stacked: far above any rounding
+
+
+class Stacked:
+    """The batched program of several runs, which are initialized and not yet trained.
+
+    From now on the parameters and buffers of each run's own network are views of a row: what looks at a run alone
+    (a checkpoint, estimates from training inputs) sees it as it is.
+    """
+
+    def __init__(self, runs: Sequence[Components]) -> None:
+        first, self.runs = runs[0], runs
+        self.model = copy.deepcopy(first.model)  # the form alone: its own numbers are never used
+        self.parameters, self.buffers = stack_module_state([run.model for run in runs])
+        for row, run in enumerate(runs):
+            for name, tensor in itertools.chain(run.model.named_parameters(), run.model.named_buffers()):
+                tensor.data = (self.parameters if name in self.parameters else self.buffers)[name].data[row]
+        rates = torch.tensor([run.optimizer.param_groups[0]["lr"] for run in runs], dtype=torch.float64)
+        self.leader = runs[int(rates.argmax())]
+        self.shares = None if bool((rates == rates[0]).all()) else (rates / rates.max()).to(first.device)
+        self.optimizer = copy.deepcopy(self.leader.optimizer)
+        self.optimizer.param_groups[0]["params"] = list(self.parameters.values())
+        self._update = optimizer_step(self.optimizer)
+        self.gradient = self._gradient if first.compiled is None else compile_fullgraph(self._gradient)
+
+    def step(self, x: Tensor, y: Tensor, done: int) -> tuple[Tensor, Tensor]:
+        """Do update `done` of every run on x: (K, N, *) and y: (K, N, *); return losses and hits, (K,) each."""
+        set_hyperparameters(self.optimizer, self.leader.schedule(done))
+        for parameter in self.parameters.values():
+            parameter.grad = None
+        losses, hits = self.gradient(x, y)
+        before = [] if self.shares is None else [parameter.detach().clone() for parameter in self.parameters.values()]
+        self._update()
+        self._scale_updates(before)
+        return losses, hits
+
+    @torch.no_grad()
+    def _scale_updates(self, before: Sequence[Tensor]) -> None:
+        """Leave each run its share of an update that was made with the largest rate: updates are linear in the rate."""
+        for parameter, old in zip(self.parameters.values(), before, strict=False):
+            assert self.shares is not None
+            share = self.shares.to(old.dtype).view(-1, *[1] * (old.dim() - 1))
+            parameter.copy_(torch.lerp(old, parameter, share))
+
+    def _gradient(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        losses, hits = vmap(self._outcome)(self.parameters, self.buffers, x, y)
+        losses.sum().backward()  # the runs share nothing: each gets the gradient of its own loss
+        return losses.detach(), hits.detach()
+
+    def _outcome(
+        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor, y: Tensor, reduction: str = "mean"
+    ) -> tuple[Tensor, Tensor]:
+        task = self.runs[0].task
+        outputs = functional_call(self.model, (parameters, buffers), (x,))
+        return task.loss(outputs, y, reduction), task.num_correct(outputs, y)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield x: (K, N, *) and y of step 0, 1, ...: every run's batches in its own order."""
+        streams = [run.batches for run in self.runs]
+        examples, size = streams[0].examples, streams[0].batch_size
+        if any(stream.examples is not examples for stream in streams) or examples.crop or examples.flip:
+            for parts in zip(*(stream.from_step(0) for stream in streams), strict=True):
+                xs, ys = zip(*parts, strict=True)
+                yield torch.stack(xs), torch.stack(ys)
+        for epoch in itertools.count():
+            orders = torch.stack([stream.order(epoch) for stream in streams])
+            for part in orders.split(size, 1)[: streams[0].steps_per_epoch]:
+                x, y = examples.take(part.flatten())
+                yield x.unflatten(0, part.shape), y.unflatten(0, part.shape)
+
+    @torch.no_grad()
+    def evaluate(self, split: str) -> list[dict[str, float]]:
+        """Return every run's mean loss and metric over a split, as `normexp.training.metrics.evaluate` does alone."""
+        task, examples = self.runs[0].task, [run.evaluated[split] for run in self.runs]
+        self.model.eval()
+        found = [self._outcomes(x, y, shared) for x, y, shared in _evaluated(examples)]
+        self.model.train()
+        losses, hits = (torch.stack(each).sum(0) for each in zip(*found, strict=True))
+        count = len(examples[0])
+        pairs = zip(losses.tolist(), hits.tolist(), strict=True)
+        return [task.metrics(loss / count, correct / count) for loss, correct in pairs]
+
+    def _outcomes(self, x: Tensor, y: Tensor, shared: bool) -> tuple[Tensor, Tensor]:
+        dims = (0, 0, *[None if shared else 0] * 2)
+        return vmap(partial(self._outcome, reduction="sum"), in_dims=dims)(self.parameters, self.buffers, x, y)
+
+    def part_optimizers(self) -> None:
+        """Give every run's own optimizer its part of what the stacked one remembers, as a checkpoint wants it."""
+        for row, run in enumerate(self.runs):
+            own = run.optimizer.param_groups[0]["params"]
+            for parameter, stacked in zip(own, self.parameters.values(), strict=True):
+                state = self.optimizer.state[stacked]
+                rows = {name: value for name, value in state.items() if isinstance(value, Tensor) and value.dim()}
+                run.optimizer.state[parameter] = {**state, **{name: value[row] for name, value in rows.items()}}
+
+
+def _evaluated(examples: Sequence[Examples]) -> Iterator[tuple[Tensor, Tensor, bool]]:
+    """Yield the batches of an evaluation, and whether they are the same for all runs."""
+    if all(own is examples[0] for own in examples):
+        yield from ((x, y, True) for x, y in sequential_batches(examples[0], EVALUATION_BATCH))
+        return
+    for parts in zip(*(sequential_batches(own, EVALUATION_BATCH) for own in examples), strict=True):
+        xs, ys = zip(*parts, strict=True)
+        yield torch.stack(xs), torch.stack(ys), False
+
+
+def why_not(runs: Sequence[Components]) -> str | None:
+    """Return why runs of one shape cannot be stacked, in a few words; None where they can.
+
+    What they declare is looked at first. Then a copy of them makes its first step both ways, and losses, gradients and
+    buffers have to agree: a scheme that keeps something where no stack can see it is found out.
+
+    Args:
+        runs: initialized; nothing of them is changed.
+    """
+    return _declared(runs[0]) or _different_sizes(runs) or _tried(runs)
+
+
+def _declared(run: Components) -> str | None:
+    groups, norm = run.optimizer.param_groups, run.norm
+    reasons = {
+        "convolutions are no faster stacked": any(isinstance(m, nn.modules.conv._ConvNd) for m in run.model.modules()),
+        "probes look at one network": type(run.probe) is not Probe,
+        "clip_norm is of one network": run.clip_norm is not None,
+        f"{type(run.optimizer).__name__} does not move every weight by itself": type(run.optimizer) not in ELEMENTWISE
+        or len(groups) != 1,
+        "the scheme adds to the loss": type(norm).penalty is not Norm.penalty and run.penalty() is not None,
+        "the scheme or the network acts after every update": after_update(run) is not None,
+        "precision=bf16 is of single runs": run.autocast().__class__.__name__ != "nullcontext",
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def _different_sizes(runs: Sequence[Components]) -> str | None:
+    sizes = {(run.steps, run.eval_every, run.batches.batch_size, len(run.batches.examples)) for run in runs}
+    splits = {tuple((name, len(examples)) for name, examples in run.evaluated.items()) for run in runs}
+    return None if len(sizes) == len(splits) == 1 else "their data differ in size"
+
+
+def _tried(runs: Sequence[Components]) -> str | None:
+    """Make the first step of copies both ways; say what fails or differs."""
+    alone = [copy.deepcopy(run.model) for run in runs]
+    copies = [_copied(run) for run in runs]
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*batching rule.*")  # runs one after the other
+            stacked = Stacked(copies)
+            x, y = next(stacked.batches())
+            losses, _ = stacked.gradient(x, y)
+    except Exception as error:  # whatever a scheme or torch says
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return f"torch.vmap: {lines[0].removeprefix('vmap: ').split('. ')[0]}"
+    for row, (run, model) in enumerate(zip(copies, alone, strict=True)):
+        loss = run.task.loss(model(x[row]), y[row])
+        loss.backward()
+        pairs = {"its loss": (loss, losses[row]), **_gradients(model, stacked, row), **_buffers(model, stacked, row)}
+        if different := [name for name, (own, other) in pairs.items() if not _close(own, other)]:
+            return f"{different[0]} is not what it is alone"
+    return None
+
+
+def _copied(run: Components) -> Components:
+    model, optimizer = copy.deepcopy((run.model, run.optimizer))
+    return replace(run, model=model, optimizer=optimizer, compiled=None)
+
+
+def _gradients(model: nn.Module, stacked: Stacked, row: int) -> dict[str, tuple[Tensor, Tensor]]:
+    """Return the gradients of a run, alone and stacked."""
+    found = {}
+    for name, own in model.named_parameters():
+        other = stacked.parameters[name].grad
+        if own.grad is not None:
+            found[f"the gradient of {name}"] = own.grad, torch.zeros_like(own) if other is None else other[row]
+    return found
+
+
+def _buffers(model: nn.Module, stacked: Stacked, row: int) -> dict[str, tuple[Tensor, Tensor]]:
+    return {name: (own, stacked.buffers[name][row]) for name, own in model.named_buffers()}
+
+
+def _close(own: Tensor, other: Tensor) -> bool:
+    norm, difference = (float(each.detach().double().norm()) for each in (own, own - other))
+    return difference <= CLOSE * norm or difference < torch.finfo(torch.float32).eps

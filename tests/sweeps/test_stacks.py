@@ -1,0 +1,156 @@
+"""`stack=true`: ordinary records of runs that were trained together, refusals before anything is written, ends."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.config import compose
+from normexp.data.loading import Loader
+from normexp.errors import Interrupted
+from normexp.records import RunDirectory, find_runs
+from normexp.runs import stack
+from normexp.runs.progress import NullProgress
+from normexp.runs.python import load_model
+
+SMALL = ("dataset=digits", "model=mlp", "model.widths=[16]", "batch_size=50", "steps=9", "eval_every=4", "device=cpu")
+GRID = (*SMALL, "recipe=none", "threads=1", "jobs=1", "norm=batch", "seed=0,1", "optim.lr=0.05,0.01")
+
+
+@pytest.fixture
+def sweep(cli, tmp_path, monkeypatch):
+    """Run `normexp sweep` with a worker in this process: sweep("folder", *words) -> (status, stderr, runs by name)."""
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+
+    def call(folder: str, *words: str) -> tuple[int, str, dict[str, RunDirectory]]:
+        status, _, stderr = cli("sweep", *GRID, f"results_dir={tmp_path / folder}", *words)
+        found = find_runs([tmp_path / folder]) if (tmp_path / folder).exists() else []
+        return status, stderr, {run.path.name: run for run in found}
+
+    return call
+
+
+def rows(run: RunDirectory) -> list[list[float]]:
+    lines = list(csv.reader((run.path / "metrics.csv").read_text().splitlines()))[1:]
+    return [[float(value) for value in line if value] for line in lines]
+
+
+def test_records_are_those_of_single_runs_and_say_that_they_were_stacked(sweep, tmp_path):
+    status, stderr, stacked = sweep("stacked", "stack=true")
+    assert status == 0, stderr
+    assert "4 of 4 cells are trained in 1 stacks" in stderr
+    _, _, alone = sweep("alone")
+    assert stacked.keys() == alone.keys()
+    for name, single in alone.items():
+        other = stacked[name]
+        assert other.names() == single.names()
+        assert other.environment["stacked"] == 4
+        assert "stacked" not in single.environment
+        config = other.text("config.yaml").replace("/stacked", "/alone")
+        assert config == single.text("config.yaml")
+        assert len(rows(other)) == len(rows(single)) == 4
+        for line, wanted in zip(rows(other), rows(single), strict=True):
+            assert line == pytest.approx(wanted, rel=1e-2, abs=1e-2)  # 9 steps of float32; float64: test_stacked.py
+        kept, wanted = load_model(other.path).state_dict(), load_model(single.path).state_dict()
+        for key, tensor in wanted.items():
+            assert float((kept[key].double() - tensor.double()).norm()) <= 1e-3 * (1 + float(tensor.double().norm()))
+    again, stderr, _ = sweep("stacked", "stack=true")
+    assert (again, "4 done, 0 to run" in stderr) == (0, True)
+
+
+def test_without_the_word_runs_are_single_ones_to_the_byte(sweep):
+    _, _, one = sweep("one", "stack=false")
+    _, _, two = sweep("two")
+    for name, run in one.items():
+        assert run.read("metrics.csv") == two[name].read("metrics.csv")
+        assert run.read("checkpoint.safetensors") == two[name].read("checkpoint.safetensors")
+
+
+REFUSED = {
+    "what cannot": (("norm=online", "stack=true"), "stack=true: digits-mlp-online-seed0: torch.vmap: "),
+    "convolutions": (("model=cnn", "stack=true"), "convolutions are no faster stacked; stack=auto trains"),
+    "word": (("stack=yes",), "stack=yes: allowed: false, true, auto"),
+    "executor": (("stack=true", "executor=local"), "trains on this machine, without executor="),
+    "logger": (("stack=true", "logger=tensorboard"), "logger= is of single runs"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_stacked_is_refused_before_anything_is_written(cli, results, monkeypatch, words, message):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
+    kept = [word for word in GRID if not (word.startswith("model") and words[0] == "model=cnn")]
+    kept = [word for word in kept if not (word.startswith("jobs") and "executor=local" in words)]
+    status, _, stderr = cli("sweep", *kept, f"results_dir={results}", *words)
+    assert status == 2
+    assert message in stderr.splitlines()[-1]
+    assert not results.exists()
+
+
+def test_auto_trains_alone_what_cannot_be_stacked_and_says_so(sweep):
+    status, stderr, runs = sweep("auto", "stack=auto", "norm=online,batch", "optim.lr=0.05")
+    assert status == 0
+    assert "2 not stacked: digits-mlp-online-seed0: torch.vmap: " in stderr
+    stacked = {name: run.environment.get("stacked") for name, run in runs.items()}
+    assert [stacked[name] for name in sorted(stacked)] == [2, 2, None, None]  # batch, then online
+
+
+def test_a_run_that_diverges_is_recorded_as_alone_and_the_others_end(sweep):
+    words = ("norm=none", "model.activation=identity", "model.widths=[16,16]", "optim.lr=0.05,1e5", "seed=0")
+    _, _, stacked = sweep("stacked", *words, "stack=true")
+    _, _, alone = sweep("alone", *words)
+    ends = {name: run.status["status"] for name, run in alone.items()}
+    assert sorted(ends.values()) == ["diverged", "done"]
+    assert {name: run.status["status"] for name, run in stacked.items()} == ends
+    for name, run in stacked.items():
+        for key in ("step", "cause", "first_nonfinite"):
+            assert run.status.get(key) == alone[name].status.get(key)
+        assert len(rows(run)) == len(rows(alone[name]))
+        assert run.environment["stacked"] == 2
+
+
+def test_a_stack_that_is_stopped_begins_again(tmp_path, monkeypatch):
+    configs = [compose([*SMALL, f"seed={seed}", f"results_dir={tmp_path}"]) for seed in (0, 1)]
+    paths = [tmp_path / "runs" / config.name for config in configs]
+    monkeypatch.setattr(stack, "POLL_INTERVAL", 0.0)
+
+    class Stopping(NullProgress):
+        def poll(self, done: int, loss: float) -> None:
+            if done == 6:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match="starts these 2 stacked runs again"):
+        stack.train_stack(configs, paths, False, Stopping, Loader())
+    for path in paths:
+        assert RunDirectory(path).status["status"] == "interrupted"
+        assert not (path / "checkpoint.safetensors").exists()
+    assert stack.train_stack(configs, paths, False, NullProgress, Loader()) == ["done", "done"]
+    once = [tmp_path / "once" / path.name for path in paths]
+    stack.train_stack(configs, once, False, NullProgress, Loader())
+    for path, other in zip(paths, once, strict=True):
+        assert metrics(path) == metrics(other)
+
+
+def metrics(path: Path) -> bytes:
+    return (path / "metrics.csv").read_bytes()
+
+
+def test_a_cell_that_was_begun_alone_goes_on_alone(sweep):
+    _, _, runs = sweep("mixed", "seed=0", "optim.lr=0.05")
+    (begun,) = runs.values()
+    begun.write_status("interrupted", step=9, steps=9, attempts=1, seconds=1.0)
+    status, _, runs = sweep("mixed", "stack=true")
+    assert status == 0
+    assert sorted(run.environment.get("stacked", 1) for run in runs.values()) == [1, 3, 3, 3]
+
+
+def test_many_cells_make_stacks_for_every_worker(sweep):
+    status, stderr, runs = sweep("many", "stack=true", "jobs=2", "seed=range(3)", "steps=2", "optim.lr=0.05,0.01")
+    assert status == 0
+    assert "6 of 6 cells are trained in 2 stacks" in stderr
+    assert {run.environment["stacked"] for run in runs.values()} == {3}

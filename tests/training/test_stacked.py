@@ -1,0 +1,178 @@
+"""Runs of one shape as one batched program: every row is what its run is alone, in float64 but for rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from normexp.config import compose
+from normexp.data.loading import Loader
+from normexp.norms.base import Norm
+from normexp.training.batches import Examples
+from normexp.training.build import build, initialize_from_data
+from normexp.training.components import Components
+from normexp.training.fit import fit
+from normexp.training.metrics import evaluate
+from normexp.training.stacked import Stacked, why_not
+from normexp.training.task import Classification
+
+RATES = (0.05, 0.01, 0.05)
+WORDS = ("dataset=digits", "model=mlp", "model.widths=[12,7]", "batch_size=30", "steps=40", "device=cpu", "threads=1")
+STEPS = 12
+LOADER = Loader()
+
+
+class Exact(Classification):
+    """Cross-entropy in the outputs' own type."""
+
+    def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
+        return F.cross_entropy(outputs, y, reduction=reduction)
+
+
+def run(*words: str, seed: int = 0) -> Components:
+    config = compose([*WORDS, f"seed={seed}", *words])
+    return build(config, LOADER.load(config), LOADER.examples)
+
+
+def double(*words: str, seed: int = 0) -> Components:
+    """Return a run whose network, examples and loss are in float64."""
+    made = run(*words, seed=seed)
+    initialize_from_data(made)
+    made.model.double()
+
+    def wide(examples: Examples) -> Examples:
+        copied = object.__new__(Examples)
+        copied.__dict__ |= {**vars(examples), "x": examples.x.double()}
+        return copied
+
+    made.batches.examples = wide(made.batches.examples)
+    return replace(made, task=Exact(), evaluated={"test": wide(made.evaluated["test"])})
+
+
+def runs(*words: str) -> list[Components]:
+    return [double(*words, f"optim.lr={rate}", seed=seed) for seed, rate in enumerate(RATES)]
+
+
+def trained(stacked: Stacked, steps: int = STEPS) -> list[Tensor]:
+    """Do some steps; return the losses of each."""
+    return [stacked.step(x, y, done)[0] for done, (x, y) in zip(range(steps), stacked.batches(), strict=False)]
+
+
+CHOICES = {
+    **{norm: (f"norm={norm}",) for norm in ("none", "batch", "layer", "rms", "weight_standard", "dynamic_tanh")},
+    "population": ("norm=batch", "norm.estimates=population"),
+    "adam": ("norm=batch", "optim=adam"),
+    "adamw": ("optim=adamw", "optim.weight_decay=0.1"),
+    "rmsprop": ("optim=rmsprop", "optim.momentum=0.5"),
+    "decay, nesterov, cosine": ("optim.weight_decay=0.01", "optim.nesterov=true", "schedule=cosine"),
+    "linear_tail": ("optim=adam", "schedule=linear_tail", "schedule.beta1=0.5"),
+}
+
+
+@pytest.mark.parametrize("words", CHOICES.values(), ids=CHOICES)
+def test_every_row_is_what_its_run_is_alone(words):
+    alone, stacked = runs(*words), Stacked(runs(*words))
+    losses = torch.stack(trained(stacked))
+    for row, (single, other) in enumerate(zip(alone, stacked.runs, strict=True)):
+        own = [update.loss for update in fit(single, stop=STEPS)]
+        torch.testing.assert_close(losses[:, row], torch.stack(own), rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(other.model.state_dict(), single.model.state_dict(), rtol=1e-6, atol=1e-9)
+        for each in (single, other):
+            each.before_evaluation()
+        assert stacked.evaluate("test")[row] == pytest.approx(evaluate(single, [test_examples(single)]), rel=1e-6)
+
+
+def test_examples(made: Components) -> tuple[Tensor, Tensor]:
+    examples = made.evaluated["test"]
+    return examples.take(torch.arange(len(examples)))
+
+
+test_examples.__test__ = False  # type: ignore[attr-defined]
+
+
+def test_optimizers_are_parted_as_single_ones_would_be():
+    alone, stacked = runs("optim=adam"), Stacked(runs("optim=adam"))
+    trained(stacked)
+    stacked.part_optimizers()
+    for single, other in zip(alone, stacked.runs, strict=True):
+        list(fit(single, stop=STEPS))
+        found, wanted = other.optimizer.state_dict()["state"], single.optimizer.state_dict()["state"]
+        assert found.keys() == wanted.keys()
+        for place, state in wanted.items():
+            torch.testing.assert_close(found[place], state, rtol=1e-8, atol=1e-12)
+
+
+def test_a_row_that_overflows_leaves_the_others_alone():
+    rates = ("optim.lr=0.05", "optim.lr=1e6", "optim.lr=0.01")
+    words = ("norm=none", "model.activation=identity", "optim.momentum=0")
+    stacked = Stacked([run(*words, rate, seed=seed) for seed, rate in enumerate(rates)])
+    with_wild = torch.stack(trained(stacked))
+    assert not with_wild[:, 1].isfinite().all()
+    for row in (0, 2):
+        single = run(*words, rates[row], seed=row)
+        own = torch.stack([update.loss for update in fit(single, stop=STEPS)])
+        assert own.isfinite().all()
+        torch.testing.assert_close(with_wild[:, row], own, rtol=1e-3, atol=1e-5)
+
+
+def test_the_runs_are_not_changed_by_asking():
+    pair = [run("norm=batch", seed=seed) for seed in (0, 1)]
+    before = [{name: tensor.clone() for name, tensor in each.model.state_dict().items()} for each in pair]
+    assert why_not(pair) is None
+    for each, state in zip(pair, before, strict=True):
+        torch.testing.assert_close(each.model.state_dict(), state, rtol=0, atol=0)
+
+
+REFUSED = {
+    "convolutions": (("model=cnn",), "convolutions are no faster stacked"),
+    "clip_norm": (("clip_norm=1",), "clip_norm is of one network"),
+    "probe": (("probe=gradient_norm",), "probes look at one network"),
+    "muon": (("optim=muon",), "Muon does not move every weight by itself"),
+    "penalty": (("norm=spectral_penalty",), "the scheme adds to the loss"),
+    "bf16": (("precision=bf16",), "precision=bf16 is of single runs"),
+    "own backward": (("norm=online",), "torch.vmap: "),
+    "no rule in torch": (("norm=weight",), "torch.vmap: "),
+}
+
+
+@pytest.mark.parametrize(("words", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_stacked_says_why(words, reason):
+    kept = [word for word in WORDS if not (word.startswith("model") and words[0] == "model=cnn")]
+    configs = [compose([*kept, f"seed={seed}", *words]) for seed in (0, 1)]
+    answer = why_not([build(config, LOADER.load(config), LOADER.examples) for config in configs])
+    assert answer is not None
+    assert answer.startswith(reason)
+
+
+class Halved(nn.Module):
+    """Halves what comes in from its second call on, and keeps the count where no stack sees it."""
+
+    calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x * self.gain()
+
+    def gain(self) -> float:
+        return 1.0 if self.calls % 2 else 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(Norm):
+    """A scheme with a state of its own that is no buffer."""
+
+    def normalization(self, num_features: int) -> nn.Module:
+        return Halved()
+
+
+def test_a_scheme_whose_state_no_stack_sees_is_found_out():
+    pair = [run("norm._target_=test_stacked.Counting", "plugins=[test_stacked]", seed=seed) for seed in (0, 1)]
+    for each in pair:
+        for module in each.model.modules():
+            module.calls = 0
+    pair[1].model.hidden[0][1].calls = 1  # differs from run to run, which one program cannot
+    assert "is not what it is alone" in (why_not(pair) or "")

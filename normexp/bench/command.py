@@ -14,7 +14,7 @@ from normexp.errors import UserError, unknown
 from normexp.runs.run import check_writable
 
 QUICK = ("steps", "start")
-FIXED = ("layers", "recurrent", "start", "sweep", "growth", "looks", "waiting")  # suites whose works are given
+FIXED = ("layers", "recurrent", "start", "sweep", "growth", "looks", "waiting", "stack")  # suites whose works are given
 logger = logging.getLogger("normexp")
 
 

@@ -10,6 +10,7 @@ ABOUT = {
     "growth": "how time grows with batch size, width, evaluations, number of run directories and length of curves",
     "looks": "what a sequential design costs and saves, over simulated experiments",
     "waiting": "how threads wait for each other, with and without busy neighbours",
+    "stack": "runs of one shape trained together (stack=true) against one after the other",
     "roofline": "the time of a step beside what the machine's matrix rate and memory bandwidth allow",
     "scale": "planning a sweep of up to 100,000 cells, and 64 empty workers that share it",
 }

@@ -84,8 +84,8 @@ def _add_sweep(verbs: Verbs[Parser]) -> None:
         "sweep",
         help="train a grid of configurations",
         description="Train every cell of a grid: norm=none,batch seed='range(5)'. Finished cells are skipped, "
-        "interrupted ones continue; the same command again does what is missing. jobs=N runs N cells side by side; stack=true trains "
-        "small networks that differ in seed and optim.lr alone together.",
+        "interrupted ones continue; the same command again does what is missing. jobs=N runs N cells side by side; "
+        "stack=true trains small networks that differ in seed and optim.lr alone together.",
     )
     command.add_argument("overrides", nargs="*", metavar="GROUP=A,B|KEY='range(N)'")
     _add_settings(command)

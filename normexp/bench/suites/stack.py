@@ -63,7 +63,7 @@ def _turns(configs: Sequence[Config], rounds: int) -> dict[str, list[float]]:
     with process_settings(compiled=True):
         torch.set_num_threads(1)
         some = [fit(components) for components in _built(configs[:SOME])]
-        ways = {"alone": lambda: [list(islice(updates, STEPS)) for updates in some]}
+        ways: dict[str, Callable[[], object]] = {"alone": lambda: [list(islice(updates, STEPS)) for updates in some]}
         ways |= {way: _stacked(configs, "compile" in way) for way in WAYS[1:]}
         times: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(rounds + 1):

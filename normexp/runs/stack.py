@@ -190,4 +190,6 @@ class Stack:
         if self.stopped.is_set():
             for _, member in self.going:
                 member.recorder.status("interrupted", 0, cause="stopped by a signal; a stack starts again")
-            raise Interrupted(f"stopped; the same command starts these {len(self.members)} stacked runs again")
+            text = f"the same command starts {len(self.members)} stacked runs again"
+            logger.warning(text)  # a sweep says of itself that all is saved
+            raise Interrupted(f"stopped; {text}")

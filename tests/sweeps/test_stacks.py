@@ -124,7 +124,7 @@ def test_a_stack_that_is_stopped_begins_again(tmp_path, monkeypatch):
             if done == 6:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Interrupted, match="starts these 2 stacked runs again"):
+    with pytest.raises(Interrupted, match="starts 2 stacked runs again"):
         stack.train_stack(configs, paths, False, Stopping, Loader())
     for path in paths:
         assert RunDirectory(path).status["status"] == "interrupted"

@@ -7,6 +7,7 @@ from .conditioning import Conditioning as Conditioning
 from .conditioning_slides import ConditioningSlides as ConditioningSlides
 from .covariate_shift import CovariateShift as CovariateShift
 from .decay_rate import DecayRate as DecayRate
+from .decoder_stream import DecoderStream as DecoderStream
 from .deep_chain import DeepChain as DeepChain
 from .deep_linear import DeepLinear as DeepLinear
 from .depth import Depth as Depth

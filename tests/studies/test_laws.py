@@ -127,6 +127,36 @@ def test_last_layer_of_a_pre_norm_transformer_has_less_gradient_the_deeper_it_is
     assert means["pre_open"] > 1.2
 
 
+DECODER = ("study=decoder_stream", "dataset=text", "model=gpt", "model.layers=4", "model.width=128", "norm=layer")
+
+
+@pytest.mark.parametrize("placement", ["pre", "layernorm_scaling", "peri"])
+def test_stream_of_a_decoder_grows_by_the_formula_of_its_placement(placement):
+    exact = (*DECODER, "norm.eps=1e-12", f"placement={placement}")
+    ratios = [[row["square"] / row["formula"] for row in measured(*exact, f"seed={seed}").rows] for seed in range(8)]
+    assert np.mean(ratios, 0) == pytest.approx(np.ones(4), abs=0.1)  # four standard errors
+    last = [measured(*exact, "study.position=last", f"seed={seed}").rows[-1] for seed in range(2)]
+    assert np.mean([row["square"] / row["formula"] for row in last]) < (1.1 if placement == "peri" else 0.85)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        ((), r"layers\.0\.0\.before gives tokens the mean square 0\.98\d* instead of 1"),  # an eps of ordinary size
+        (("norm.eps=1e-12", "norm=none"), r"layers\.0\.0\.before gives tokens the mean square"),
+        (("placement=peri", "norm=dynamic_tanh"), r"layers\.0\.0\.within gives tokens the mean square"),
+        (("placement=post",), "placement=post is none of pre, layernorm_scaling, peri"),
+        (("init=he",), "init=he draws other weights"),
+        (("model.feed_forward=swiglu",), "of model.feed_forward=gelu and model.dropout=0"),
+    ],
+)
+def test_stream_asked_of_the_wrong_decoder_says_the_reason(overrides, reason):
+    given = [word for word in (*DECODER, *overrides) if "norm=none" not in overrides or "eps" not in word]
+    with pytest.raises(UserError, match=f"study=decoder_stream: the law does not apply: .*{reason}"):
+        measured(*given)
+    assert measured(*given, "study.control=true").rows
+
+
 def test_key_in_the_middle_of_others_cannot_be_selected():
     square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.2, 0.1]])
     assert [in_hull_of_others(square, i) for i in range(5)] == [False] * 4 + [True]
@@ -269,7 +299,7 @@ def test_law_holds_at_full_scale_and_its_controls_leave_it(name):
 
 
 def test_every_law_has_a_formula_a_lesson_a_figure_and_a_control():
-    assert len(laws()) >= 13
+    assert len(laws()) >= 14
     for name in laws():
         experiment = load(name, "paper")
         compared = [claim.compare for claim in experiment.claims]

@@ -14,7 +14,8 @@ from normexp.errors import UserError, unknown
 from normexp.runs.run import check_writable
 
 QUICK = ("steps", "start")
-FIXED = ("layers", "recurrent", "start", "sweep", "growth", "looks", "waiting", "stack")  # suites whose works are given
+# suites whose works are given
+FIXED = ("layers", "tokens", "recurrent", "start", "sweep", "growth", "looks", "waiting", "stack")
 logger = logging.getLogger("normexp")
 
 

@@ -13,6 +13,7 @@ from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
+from normexp.bench.suites import tokens
 from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, result, sides
@@ -129,6 +130,16 @@ def test_bench_memory_takes_cifar_where_its_archive_is_named(monkeypatch):
     assert len(named) == 4
     assert all("dataset.archive=x.tar" in work for name, work in named.items() if "CIFAR" in name)
     assert memory_works(["norm=batch"]) == {"norm=batch": ("norm=batch",)}
+
+
+def test_bench_tokens_has_every_scheme_that_acts_on_tokens():
+    (table,) = tokens.run(quick=True, rounds=1, overrides=[])
+    names = {row[0] for row in table.cells}
+    assert {"rms", "derf", "rep_batch", "weight", "scaled_weight_standard"} <= names
+    assert not {"none", "layer", "cosine"} & names
+    assert all(min(times) > 0 for each in table.data["seconds"].values() for times in each.values())
+    slow = tokens.result({"(1, 1, 1)": {"layer": [1.0, 2.0, 1.0], "a": [2.5, 2.0, 3.0], "b": [1.9, 9.0, 1.0]}})
+    assert slow.notes == ("More than 2 times layer normalization in one of these: a.",)
 
 
 MISTAKES = {

@@ -267,16 +267,21 @@ def test_two_networks_of_one_seed_are_equal_and_of_two_seeds_are_not():
     assert not torch.equal(first.tokens.weight, other.tokens.weight)
 
 
-def test_what_is_generated_is_the_same_every_time_and_follows_the_outputs():
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_texts_side_by_side_are_those_that_are_written_alone_whatever_the_placement(placement):
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
 
     with seeded(0, "initialization"):
-        model = disturbed(gpt())
-    prompt = torch.tensor([[1], [2]])
-    first, again = (generate(model, prompt, 9, CONTEXT, generator(0, "sample")) for _ in range(2))
-    assert first.shape == (2, 9)
-    assert torch.equal(first, again)
-    cold = generate(model, prompt, 1, CONTEXT, generator(0, "sample"), temperature=1e-6)
-    with torch.no_grad():
-        assert torch.equal(cold[:, 0], model(prompt.float())[:, -1].argmax(-1))
+        model = disturbed(gpt(placement=placement)).train()
+    texts, seen = [[1, 7], [2, 3], [5, 0]], []
+    hook = model.register_forward_hook(lambda module, given, out: seen.append(out[:, -1].clone()))
+    drawn = generate(model, torch.tensor(texts), 9, CONTEXT, generator(0, "sample"))
+    cold = generate(model, torch.tensor(texts), 1, CONTEXT, generator(0, "sample"), temperature=1e-6)
+    hook.remove()
+    assert model.training
+    assert torch.equal(cold[:, 0], seen[0].argmax(-1))
+    for step in range(9):  # beyond the context, too
+        alone = torch.stack([outputs(model, text[-CONTEXT:])[-1] for text in texts])
+        torch.testing.assert_close(seen[step], alone, **EXACT)
+        texts = [[*text, int(token)] for text, token in zip(texts, drawn[:, step], strict=True)]

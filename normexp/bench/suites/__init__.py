@@ -3,6 +3,7 @@
 ABOUT = {
     "steps": "training steps beside what people would write instead",
     "layers": "every scheme's layer beside a convolution and a copy of its input",
+    "tokens": "every scheme on the tokens of a decoder beside layer normalization",
     "recurrent": "recurrent networks beside torch.nn.LSTM and an LN-LSTM written out step by step",
     "start": "from typing a command to its first step or answer",
     "sweep": "cells side by side against one after the other; what a cell costs beyond its training",

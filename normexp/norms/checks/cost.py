@@ -65,9 +65,9 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class Maps:
-    """Feature maps (N, C, H, W), their precision, and the order in which they lie in memory."""
+    """Feature maps (N, C, H, W) or tokens (N, T, C), their precision, and the order in which they lie in memory."""
 
-    shape: Shape
+    shape: tuple[int, ...]
     dtype: torch.dtype = torch.float32
     memory: torch.memory_format = torch.channels_last
 

@@ -1,0 +1,80 @@
+"""Every scheme on tokens: forward and backward beside layer normalization, in the shapes of decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+import torch
+from torch import nn
+
+from normexp.bench.result import Result
+from normexp.bench.suites.layers import DTYPES
+from normexp.bench.suites.recurrent import measured
+from normexp.config import compose, option, options
+from normexp.errors import UserError
+from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
+from normexp.norms.checks.subject import reproducible
+from normexp.training.build import build_norm
+
+SHAPES = ((12, 64, 128), (4, 256, 512))  # batch, context, width: nanoGPT's on a CPU, and a larger one
+SMALL = ((2, 16, 64),)
+BASELINE = "layer"
+SLOW = 2.0  # times layer normalization
+
+
+def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
+    """Time one scheme after the other, round by round, with one thread."""
+    if overrides:
+        raise UserError(f"bench tokens: {overrides[0]!r}: takes no overrides; it times every option of norm on tokens")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield result({
+            f"({', '.join(map(str, shape))}), {precision}": measured(
+                passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds
+            )
+            for shape in (SMALL if quick else SHAPES)
+            for precision, dtype in DTYPES.items()
+        })  # fmt: skip
+    finally:
+        torch.set_num_threads(threads)
+
+
+def passes(tokens: Maps) -> dict[str, Task]:
+    """Return one forward and backward of every scheme that has something to do on tokens (N, T, C)."""
+    made = {
+        name: build_norm(compose([f"norm={name}"])) for name in options("norm") if option("norm", name).get("_tokens_")
+    }
+    width = tokens.shape[-1]
+    with reproducible():
+        modules = {name: norm.sequence(width) for name, norm in made.items()}
+        found = {
+            name: on_maps(module, tokens) for name, module in modules.items() if not isinstance(module, nn.Identity)
+        }
+        for name, norm in made.items():
+            layer = norm.parametrize(nn.Linear(width, 4 * width))
+            if name not in found and hasattr(layer, "parametrizations"):
+                found[name] = of_weight(layer)
+    return found
+
+
+def result(times: dict[str, dict[str, list[float]]]) -> Result:
+    names = [name for name in next(iter(times.values())) if name != BASELINE]
+    ratios = {
+        name: [
+            median(ours / layer for ours, layer in zip(each[name], each[BASELINE], strict=True))
+            for each in times.values()
+        ]
+        for name in names
+    }
+    slow = [name for name, found in ratios.items() if max(found) > SLOW]
+    return Result(
+        name="tokens",
+        caption="Forward and backward of every scheme on tokens (batch, context, width), one thread, relative to layer "
+        "normalization; of a scheme on weights the computation of one feed-forward weight. Medians of paired ratios.",
+        headers=["norm", *times],
+        cells=[[name, *(f"{ratio:.2f}" for ratio in found)] for name, found in ratios.items()],
+        notes=(f"More than {SLOW:g} times layer normalization in one of these: {', '.join(slow) or 'none'}.",),
+        data={"seconds": times},
+    )

@@ -68,14 +68,14 @@ class LargestRate(Study):
             return self._losses(self._net(norm, seed), x, y, rate, seed)
 
         parameters = sum(each.numel() for each in net.parameters())
-        tried = [4.0**k for k in range(MOST + 1)]
+        tried = [4.0**k for k in range(MOST, -1, -1)]
         row = {
             "step": self.depth,
             "curvature": curvature,
             "rate": largest(lambda rate: stays(losses(rate)), 1 / curvature),
             "formula": formula,
             "remainder": formula * (math.log(parameters) / (2 * self.updates) + PRECISION),
-            "survived": max([0.0, *(times for times in tried if deque(losses(times * formula), 1)[0] < worst)]),
+            "survived": next((times for times in tried if deque(losses(times * formula), 1)[0] < worst), 0.0),
         }
         return Outcome([row])
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from time import thread_time
 
 import torch
 from torch import nn
 
 from normexp.bench.result import Result
 from normexp.bench.suites.layers import DTYPES
-from normexp.bench.suites.recurrent import measured
 from normexp.config import compose, option, options
 from normexp.errors import UserError
 from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
@@ -24,7 +24,7 @@ SLOW = 2.0  # times layer normalization
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
-    """Time one scheme after the other, round by round, with one thread."""
+    """Time one scheme after the other, round by round, with one thread, by the processor time that it takes."""
     if overrides:
         raise UserError(f"bench tokens: {overrides[0]!r}: takes no overrides; it times every option of norm on tokens")
     threads = torch.get_num_threads()
@@ -59,6 +59,17 @@ def passes(tokens: Maps) -> dict[str, Task]:
     return found
 
 
+def measured(passes: dict[str, Task], rounds: int) -> dict[str, list[float]]:
+    """Return processor seconds of every pass, which leave out what else the machine does; the first round warms up."""
+    times: dict[str, list[float]] = {name: [] for name in passes}
+    for _ in range(rounds + 1):
+        for name, once in passes.items():
+            began = thread_time()
+            once()
+            times[name].append(thread_time() - began)
+    return {name: spent[1:] for name, spent in times.items()}
+
+
 def result(times: dict[str, dict[str, list[float]]]) -> Result:
     names = [name for name in next(iter(times.values())) if name != BASELINE]
     ratios = {
@@ -71,8 +82,9 @@ def result(times: dict[str, dict[str, list[float]]]) -> Result:
     slow = [name for name, found in ratios.items() if max(found) > SLOW]
     return Result(
         name="tokens",
-        caption="Forward and backward of every scheme on tokens (batch, context, width), one thread, relative to layer "
-        "normalization; of a scheme on weights the computation of one feed-forward weight. Medians of paired ratios.",
+        caption="Forward and backward of every scheme on tokens (batch, context, width): processor time of one thread, "
+        "relative to layer normalization; of a scheme on weights, that of computing one feed-forward weight. Medians "
+        "of paired ratios.",
         headers=["norm", *times],
         cells=[[name, *(f"{ratio:.2f}" for ratio in found)] for name, found in ratios.items()],
         notes=(f"More than {SLOW:g} times layer normalization in one of these: {', '.join(slow) or 'none'}.",),

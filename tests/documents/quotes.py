@@ -197,6 +197,11 @@ QUOTES = (
         "The slope over the last half of the layers is {:.2f}, near",
         lambda: [cell("law_orthogonalization/paper", "Batch norm", "slope mean")],
     ),
+    Quote(
+        "law_layer_norm_scaling",
+        "the stream has {:.1f} times the square of layer 1, under pre-norm {:.0f} times",
+        lambda: [cell("law_layer_norm_scaling/paper", arm, "relative mean") for arm in ("Layer norm scaling", "Pre")],
+    ),
     Quote("law_selectable_keys", "{:.0f} % of 150 Gaussian keys", lambda: unselectable("without either")),
     Quote("law_selectable_keys", "{:.0f} % behind its projection alone", lambda: unselectable("without scaling")),
     Quote("ioffe2015_table/deviations", "{:.0f},000 at an eighth of it", weights),

@@ -38,6 +38,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
     "mnist1d": ("68 % of the text",),
     "law_least_squares": ("holds from 0.001 to 1 only: above 1 the first step",),
     "law_orthogonalization": ("the theory's -1/2. The printed -0.46 is",),
+    "law_layer_norm_scaling": ("behind 24 layers", "the square of layer 1"),
     "law_selectable_keys": ("The 32 to 51 % of our notes", "At 8 dimensions"),
     "ioffe2015_table": ("31 million steps",),
     "salimans2016_beta1": ("After 100 epochs",),

@@ -169,7 +169,7 @@ def _add_sample(verbs: Verbs[Parser]) -> None:
     )
     command.add_argument("path", metavar="PATH", help="a run directory")
     command.add_argument("--file", metavar="PATH", help="the text that was learned, where it is a file of your own")
-    command.add_argument("--prompt", default="\n", metavar="TEXT", help="what the texts go on from (default: new line)")
+    command.add_argument("--prompt", metavar="TEXT", help="what the texts go on from (default: new line)")
     command.add_argument("--length", type=whole, default=300, metavar="N", help="characters a text (default 300)")
     command.add_argument("--texts", type=whole, default=1, metavar="N", help="number of texts (default 1)")
     command.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1 more careful (default 1)")

@@ -90,5 +90,6 @@ def sample(arguments: argparse.Namespace) -> int:
         if not getattr(arguments, name) > 0:
             raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be above 0")
     options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file)
-    print("\n\n".join(arguments.prompt + text for text in texts_of(arguments.path, *options)))
+    begin = "\n" if arguments.prompt is None else arguments.prompt
+    print("\n\n".join(begin + text for text in texts_of(arguments.path, *options)))
     return 0

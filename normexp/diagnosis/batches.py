@@ -20,13 +20,13 @@ def batches(data: Any, most: int = MOST) -> list[Tensor]:
     Args:
         data: a tensor (N, ...), (inputs, labels), or an iterable of such.
 
-    Raises: UserError for anything else, and where there is no batch.
+    Raises: UserError for anything else, where there is no batch or an empty one, and for values that are not finite.
     """
     if (alone := _inputs(data)) is not None:
-        return [alone]
-    if not isinstance(data, Iterable) or isinstance(data, str | bytes | dict):
+        data = iter([alone])
+    if not isinstance(data, Iterable) or isinstance(data, Tensor | str | bytes | dict):
         raise UserError(
-            f"data: {type(data).__name__} is no batch; give a tensor, (inputs, labels), or a loader of them"
+            f"data: {type(data).__name__} is no batch; give a tensor (N, ...), (inputs, labels), or a loader of them"
         )
     found = []
     for batch in islice(data, most):
@@ -35,6 +35,8 @@ def batches(data: Any, most: int = MOST) -> list[Tensor]:
         found.append(x)
     if not found or not all(map(len, found)):
         raise UserError("data: there is no example in it")
+    if not all(x.isfinite().all() for x in found):
+        raise UserError("data: holds NaN or infinite values")
     return found
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def sample(
     path: str | os.PathLike[str],
-    prompt: str = "\n",
+    prompt: str | None = None,
     count: int = 300,
     texts: int = 1,
     temperature: float = 1.0,
@@ -30,7 +30,8 @@ def sample(
 
     Args:
         path: the run directory.
-        prompt: what the texts begin behind; characters of the text that was learned.
+        prompt: what the texts begin behind; characters of the text that was learned. None is a new line, or in a text
+            without one its first character by number.
         count: length of each text, in tokens.
         texts: number of texts; drawn side by side.
         temperature: below 1 more careful, above 1 more daring.
@@ -42,7 +43,7 @@ def sample(
     """
     import torch
 
-    from normexp.data.text import decode, encode
+    from normexp.data.text import BYTES, decode, encode
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
 
@@ -52,6 +53,8 @@ def sample(
         config = replace(config, values={**config.values, "dataset": {**config["dataset"], "file": file}})
     data = _text(directory, config)
     model = load_model(path, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
+    if prompt is None:
+        prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
     tokens = torch.tensor(encode(data.classes, prompt) or [0]).expand(texts, -1)
     source = generator(config["seed"], "sample")
     drawn = generate(model, tokens, count, data.input_shape[0], source, temperature)

@@ -71,6 +71,31 @@ class Divides(Norm):
     def normalization(self, num_features):
         return 1 / 0
 ''',
+    "nets.py": """
+import torch
+
+images = torch.zeros(4, 3, 8, 8)
+
+
+def net(device=None):
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, device=device), torch.nn.BatchNorm2d(4, device=device))
+
+
+def valueless():
+    return net("meta")
+
+
+def batch():
+    return images
+
+
+def empty():
+    return images[:0]
+
+
+def infinite():
+    return images / 0
+""",
     "misspelt.py": "class Scale(:\n    pass\n",
     "raises.py": "raise RuntimeError('two\\nlines')\n",
     "leaves.py": "import sys\nsys.exit(0)\n",
@@ -132,6 +157,10 @@ EXPERIMENTS = {
     "metric": OWN.replace("[test/accuracy]", "[test/acuracy]"),
     "claim": OWN.replace("\nclaims: []", CLAIM.replace("difference", "diference")),
     "region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "about 3")),
+    "targets": OWN.replace(
+        "\nclaims: []", CLAIM.replace("difference", "steps").replace("than: none", "than: none\n    target: [0.5, 95]")
+    ),
+    "impossible": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "> 3")),
     "figure": OWN.replace("figures: []", "figures: [{name: a, kind: curvs, metric: test/accuracy}]"),
     "target": OWN.replace("[test/accuracy]", "[{metric: test/accuracy, target: 95}]"),
     "select": OWN + "select: {search: {optim.lrr: [1]}, seeds: [100], metric: validation/accuracy}\n",

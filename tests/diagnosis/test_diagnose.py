@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -186,7 +187,11 @@ def test_groups_keep_scale_and_shift_and_refuse_one_channel():
         repair.to_groups(nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)))
 
 
-@pytest.mark.parametrize("data", [3, "images", {}, [], [1], ([],)], ids=str)
+@pytest.mark.parametrize(
+    "data",
+    [3, "images", {}, [], [1], ([],), torch.tensor(3.0), torch.zeros(0, 3, 8, 8), torch.full((4, 3, 8, 8), math.inf)],
+    ids=lambda data: str(getattr(data, "shape", data)),
+)
 def test_data_that_are_none_are_one_line(data):
     with pytest.raises(UserError, match="data: "):
         diagnose(small(), data)

@@ -35,6 +35,7 @@ def test_ledger_and_page_of_sources_are_those_of_the_printed_numbers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of a control that explodes
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_tables_and_verdicts_are_those_of_the_records(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("normexp.report.experiment.render._figures", lambda *_: [])  # are not looked at

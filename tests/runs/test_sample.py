@@ -41,6 +41,18 @@ def test_a_decoder_learns_a_text_and_writes_the_same_text_every_time(learned):
         sample(run.path, file=str(file))
 
 
+def test_a_text_on_one_line_is_gone_on_from_its_first_character(tmp_path, cli):
+    file = tmp_path / "line.txt"
+    file.write_text("hello world " * 100)
+    words = [*SMALL, f"dataset.file={file}", f"results_dir={tmp_path / 'results'}", "steps=2", "threads=1"]
+    words = [word for word in words if word != "steps=120"]
+    status, _, stderr = cli("run", *words)
+    assert (status, "does not occur" in stderr) == (0, False)
+    (run,) = (tmp_path / "results" / "runs").iterdir()
+    assert len(sample(run, count=20, file=str(file))[0]) == 20
+    assert cli("sample", run, "--length", "5", "--file", file)[0] == 0
+
+
 def test_a_run_without_text_has_none_to_write(tmp_path):
     from normexp.runs.python import run
 

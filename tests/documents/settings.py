@@ -65,7 +65,7 @@ BY_HAND: Mapping[str, str] = {
     "docs/diagnose.md": "1 0 0 1 16 1 1 1 0.25 2 2 2 1 16 32 32 64 0 1",
     "docs/faq.md": "0.1 0.9 8 1 95 256 10",
     "docs/index.md": "3",
-    "docs/performance.md": "24 48 38 0 32 60 2.15 3 13 784 0 128 192 16 16 100",
+    "docs/performance.md": "24 48 38 0 32 60 2.15 0 128 192 16 16 100",
     "docs/programs.md": "0 1 2 130 1 95",
     "docs/reliability.md": (
         "8 1 0 1 18 6 6 60 2,000 627 512 10 17 2,541 4.1 15 612 116 42 14 10,000 0.7 13 10 5.5 9.0 11.0 10.8 16.2 "

@@ -143,3 +143,17 @@ def test_law_probes_change_nothing_in_a_run(tmp_path):
     assert (with_probes.path / "metrics.csv").read_bytes() == (without.path / "metrics.csv").read_bytes()
     rows = list(csv.DictReader((with_probes.path / "probes.csv").read_text().splitlines()))
     assert {row["statistic"] for row in rows} >= {"angle", "equilibrium_angle", "gram_distance", "mean_square"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "probe", ["equilibrium", "update_angle", "gradient_norm", "gram_distance", "residual_variance"]
+)
+def test_a_probe_of_the_laws_takes_a_network_of_torchvision(probe, tmp_path):
+    network = ["model=torchvision", "model.name=resnet18", "norm=batch", f"probe={probe}", "steps=1", "batch_size=8"]
+    config = compose([*network, "dataset.subset=64", "optim.weight_decay=0.0005", "device=cpu", "threads=1"])
+    data = instantiate(config["dataset"]).load(config["seed"])
+    trainer.train(config, data, RunDirectory(tmp_path), force=False)
+    rows = list(csv.DictReader((tmp_path / "probes.csv").read_text().splitlines()))
+    assert len({row["layer"] for row in rows}) >= 5  # of blocks that keep their shape, the fewest
+    assert all(math.isfinite(float(row["value"])) for row in rows)

@@ -18,6 +18,7 @@ from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
+from normexp.runs.recorder import remove_directory
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
@@ -56,10 +57,14 @@ def reproduce(
 
     def train(plan: Plan, heading: str) -> int:
         provide_data(plan, dry_run, force)
-        if not dry_run:
-            freeze(experiment, results)
+        frozen = None if dry_run else freeze(experiment, results)
         logger.info(f"{experiment.name}, scale {experiment.scale}: {heading}")
-        return run_cells(replace(plan, results=results), jobs, dry_run, force, sharing)
+        try:
+            return run_cells(replace(plan, results=results), jobs, dry_run, force, sharing)
+        except UserError:
+            if frozen is not None:
+                _unfreeze(frozen)
+            raise
 
     if experiment.select is not None:
         for rung in range(1 if dry_run else rungs(experiment.select)):
@@ -74,6 +79,12 @@ def reproduce(
         at_most = ", at most" if experiment.design else ""
         return train(expected_plan(experiment, results, arms, force), experiment.title + at_most)
     return _in_stages(experiment, lambda stage: train(run_plan(stage, results, arms, force), stage.title), still_open)
+
+
+def _unfreeze(frozen: Path) -> None:
+    """Take back what was frozen for runs that were refused, and the folders in which nothing else is."""
+    if list(frozen.parent.iterdir()) == [frozen]:
+        remove_directory(list(frozen.parents)[:3])  # results/NAME/SCALE
 
 
 def _in_stages(

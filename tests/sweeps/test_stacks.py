@@ -154,3 +154,14 @@ def test_many_cells_make_stacks_for_every_worker(sweep):
     assert status == 0
     assert "6 of 6 cells are trained in 2 stacks" in stderr
     assert {run.environment["stacked"] for run in runs.values()} == {3}
+
+
+def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")
+    status, _, stderr = cli(*words, "stack=true")
+    assert (status, results.exists()) == (2, False)
+    assert "weight" in stderr.splitlines()[-1]
+    status, _, stderr = cli(*words, "stack=true", "--cell", "batch")
+    assert status == 0, stderr
+    assert {run.environment.get("stacked") for run in find_runs([results])} == {2, 3}

@@ -33,6 +33,7 @@ def _pairs(before: Facts, now: Facts) -> Iterator[tuple[str, Any, Any]]:
         yield name, before.get("packages", {}).get(name), now["packages"][name]
     for key in ("python", "device", "processor", "threads", "precision"):
         yield key, before.get(key), now.get(key)
+    yield "runs in one program", before.get("stacked", 1), now.get("stacked", 1)
     for key in ("family", "model", "stepping", "flags_sha256"):
         name = "instruction sets" if key == "flags_sha256" else f"processor's {key}"
         was, is_now = (_part(each, "cpu", key) for each in (before, now))

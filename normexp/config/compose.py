@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config import own
@@ -146,6 +147,10 @@ def _usual() -> tuple[Tree, Mapping[str, str]]:
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf, open_dict
 
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UserError("the current folder does not exist any more; change to another one") from None
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
         composed = hydra_compose("config", return_hydra_config=True)
     picked = composed.hydra.runtime.choices

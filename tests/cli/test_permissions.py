@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from normexp.errors import UserError
+
 RIGHTS = "-dac_override,-dac_read_search"
 WITHOUT = ["setpriv", "--bounding-set", RIGHTS, "--inh-caps", RIGHTS]
 VERBS = """
@@ -64,3 +66,12 @@ def test_what_may_not_be_read_is_one_line(closed, tmp_path):
         assert "closed" in said[0], (typed, said)
         assert blocks[number + 1].startswith("2"), (typed, said)
     assert done.stdout == ""
+
+
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch):
+    from normexp.config.compose import _usual
+
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    with pytest.raises(UserError, match=r"^the current folder does not exist any more; change to another one$"):
+        _usual.__wrapped__()

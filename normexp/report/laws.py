@@ -137,8 +137,8 @@ def page(found: Sequence[Law]) -> Iterator[str]:
     seconds = sum(law.seconds or 0.0 for law in measured)
     holding = sum(law.verdict == "holds" for law in measured)
     yield (
-        f"{len(measured)} of {len(found)} laws measured at full scale in {seconds / 60:.0f} minutes of one thread, waits for other work included; "
-        f"{holding} hold with every control."
+        f"{len(measured)} of {len(found)} laws measured at full scale in {seconds / 60:.0f} minutes of one thread, "
+        f"waits for other work included; {holding} hold with every control."
     )
     for law in found:
         yield ""

@@ -158,7 +158,10 @@ EXPERIMENTS = {
     "claim": OWN.replace("\nclaims: []", CLAIM.replace("difference", "diference")),
     "region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "about 3")),
     "targets": OWN.replace(
-        "\nclaims: []", CLAIM.replace("difference", "steps").replace("than: none", "than: none\n    target: [0.5, 95]")
+        "\nclaims: []",
+        CLAIM.replace("difference", "steps")
+        .replace("> 0", "> 1")
+        .replace("than: none", "than: none\n    target: [0.5, 95]"),
     ),
     "impossible": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "> 3")),
     "figure": OWN.replace("figures: []", "figures: [{name: a, kind: curvs, metric: test/accuracy}]"),

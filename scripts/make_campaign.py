@@ -1,4 +1,4 @@
-"""Write the tables of docs/campaign.md: what the committed results cost, and what is declared and has not run yet.
+"""Write the tables of docs/campaign.md: what the results cost, what fresh seeds would decide, what has not run yet.
 
 python scripts/make_campaign.py
 
@@ -8,6 +8,7 @@ whatever ran beside it. Runs that chose a rate are among them where they were ke
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from math import prod
 from pathlib import Path
@@ -19,6 +20,7 @@ from normexp.records import RunDirectory, find_runs
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = TOP / "docs" / "campaign.md"
 KEPT = "records.zip"
+MOST_SEEDS = 60  # more of them would better be an equivalence with a margin
 
 
 def spent() -> Iterator[list[str]]:
@@ -29,6 +31,27 @@ def spent() -> Iterator[list[str]]:
             experiment, runs = read(scale.parent.name, scale.name), find_runs([scale])
             counts = (len(experiment.arms), len(experiment.grid["seed"]), len(runs))
             yield [experiment.name, experiment.scale, *map(str, counts), f"{core_hours(runs):.2f}"]
+
+
+def decidable() -> Iterator[list[str]]:
+    """Yield experiment, scale, open claims, those that few enough fresh seeds would decide, seeds and core-hours."""
+    for path in sorted((TOP / "results").glob("*/*/claims.json")):
+        claims = [claim for claim in json.loads(path.read_text())["claims"] if claim["verdict"] == "undecided"]
+        needed = [(claim["fresh_seeds"] or {}).get("observed") for claim in claims]
+        seeds = [count for count in needed if count is not None and count <= MOST_SEEDS]
+        if seeds:
+            hours = max(seeds) * hours_per_seed(read(path.parent.parent.name, path.parent.name), path.parent)
+            yield [*path.parent.parts[-2:], *map(str, (len(claims), len(seeds), max(seeds))), f"{hours:.2f}"]
+
+
+def hours_per_seed(experiment: Experiment, scale: Path) -> float:
+    seeds = experiment.grid["seed"]
+    return core_hours(run for run in find_runs([scale]) if seed(run) in seeds) / len(seeds)
+
+
+def seed(run: RunDirectory) -> int:
+    """Return the seed that the name of a run ends with, before the steps of a trial."""
+    return int(run.path.name.rpartition("seed=")[2].partition(",")[0])
 
 
 def core_hours(runs: Iterable[RunDirectory]) -> float:
@@ -71,6 +94,7 @@ def blocks() -> dict[str, str]:
     heads = ["experiment", "scale", "arms", "seeds", "runs"]
     return {
         "spent": f"{len(rows)} sets of records hold {total}.\n\n{table([*heads, 'core-hours'], rows)}",
+        "decidable": table([*heads[:2], "open claims", "decidable", "seeds", "core-hours"], list(decidable())),
         "waiting": table([*heads, "and to choose"], list(waiting())),
     }
 

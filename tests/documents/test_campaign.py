@@ -21,3 +21,12 @@ def test_runs_that_choose_are_all_combinations_of_all_seeds_at_every_place():
     assert campaign.trials(read("digits_rates_grid", "cpu")) == 4 * 6 * 2 * 3
     assert campaign.declared(read("which_norm_gpt", "cpu"))[2:] == ["5", "5", "250", str(5 * 5 * 2 * 4)]
     assert campaign.trials(read("digits_five_schemes", "cpu")) == 0
+
+
+def test_fresh_seeds_are_few_and_for_open_claims():
+    rows = list(campaign.decidable())
+    assert rows
+    assert all(
+        0 < int(decided) <= int(left) and int(seeds) <= campaign.MOST_SEEDS for *_, left, decided, seeds, _ in rows
+    )
+    assert not [row for row in rows if row[0] == "rezero_table"]  # one run of each arm tells no spread

@@ -105,9 +105,11 @@ def page(name: str, scale: str, table: str) -> Iterator[str]:
 
 
 def dress(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Make a page of a table.md, which has neither title nor figures; give a table of the bench its name."""
+    """Make a page of a table.md, which has neither title nor figures; give other tables a title."""
     if found := TABLE.fullmatch(docname):
         source[0] = markdown_links("\n".join(page(*found.groups(), source[0])))
+    elif docname.startswith("results/") and docname.endswith("/sensitivity"):
+        source[0] = f"# {docname.split('/')[1]}, how much it depends on the rate\n\n{source[0]}"
     elif docname.startswith("results/bench/"):
         source[0] = f"# {docname.rpartition('/')[2]}\n\n{source[0]}"
 

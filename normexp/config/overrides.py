@@ -34,6 +34,12 @@ def check_once(overrides: Iterable[str]) -> None:
         seen.add(key)
 
 
+def take_out(overrides: Sequence[str], key: str) -> tuple[list[str], list[str]]:
+    """Return the values that a key is given, as typed, and the other overrides: it belongs to a sweep, not to a run."""
+    values = [text.partition("=")[2] for text in overrides if text.startswith(f"{key}=")]
+    return values, [text for text in overrides if not text.startswith(f"{key}=")]
+
+
 def plain_value(override: Override) -> Any:
     """Return an override's value as plain Python (a quoted string becomes its text)."""
     return _plain(override.value())

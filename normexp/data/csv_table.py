@@ -59,10 +59,11 @@ class Table:
 
     def remark(self, name: str) -> str:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
-        cells, column = self._filled(name), self.column(name)
+        cells = self._filled(name)
         first = next((row for row, cell in enumerate(cells) if cell and _number(cell, self.decimal) is None), None)
         if first is None or not all(re.search(r"\d", cell) for cell in cells if cell):
             return ""
+        column = self.column(name)
         taken = "words" if column.dtype.kind == "U" else f"numbers (here {column[first]:.15g})"
         return f"{name} has {cells[first]!r}, taken as {taken}"
 

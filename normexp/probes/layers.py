@@ -77,14 +77,15 @@ def free_weights(model: nn.Module) -> dict[str, Weight]:
 
 def free_weight(layer: Any) -> tuple[str, Tensor]:
     """Return name and value of the parameter behind a layer's weight: the weight, or what it is computed from."""
-    if not parametrize.is_parametrized(layer, "weight"):
-        own = {name: each for name, each in layer._parameters.items() if name != "bias" and each is not None}
-        name = max(
-            reversed(own), key=lambda name: own[name].numel()
-        )  # weight_v, weight_orig: a hook computes the weight
-        return name, own[name]
-    originals = dict(layer.parametrizations.weight.named_parameters(recurse=False))
+    if parametrize.is_parametrized(layer, "weight"):
+        prefix, originals = (
+            "parametrizations.weight.",
+            dict(layer.parametrizations.weight.named_parameters(recurse=False)),
+        )
+    else:  # weight_v, weight_orig: a hook computes the weight
+        prefix, own = "", layer.named_parameters(recurse=False)
+        originals = {name: each for name, each in own if name != "bias"}
     # By size, not by the weight's shape: reading that would compute it, which may move a state. v comes after g,
     # and of a layer with one input both have the same size.
     name = max(reversed(originals), key=lambda name: originals[name].numel())
-    return f"parametrizations.weight.{name}", originals[name]
+    return f"{prefix}{name}", originals[name]

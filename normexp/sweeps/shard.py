@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from normexp.config.overrides import take_out
 from normexp.config.text import shortened
 from normexp.errors import UserError
 
@@ -26,8 +27,7 @@ WHOLE = Shard()
 
 def take_shard(words: Sequence[str]) -> tuple[Shard, list[str]]:
     """Take `shard=I/N` out of the overrides. Raises UserError where it is no part of N."""
-    rest = [word for word in words if not word.startswith("shard=")]
-    given = [word.removeprefix("shard=") for word in words if word.startswith("shard=")]
+    given, rest = take_out(words, "shard")
     if not given:
         return WHOLE, rest
     match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", given[-1])

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from itertools import pairwise
 
+from normexp.config.overrides import take_out
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT
 from normexp.sweeps.plan import DAMAGED, Cell
@@ -21,11 +22,11 @@ Job = Cell | tuple[Cell, ...]
 
 def take_stack(overrides: Sequence[str]) -> tuple[str, list[str]]:
     """Take `stack=WORD` out of the overrides: it belongs to the sweep. Raises UserError for another word."""
-    given = [word.partition("=")[2].lower() for word in overrides if word.startswith("stack=")]
-    for word in given:
+    given, rest = take_out(overrides, "stack")
+    for word in map(str.lower, given):
         if word not in WORDS:
             raise UserError(f"stack={word}: allowed: {', '.join(WORDS)}")
-    return (given or ["false"])[-1], [word for word in overrides if not word.startswith("stack=")]
+    return (given or ["false"])[-1].lower(), rest
 
 
 def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: bool) -> list[Job]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from normexp.config.overrides import take_out
 from normexp.errors import UserError
 from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
@@ -142,8 +143,7 @@ def add_workers(workers: list[Worker], jobs: int | None, cells: int) -> None:
 
 def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
     """Take `jobs=N` out of the overrides: it belongs to the sweep, not to a run."""
-    rest = [override for override in overrides if not override.startswith("jobs=")]
-    given = [override.removeprefix("jobs=") for override in overrides if override.startswith("jobs=")]
+    given, rest = take_out(overrides, "jobs")
     if given:
         try:
             jobs = int(given[-1])

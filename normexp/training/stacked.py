@@ -11,6 +11,7 @@ import copy
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -156,7 +157,7 @@ def _declared(run: Components) -> str | None:
         or len(groups) != 1,
         "the scheme adds to the loss": type(norm).penalty is not Norm.penalty and run.penalty() is not None,
         "the scheme or the network acts after every update": after_update(run) is not None,
-        "precision=bf16 is of single runs": run.autocast().__class__.__name__ != "nullcontext",
+        "precision=bf16 is of single runs": not isinstance(run.autocast(), nullcontext),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 

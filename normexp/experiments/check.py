@@ -10,7 +10,8 @@ from normexp.config import Config
 from normexp.config.options import option
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.check import check_names
-from normexp.evidence.claims.claim import Claim, Count, Equals, Follows
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import Count, Equals, Follows
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.experiments.document import Document

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
-from normexp.evidence.claims.claim import AnyClaim, Claim
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed

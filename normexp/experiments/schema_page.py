@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel
 
 from normexp.config.schema import spelling
-from normexp.evidence.claims import claim as claims
+from normexp.evidence.claims import estimands as claims
 from normexp.evidence.claims.region import ALLOWED
 from normexp.experiments import figures, schema
 

@@ -77,14 +77,9 @@ def free_weights(model: nn.Module) -> dict[str, Weight]:
 
 def free_weight(layer: Any) -> tuple[str, Tensor]:
     """Return name and value of the parameter behind a layer's weight: the weight, or what it is computed from."""
-    if parametrize.is_parametrized(layer, "weight"):
-        prefix, originals = (
-            "parametrizations.weight.",
-            dict(layer.parametrizations.weight.named_parameters(recurse=False)),
-        )
-    else:  # weight_v, weight_orig: a hook computes the weight
-        prefix, own = "", layer.named_parameters(recurse=False)
-        originals = {name: each for name, each in own if name != "bias"}
+    computed = parametrize.is_parametrized(layer, "weight")  # or by a hook, from weight_v or weight_orig of the layer
+    holder, prefix = (layer.parametrizations.weight, "parametrizations.weight.") if computed else (layer, "")
+    originals = {name: each for name, each in holder.named_parameters(recurse=False) if name != "bias"}
     # By size, not by the weight's shape: reading that would compute it, which may move a state. v comes after g,
     # and of a layer with one input both have the same size.
     name = max(reversed(originals), key=lambda name: originals[name].numel())

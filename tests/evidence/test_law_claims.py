@@ -11,7 +11,7 @@ import pytest
 
 from normexp.errors import UserError
 from normexp.evidence.claims import Verdict, check_claim, judge
-from normexp.evidence.claims.claim import kind_at
+from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.curves import Cell, Curve, Curves
 
 METRICS = ("angle", "formula", "rest")

@@ -1,7 +1,8 @@
 """Claims of papers, an estimand and a region each: check them without a run, judge them with runs."""
 
 from normexp.evidence.claims.check import check_claim
-from normexp.evidence.claims.claim import KINDS, Claim, kind_at
+from normexp.evidence.claims.claim import KINDS, Claim
+from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.claims.judge import judge
 from normexp.evidence.claims.result import NOT_JUDGED

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from normexp.config.schema import dotted, first_problem
 from normexp.errors import UserError, unknown
-from normexp.evidence.claims.claim import CLAIM, Claim, Difference, Trend
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import CLAIM, Difference, Trend
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.curves import AxisValue
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from normexp.evidence.claims.claim import Count, Equals
+from normexp.evidence.claims.estimands import Count, Equals
 from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import goal, runs_by_point, shared_points, steps, targets, values, values_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of

@@ -6,7 +6,8 @@ import itertools
 import math
 from dataclasses import replace
 
-from normexp.evidence.claims.claim import Difference, Measured, Ratio, Trend, Value
+from normexp.evidence.claims.claim import Measured
+from normexp.evidence.claims.estimands import Difference, Ratio, Trend, Value
 from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import MissingRuns, shared_points, values, values_by_point
 from normexp.evidence.claims.result import TestResult, all_of, compared

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from normexp.evidence.claims.claim import Follows
+from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
 from normexp.evidence.claims.reading import MissingRuns, Runs, runs_by_point, value_at
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult

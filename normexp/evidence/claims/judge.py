@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from normexp.evidence.claims.claim import Claim, Count
+from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import LEVEL, difference, ratio, trend, value
+from normexp.evidence.claims.estimands import Count
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from normexp.evidence.claims.claim import Claim, Count, Equals, Follows, StepsToTarget
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import Count, Equals, Follows, StepsToTarget
 from normexp.evidence.stats import Design
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.claims.claim import Count, Measured, StepsToTarget
+from normexp.evidence.claims.claim import Measured
+from normexp.evidence.claims.estimands import Count, StepsToTarget
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.curves import Curve, Curves, Point
 from normexp.evidence.stats import Steps, steps_to_target

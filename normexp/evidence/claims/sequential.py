@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from normexp.evidence.claims.claim import Claim, Count, Equals
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import Count, Equals
 from normexp.evidence.claims.result import UNDECIDED, TestResult
 from normexp.evidence.claims.verdict import Verdict
 from normexp.evidence.curves import Curves

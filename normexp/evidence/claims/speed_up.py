@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from normexp.evidence.claims.claim import StepsToTarget
+from normexp.evidence.claims.estimands import StepsToTarget
 from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import Runs, goal, shared_points, steps, targets
 from normexp.evidence.claims.result import TestResult, all_of, compared

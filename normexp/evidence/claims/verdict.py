@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from normexp.evidence.claims.claim import Claim, kind_at
+from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED
 from normexp.evidence.stats import Interval, SampleSize
 from normexp.records import plain

@@ -19,7 +19,7 @@ runs from any folder. `normexp new experiment NAME` writes a beginning; `normexp
 JSON schema for editors. A mistake is one line with file, line, key, value and what is allowed. This page is made from
 the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
 
-A claim is one of nine estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
+A claim is one of ten estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
 
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
@@ -42,8 +42,8 @@ def page() -> str:
         schema.Table, schema.Look, schema.Published, schema.PublishedOnly,
     ]  # fmt: skip
     estimands: list[type[BaseModel]] = [
-        claims.Value, claims.Difference, claims.Ratio, claims.StepsToTarget, claims.Count, claims.Equals, claims.Trend,
-        claims.Follows, claims.Leaves,
+        claims.Value, claims.Difference, claims.Ratio, claims.Interaction, claims.StepsToTarget, claims.Count,
+        claims.Equals, claims.Trend, claims.Follows, claims.Leaves,
     ]  # fmt: skip
     parts = [
         _HEAD,

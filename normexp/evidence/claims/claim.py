@@ -3,6 +3,7 @@
 compare: value         the metric of an arm, at a place of its curve
 compare: difference    of an arm minus another, or minus each of several: all of them have to lie in the region
 compare: ratio         of an arm over another
+compare: interaction   a difference of two arms minus the same difference of two others, seed by seed
 compare: steps         the speed-up of an arm over another: how many times fewer updates it needs to the target
 compare: count         runs of an arm that diverge, stay finite, or never reach the target: all of them do
 compare: equals        the metric of every run, to a number or to the other arm's run of its seed, to a tolerance
@@ -13,6 +14,7 @@ compare: leaves        the same of a control that breaks an assumption: somewher
 text, source   the sentence, and where it stands (page, figure or section)
 kind           exact, full scale, scaled or own; `kind_at` derives it where the YAML does not say
 of, than       an arm, or {arm: NAME, AXIS: VALUE} for an arm at one place of the grid
+minus          of an interaction, the two arms of the other difference: [ARM, ARM]
 metric         a column of metrics.csv
 at             last | best | mean | range (largest minus smallest) | step N; a run that diverged before counts as worst
 in             the region, see `normexp.evidence.claims.region`
@@ -67,8 +69,9 @@ class Claim(Strict):
         where = data["where"] if isinstance(data.get("where"), dict) else {}
         filled = {**data, **{key: _laid_over(where, data[key]) for key in ("of", "than") if key in data}}
         own = filled["of"] if isinstance(filled.get("of"), dict) else {}
-        if isinstance(data.get("than"), list):
-            filled["than"] = [_laid_over(own, each) for each in data["than"]]
+        for key, axes in (("than", own), ("minus", where)):
+            if isinstance(data.get(key), list):
+                filled[key] = [_laid_over(axes, each) for each in data[key]]
         target = data.get("target")
         if isinstance(target, str) and target.startswith(BEST_OF):
             filled["target"] = {**own, "arm": target.removeprefix(BEST_OF)}

@@ -1,4 +1,4 @@
-"""Values, differences, ratios and trends: a number per seed, tested against a region."""
+"""Values, differences, ratios, interactions and trends: a number per seed, tested against a region."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 from dataclasses import replace
 
 from normexp.evidence.claims.claim import Measured
-from normexp.evidence.claims.estimands import Difference, Ratio, Trend, Value
+from normexp.evidence.claims.estimands import Difference, Interaction, Ratio, Trend, Value
 from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import MissingRuns, shared_points, values, values_by_point
 from normexp.evidence.claims.result import TestResult, all_of, compared
 from normexp.evidence.curves import AxisValue, Curves
-from normexp.evidence.stats import EquivalenceTest, Interval, one_sample, paired
+from normexp.evidence.stats import EquivalenceTest, Interval, one_sample, paired, paired_differences
 from normexp.evidence.stats.speed_up import exponential, logarithm
 
 LEVEL = 0.05
@@ -43,6 +43,18 @@ def ratio(claim: Ratio, curves: Curves) -> TestResult:
         what = f"{claim.metric} ({claim.at}) of {claim.of} over {claim.than}{at_point(point)}"
         n = len(first.keys() & second.keys())
         results.append(compared(what, paired(first, second), claim.region.logarithm(), n, exponential))
+    return all_of(results)
+
+
+def interaction(claim: Interaction, curves: Curves) -> TestResult:
+    """Does the difference of two arms, less that of two others, lie in the region, at every point?"""
+    results = []
+    for point, runs in shared_points(curves, *claim.places()):
+        ours, theirs, first, second = (values(claim, each) for each in runs)
+        what = f"{claim.metric} ({claim.at}) of {claim.of} minus {claim.than}{at_point(point)}"
+        what += f", less that of {claim.minus[0]} minus {claim.minus[1]}"
+        estimate = paired(paired_differences(ours, theirs), paired_differences(first, second))
+        results.append(compared(what, estimate, claim.region.interval, len(set.intersection(*map(set, runs)))))
     return all_of(results)
 
 

@@ -66,6 +66,28 @@ class Ratio(Measured):
         return [self.of, self.than]
 
 
+class Interaction(Measured):
+    """Of `of` minus `than`, less the first of `minus` minus its second: by how much more they differ than those."""
+
+    compare: Literal["interaction"]
+    """`interaction`."""
+    than: Arm
+    """The other arm."""
+    minus: Annotated[list[Arm], Field(min_length=2, max_length=2)]
+    """Two arms, whose difference is subtracted."""
+    region: In = Field(alias="in")
+    """The region in which it is said to lie."""
+
+    @model_validator(mode="after")
+    def _subtracts_a_difference(self) -> Interaction:
+        if self.minus[0] == self.minus[1]:
+            raise refusal(f"{self.minus[0]} is compared with itself", "minus")
+        return self
+
+    def places(self) -> list[Place]:
+        return [self.of, self.than, *self.minus]
+
+
 class StepsToTarget(Claim):
     """The speed-up: steps of `than` over steps of `of`, both to the target."""
 
@@ -192,7 +214,7 @@ class Leaves(Follows):
 
 
 AnyClaim = Annotated[
-    Value | Difference | Ratio | StepsToTarget | Count | Equals | Trend | Follows | Leaves,
+    Value | Difference | Ratio | Interaction | StepsToTarget | Count | Equals | Trend | Follows | Leaves,
     Field(discriminator="compare"),
 ]
 CLAIM: TypeAdapter[Any] = TypeAdapter(AnyClaim)

@@ -10,7 +10,7 @@ from typing import Any
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
-from normexp.evidence.claims.difference import LEVEL, difference, ratio, trend, value
+from normexp.evidence.claims.difference import LEVEL, difference, interaction, ratio, trend, value
 from normexp.evidence.claims.estimands import Count
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
@@ -26,6 +26,7 @@ _TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
     "value": value,
     "difference": difference,
     "ratio": ratio,
+    "interaction": interaction,
     "steps": faster,
     "count": count,
     "equals": equals,

@@ -34,9 +34,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
+NAMES = [name for name in options("norm") if name != "stack"]
+
+
 def schemes() -> dict[str, Norm]:
     """Return every scheme by name; weight standardization with the group normalization that its authors put behind."""
-    norms = {name: build_norm(compose([f"norm={name}"])) for name in options("norm") if name != "stack"}
+    norms = {name: build_norm(compose([f"norm={name}"])) for name in NAMES}
     return norms | {"weight_standard": Stack(weights=norms["weight_standard"], activations=GroupNorm())}
 
 

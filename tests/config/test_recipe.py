@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 import yaml
+from in_process import InProcess
 
 from normexp.config import compose, option, options
 from normexp.config.recipe import KEY, NONE, Item, recipe, with_recipe
@@ -107,7 +108,8 @@ def test_run_says_its_recipe_and_records_what_it_came_to(cli, results):
     assert same.strip() == str(record.parent)
 
 
-def test_sweep_says_each_recipe_once(cli, results):
+def test_sweep_says_each_recipe_once(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     _, _, stderr = cli("sweep", "dataset=digits,mnist1d", "model=linear", "norm=none,batch", "seed=0,1", "--dry-run")
     assert stderr.count("recipe: schedule=cosine") == 1
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from in_process import InProcess
 
 SETTINGS = """
 recipe: none
@@ -70,7 +71,8 @@ def test_settings_are_saved_for_another_time(cli, folder):
     assert (status, "is there already" in stderr) == (2, True)
 
 
-def test_settings_serve_a_sweep(cli, folder):
+def test_settings_serve_a_sweep(cli, folder, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     status, _, stderr = cli("sweep", "--config", "my.yaml", "norm=none,layer", "--dry-run")
     assert status == 0
     assert "2 cells, 0 done, 2 to run" in stderr

@@ -15,7 +15,7 @@ from normexp.cli import main
 from normexp.errors import UserError
 from normexp.experiments.experiment import point_name, run_place
 from normexp.experiments.figures import MODELS
-from normexp.experiments.load import load, names, parse, scales
+from normexp.experiments.load import load, names, parse, read, scales
 
 EVERY = [(name, scale) for name in names() for scale in scales(name)]
 
@@ -37,7 +37,7 @@ def test_scale_paper_is_only_where_a_set_up_was_published(name):
     """
     if "paper" not in scales(name):
         return
-    experiment = load(name, "paper")
+    experiment = read(name, "paper")
     figures_without_numbers = ("arpit2016_batch_size_1", "ba2016_figure6", "cooijmans2017_gamma")
     exact = all(claim.compare == "equals" for claim in experiment.claims)
     law = any(claim.compare in ("follows", "leaves") for claim in experiment.claims)

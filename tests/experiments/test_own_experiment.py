@@ -9,7 +9,7 @@ import pytest
 from in_process import InProcess
 
 from normexp.config.options import load_yaml
-from normexp.experiments.load import load, names
+from normexp.experiments.load import load, names, read
 from normexp.records import find_runs
 
 TOP = Path(__file__).parents[2]
@@ -101,7 +101,7 @@ def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> Non
     packed = {path.parent.name: path for path in sorted((TOP / "results" / name).glob("*/records.zip"))}
     assert set(declared) == set(packed)
     for scale, path in packed.items():
-        experiment = load(name, scale)
+        experiment = read(name, scale)
         seeds = {*experiment.grid["seed"], *(experiment.select.seeds if experiment.select else ())}
         runs = (
             run

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import InProcess
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
@@ -215,7 +216,8 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
     assert "\n" not in str(refused.value)
 
 
-def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path):
+def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     mark = tmp_path / "mark"
     values = {"norm._target_": "os.system", "norm.command": f"touch {mark}", "plugins": ["os"]}
     path = results / NAME / "smoke" / "chosen.json"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,7 @@ def _cells(found: Simulated) -> list[str]:
     return [f"{100 * found.wrong:.1f}", f"{100 * found.covered:.1f}", decided, f"{found.seeds:.1f}"]
 
 
+@cache
 def ways() -> dict[str, tuple[tuple[int, ...], Array]]:
     """Return name -> (looks, what a p-value of each is divided by): designs, all seeds at once, and what is wrong."""
     designs = {name: Design(tuple(range(LOOKS[-1])), LOOKS, name) for name in ("pocock", "obrien_fleming")}

@@ -17,7 +17,8 @@ from normexp.evidence.stats import Design
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
     from normexp.experiments.figures import FigureSpec
-    from normexp.experiments.schema import Published, PublishedOnly, Selection, Table
+    from normexp.experiments.grids import Selection
+    from normexp.experiments.tables import Published, PublishedOnly, Table
 
 Point = tuple[tuple[str, Any], ...]  # values of the grid, seed included
 

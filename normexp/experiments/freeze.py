@@ -20,7 +20,7 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.schema import Published
+from normexp.experiments.tables import Published
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 

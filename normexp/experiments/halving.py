@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from normexp.experiments.experiment import Experiment, Point
-from normexp.experiments.schema import Selection
+from normexp.experiments.grids import Selection
 from normexp.experiments.trials import STEPS, Trial, Values, combinations, losses, points, ranked, trials
 
 

@@ -17,7 +17,8 @@ from normexp.experiments.shape import SCALES
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
     from normexp.evidence.stats import Design
     from normexp.experiments.experiment import Experiment
-    from normexp.experiments.schema import ExperimentFile, Sequential
+    from normexp.experiments.grids import Sequential
+    from normexp.experiments.schema import ExperimentFile
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -135,7 +136,8 @@ def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
 
 def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experiment:
     from normexp.experiments.experiment import Experiment
-    from normexp.experiments.schema import AtScale, Selection
+    from normexp.experiments.grids import Selection
+    from normexp.experiments.schema import AtScale
 
     own = file.scales[scale] or AtScale()  # type: ignore[index]
     select = None

@@ -11,8 +11,8 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import freeze
+from normexp.experiments.grids import Selection
 from normexp.experiments.halving import rung_points, rungs
-from normexp.experiments.schema import Selection
 from normexp.experiments.selection import choice_path as choice_path
 from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection

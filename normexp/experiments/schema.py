@@ -5,114 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
-from normexp.errors import UserError
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
-from normexp.evidence.claims.fields import At, Text
-from normexp.evidence.curves import better_direction, is_share
-from normexp.evidence.stats import Printed
-from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
-from normexp.experiments.figures import FigureSpec, Target
+from normexp.evidence.claims.fields import Text
+from normexp.evidence.curves import is_share
+from normexp.experiments.figures import FigureSpec
+from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
+from normexp.experiments.tables import Published, PublishedOnly, Table
 
 Scale = Literal["smoke", "cpu", "desk", "paper"]
-
-
-def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what names code: an experiment is data, and may come from anybody."""
-    for key, value in overrides.items():
-        inside = [key, *(map(str, value) if isinstance(value, Mapping) else ())]
-        if key == "plugins" or any(name == "_target_" or name.endswith("._target_") for name in inside):
-            raise refusal("names code that would be run; an experiment's YAML is data, give it to `normexp run`", key)
-    return overrides
-
-
-def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
-    for key, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise refusal(f"{values!r} is not a list of values", key)
-    return _plain(grid)
-
-
-Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
-Grid = Annotated[dict[str, Any], AfterValidator(_values)]
-
-
-class Halving(Strict):
-    """Successive halving: train all combinations for few steps, and only the best of them for more."""
-
-    steps: list[Annotated[int, Field(ge=1)]] = Field(min_length=2)
-    """Of the runs at each rung, growing; every rung trains afresh."""
-    keep: list[Annotated[int, Field(ge=2)]]
-    """How many of the combinations go on to each rung after the first; the last rung chooses one."""
-
-    @model_validator(mode="after")
-    def _narrows(self) -> Halving:
-        if sorted(set(self.steps)) != self.steps:
-            raise refusal(f"{self.steps}: each rung has more steps than the one before", "steps")
-        if sorted(set(self.keep), reverse=True) != self.keep:
-            raise refusal(f"{self.keep}: each rung keeps fewer than the one before", "keep")
-        if len(self.keep) != len(self.steps) - 1:
-            raise refusal(f"{self.keep}: wants a number for each rung after the first, {len(self.steps) - 1}", "keep")
-        return self
-
-
-class SelectionAtScale(Strict):
-    """What a scale lays over the selection."""
-
-    search: Grid | None = None
-    """Overrides to choose from: key -> values; every combination is tried."""
-    seeds: list[int] | None = Field(None, min_length=1)
-    """Of the trials, none of them the grid's; three where the best two lie within noise."""
-    metric: str | None = None
-    """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
-    common: Overrides | None = None
-    """Overrides of the trials only."""
-    arm: str | None = None
-    """Choose for this arm alone; all others take what is best there."""
-    per: list[str] | None = None
-    """Axes of the grid at each of whose values it is chosen anew."""
-    halving: Halving | None = None
-    """Successive halving in place of the full grid."""
-
-
-class Selection(SelectionAtScale):
-    """How hyperparameters are chosen for every arm, on the validation split."""
-
-    search: Grid = Field(min_length=1)
-    """Overrides to choose from: key -> values; every combination is tried."""
-    seeds: list[int] = Field(min_length=1)
-    """Of the trials, none of them the grid's; three where the best two lie within noise."""
-    metric: Text
-    """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
-    common: Overrides = Field(default_factory=dict)
-    """Overrides of the trials only."""
-    per: list[str] = Field(default_factory=list)
-    """Axes of the grid at each of whose values it is chosen anew."""
-
-    @property
-    def highest(self) -> bool:
-        return self.metric.endswith("accuracy")
-
-
-class Sequential(Strict):
-    """Seeds are added in batches until every claim is decided; declared and frozen as claims are."""
-
-    looks: list[Annotated[int, Field(ge=2)]] = Field(min_length=2, max_length=MOST_LOOKS)
-    """How many seeds of the grid have run at each look, at most five looks; the last is all of them."""
-    spending: Spending = "pocock"
-    """How the level is spent: about evenly (pocock), or next to nothing early (obrien_fleming)."""
-
-    @model_validator(mode="after")
-    def _grows(self) -> Sequential:
-        if sorted(set(self.looks)) != self.looks:
-            raise refusal(f"{self.looks}: each look has more seeds than the one before", "looks")
-        return self
 
 
 class AtScale(Strict):
@@ -134,117 +40,6 @@ class AtScale(Strict):
     """What was found out about the results (why a claim fails)."""
     underpowered: str = ""
     """Why the claims stand although so few seeds cannot decide them by ranks."""
-
-
-class Look(Strict):
-    """Where a number is read off the curves: at a place, or the steps to a target."""
-
-    metric: Text
-    """A column of metrics.csv; also SPLIT/error (1 - accuracy) and seconds_per_step."""
-    at: At | None = None
-    """last, best, mean or step N."""
-    target: Target | None = None
-    """Steps to a number, or to `best of ARM`."""
-    than: str | None = None
-    """With target: the speed-up over this arm."""
-    relative_to: str | None = None
-    """With at: the ratio to this arm."""
-
-    @model_validator(mode="after")
-    def _looks_once(self) -> Look:
-        if (self.at is None) == (self.target is None):
-            raise refusal("give either at or target")
-        if self.than is not None and self.target is None:
-            raise refusal(f"than={self.than!r} needs a target")
-        if self.relative_to is not None and self.target is not None:
-            raise refusal(f"relative_to={self.relative_to!r} goes with at, not with target")
-        check_target(self.metric, self.target)
-        return self
-
-
-def check_target(metric: str, target: object) -> None:
-    """Raise PydanticCustomError for a target that the metric cannot have."""
-    if isinstance(target, int | float) and is_share(metric) and not 0 <= target <= 1:
-        raise refusal(f"{target:g} is outside the range of {metric}, which is a fraction from 0 to 1", "target")
-    if target is not None and better_direction(metric) is None:
-        raise refusal(f"the name of metric {metric!r} does not tell what is better", "metric")
-
-
-class Published(Look):
-    """A number that the paper prints. It is judged at scale paper only."""
-
-    arm: Text
-    value: Text
-    """As printed, quoted; `never` for a target that is not reached."""
-    place: Text
-    """Page, table and row."""
-    unit: Literal["%"] | None = None
-    """Where the paper prints percentages without the sign."""
-    ours: bool = False
-    """Whether it is a quotient that we formed of printed numbers."""
-    said: bool = False
-    """Whether the paper says it in words: it is shown and never judged."""
-
-    @property
-    def printed(self) -> str:
-        """The number with its unit."""
-        return self.value + (self.unit or "")
-
-    @model_validator(mode="after")
-    def _is_a_number(self) -> Published:
-        if not self.said:
-            check_printed(self.printed, self.metric if self.at else "")
-        return self
-
-
-def check_printed(text: str, metric: str) -> None:
-    """Raise PydanticCustomError for a text that is no number, or none that the metric can be."""
-    try:
-        value = Printed.of(text).value
-    except UserError as error:
-        raise refusal(error, "value") from None
-    if is_share(metric) and not 0 <= value <= 1:
-        raise refusal(f"{text!r} is outside the range of {metric}, which is a fraction; percent? unit: '%'", "value")
-
-
-class PublishedOnly(Strict):
-    """A row of the printed table that is not run here."""
-
-    arm: Text
-    metric: Text
-    value: Text
-    place: Text
-
-
-class Table(Strict):
-    """One metric beside the published numbers, or several columns."""
-
-    metric: str | None = None
-    """Compare arms in this one, with published numbers and paired differences."""
-    columns: list[str | Look] = Field(default_factory=list)
-    """Several metrics side by side: a name, or where to read it off."""
-    at: At | None = None
-    """Where a metric is read off that does not say."""
-    baseline: str | None = None
-    """The arm that differences are taken to."""
-    margin: float | None = Field(None, ge=0)
-    """How near to a published number counts as reproduced; declared before the first run."""
-
-    @model_validator(mode="after")
-    def _shows_something(self) -> Table:
-        if not self.metric and not self.columns:
-            raise refusal("give a metric, to compare arms in it, or columns, a list of metrics")
-        return self
-
-    @property
-    def usual(self) -> str:
-        """Where a metric is read off that does not say."""
-        return self.at or "last"
-
-    @property
-    def looks(self) -> list[Look]:
-        """The columns; a text is a metric, read off at the usual place."""
-        return [Look(metric=each, at=self.usual) if isinstance(each, str) else each for each in self.columns]
 
 
 class Law(Strict):

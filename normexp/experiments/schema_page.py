@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from normexp.config.schema import spelling
 from normexp.evidence.claims import estimands as claims
 from normexp.evidence.claims.region import ALLOWED
-from normexp.experiments import figures, schema
+from normexp.experiments import figures, grids, schema, tables
 
 _HEAD = f"""# The YAML of an experiment
 
@@ -38,8 +38,8 @@ its own best rate, and how far it lies behind that best on average over the loga
 def page() -> str:
     """Return the page as Markdown."""
     experiment: list[type[BaseModel]] = [
-        schema.ExperimentFile, schema.Law, schema.AtScale, schema.Selection, schema.Halving, schema.Sequential,
-        schema.Table, schema.Look, schema.Published, schema.PublishedOnly,
+        schema.ExperimentFile, schema.Law, schema.AtScale, grids.Selection, grids.Halving, grids.Sequential,
+        tables.Table, tables.Look, tables.Published, tables.PublishedOnly,
     ]  # fmt: skip
     estimands: list[type[BaseModel]] = [
         claims.Value, claims.Difference, claims.Ratio, claims.Interaction, claims.StepsToTarget, claims.Count,

@@ -15,8 +15,8 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.evidence.stats import TTest, paired
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.grids import Selection
 from normexp.experiments.halving import last_rung, rungs, trials_of
-from normexp.experiments.schema import Selection
 from normexp.experiments.trials import STEPS, Trial, best, is_number, losses, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json

@@ -9,7 +9,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, Point, product, run_place
-from normexp.experiments.schema import Selection
+from normexp.experiments.grids import Selection
 from normexp.records import METRICS, RunDirectory
 
 STEPS = "steps"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, NUMBERS, ROUNDED, WRONG, Audited
 from normexp.experiments.load import names, read, scales
-from normexp.experiments.schema import Published, PublishedOnly
+from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
 from normexp.report.formats import unguarded
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.figures import FigureSpec
 from normexp.experiments.load import parse
-from normexp.experiments.schema import Published, PublishedOnly, Table
+from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
 from normexp.report.experiment.measured import measured
 from normexp.report.figures.captions import caption

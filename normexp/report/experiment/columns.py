@@ -11,7 +11,7 @@ from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
 from normexp.evidence.learned import ERRORS, learned
 from normexp.evidence.stats import PointEstimate, RankSumTest, mean, paired, standard_deviation
 from normexp.evidence.verdicts import published_verdict
-from normexp.experiments import schema
+from normexp.experiments import tables
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import is_share, title
 from normexp.report.rounding import with_interval
@@ -19,7 +19,7 @@ from normexp.report.table import Value
 from normexp.report.tables import EMPTY, summary
 
 Values = Mapping[int, float]  # seed -> value
-Printed = schema.Published | schema.PublishedOnly
+Printed = tables.Published | tables.PublishedOnly
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class Verdict(Column):
         return {self.head: self._verdict(row), "place": row.published.place if row.published else ""}
 
     def _verdict(self, row: Row) -> str:
-        if row.verdict or not isinstance(row.published, schema.Published):
+        if row.verdict or not isinstance(row.published, tables.Published):
             return row.verdict
         return str(published_verdict(self.metric.values(row), row.published.printed, self.margin, self.scale))
 

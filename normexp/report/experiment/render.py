@@ -16,9 +16,9 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command, read_choice, read_selection
-from normexp.experiments.schema import Published
 from normexp.experiments.selection import selection_notes, undecided_choices
 from normexp.experiments.shape import CLAIMS
+from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
 from normexp.records import write_atomically
 from normexp.report.experiment.measured import Measured, measured

@@ -9,7 +9,7 @@ from normexp.evidence.audit import cited
 from normexp.evidence.curves import Cell, is_share
 from normexp.evidence.learned import learned
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.schema import Look
+from normexp.experiments.tables import Look
 from normexp.report.experiment.columns import (
     At,
     Column,

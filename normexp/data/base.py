@@ -19,7 +19,8 @@ Array = np.ndarray[Any, Any]
 class Split:
     """Examples in memory (or memory-mapped).
 
-    Shapes: x is uint8 (N, H, W, C) for images or float32 (N, D) for tables;
+    Shapes: x is uint8 (N, H, W, C) for images or float32 (N, D) for tables (float64 until the inputs are normalized
+    where float32 would lose digits);
     y is int64 (N,) for classes, float32 (N, T) for regression targets, or int64 (N, T) for the tokens of a text.
     """
 
@@ -135,7 +136,7 @@ class Dataset:
             data = hold_out(data, self.validation, self.split_seed)
         if self.subset is not None:
             data = replace(data, train=data.train.take(self._subset(data)))
-        return standardize_target(data) if self.standardize_target else data
+        return standardize_target(data) if self.standardize_target else in_float32(data)
 
     def _check_crop(self, data: Data) -> None:
         side = min(data.train.x.shape[1:3])
@@ -191,6 +192,16 @@ def balanced(split: Split, count: int, task: str, seed: int) -> Array:
         members = labels == label
         rank[members] = np.arange(members.sum())
     return np.sort(order[np.argsort(rank, kind="stable")[:count]])
+
+
+def in_float32(data: Data) -> Data:
+    """Round targets that have more digits, and say so."""
+    if data.train.y.dtype != np.float64:
+        return data
+    splits = (replace(split, y=split.y.astype(np.float32)) for split in (data.train, data.validation, data.test))
+    train, validation, test = splits
+    said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
+    return replace(data, train=train, validation=validation, test=test, note="; ".join(filter(None, (data.note, said))))
 
 
 def standardize_target(data: Data) -> Data:

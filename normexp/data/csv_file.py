@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.data.base import Data, Dataset, standardize_target
+from normexp.data.base import Data, Dataset
 from normexp.data.content import content_of
 from normexp.data.csv_table import given_file, read_table
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
@@ -63,6 +63,5 @@ class CsvFile(Dataset):
         return given_file(self.file)
 
     def load(self, seed: int) -> Data:
-        as_read = replace(self, standardize_target=False)
-        data = fill_gaps(super(CsvFile, as_read).load(seed))
-        return standardize_target(data) if self.standardize_target and data.task == "regression" else data
+        of_task = replace(self, standardize_target=self.standardize_target and self.task == "regression")
+        return fill_gaps(super(CsvFile, of_task).load(seed))

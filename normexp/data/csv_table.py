@@ -61,11 +61,19 @@ class Table:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
         cells = self._filled(name)
         first = next((row for row, cell in enumerate(cells) if cell and _number(cell, self.decimal) is None), None)
-        if first is None or not all(re.search(r"\d", cell) for cell in cells if cell):
+        if first is None:
+            return self.rounded(name)
+        if not all(re.search(r"\d", cell) for cell in cells if cell):
             return ""
         column = self.column(name)
         taken = "words" if column.dtype.kind == "U" else f"numbers (here {column[first]:.15g})"
         return f"{name} has {cells[first]!r}, taken as {taken}"
+
+    def rounded(self, name: str) -> str:
+        """Say which whole number of a column has more digits than float64 keeps; nothing where none has."""
+        longest = (cell for cell in self._filled(name) if re.fullmatch(r"[+-]?\d{16,39}", cell))
+        cell = next((cell for cell in longest if int(cell) != int(float(cell))), None)
+        return f"{name} has {cell!r}, taken as {float(cell):.0f} (float64)" if cell else ""
 
     def _filled(self, name: str) -> list[str]:
         return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]

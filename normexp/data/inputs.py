@@ -26,7 +26,8 @@ class Affine:
     shift: Array
 
     def apply(self, x: Array) -> Array:
-        return x.astype(np.float32) * self.scale.astype(np.float32) + self.shift.astype(np.float32)
+        kind = precision(x)
+        return (x.astype(kind) * self.scale.astype(kind) + self.shift.astype(kind)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Whiten:
     matrix: Array
 
     def apply(self, x: Array) -> Array:
-        flat = x.reshape(len(x), -1).astype(np.float32) * np.float32(self.unit) - self.mean.astype(np.float32)
-        return (flat @ self.matrix.astype(np.float32)).reshape(x.shape)
+        kind = precision(x)
+        flat = x.reshape(len(x), -1).astype(kind) * kind(self.unit) - self.mean.astype(kind)
+        return (flat @ self.matrix.astype(kind)).reshape(x.shape).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Threshold:
     threshold: float
 
     def apply(self, x: Array) -> Array:
-        return (x.astype(np.float32) * np.float32(self.unit) > self.threshold).astype(np.float32)
+        kind = precision(x)
+        return (x.astype(kind) * kind(self.unit) > self.threshold).astype(np.float32)
 
 
 Transform = Affine | Whiten | Threshold
@@ -169,6 +172,11 @@ class ZCA(Fitted):
         values, vectors = np.linalg.eigh(covariance)
         matrix = (vectors / np.sqrt(np.maximum(values, 0) + self.eps)) @ vectors.T
         return Whiten(unit(x), mean, matrix)
+
+
+def precision(x: Array) -> type[np.floating[Any]]:
+    """Return what is computed in: float64 where a table has digits that float32 would lose, see Data, else float32."""
+    return np.float64 if x.dtype == np.float64 else np.float32
 
 
 def unit(x: Array) -> float:

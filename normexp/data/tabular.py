@@ -40,8 +40,10 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     gaps = {name: np.asarray(np.isnan(columns).any(axis=1)) for name, columns in zip(names, inputs, strict=True)}
     y, classes, unknown_target = _TARGETS[task](table, target)
     dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
-    note = "; ".join(filter(None, [*map(table.remark, names), _target_remark(table, target, task), gap_note]))
-    whole = Split(np.concatenate(inputs, axis=1, dtype=np.float32)[~dropped], y[~dropped])
+    x, long = _examples(dict(zip(names, inputs, strict=True)))
+    remarks = [*map(table.remark, names), _target_remark(table, target, task), long, gap_note]
+    note = "; ".join(filter(None, remarks))
+    whole = Split(x[~dropped], y[~dropped])
     if not len(whole):
         raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
     _check_varies(table, target, whole.y)
@@ -68,7 +70,7 @@ def fill_gaps(data: Data) -> Data:
         column = int(np.argmin(known.any(axis=0)))
         raise UserError(f"dataset.missing=mean: input {column + 1} has no value in the training split; use drop")
     mean = np.mean(data.train.x, axis=0, dtype=np.float64, where=known)
-    filled = [replace(split, x=np.where(np.isnan(split.x), mean, split.x).astype(np.float32)) for split in splits]
+    filled = [replace(split, x=np.where(np.isnan(split.x), mean, split.x).astype(split.x.dtype)) for split in splits]
     return replace(data, train=filled[0], validation=filled[1], test=filled[2])
 
 
@@ -109,7 +111,7 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
             f"{table.path}: dataset.target={target} holds words ({str(column[column != ''][0])!r}, ...); "
             "set dataset.task=classification"
         )
-    return column[:, None].astype(np.float32), (), np.isnan(column)
+    return column[:, None].astype(np.float64 if loses_digits(column) else np.float32), (), np.isnan(column)
 
 
 def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
@@ -118,15 +120,37 @@ def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Ar
     text = column.dtype.kind == "U"
     classes = _words(table, column, f"dataset.target={target}", "set dataset.task=regression")
     labels = np.searchsorted(classes, column).astype(np.int64)
-    names = tuple(map(str, classes)) if text else tuple(f"{value:g}" for value in classes)
+    names = tuple(map(str, classes)) if text else tuple(f"{value:.15g}" for value in classes)
     return labels, names, column == "" if text else np.isnan(column)
 
 
 def _target_remark(table: Table, target: str, task: Task) -> str:
-    return table.remark(target) if task == "regression" else ""  # words are what classes may be
+    return table.remark(target) if task == "regression" else table.rounded(target)  # words are what classes may be
 
 
 _TARGETS = {"regression": _real_target, "classification": _class_target}
+
+
+def _examples(inputs: dict[str, Array]) -> tuple[Array, str]:
+    """Return all inputs as float32, or as float64 where that would lose digits, and what to say of those columns."""
+    long = [name for name, column in inputs.items() if loses_digits(column)]
+    x = np.concatenate(list(inputs.values()), axis=1, dtype=np.float64 if long else np.float32)
+    return (
+        x,
+        f"{', '.join(long)}: more digits than float32 has (kept where inputs= scales them, lost with inputs=none)"
+        if long
+        else "",
+    )
+
+
+def loses_digits(column: Array) -> bool:
+    """Tell whether float32 would change a whole number, or any by more than a thousandth of the column's spread."""
+    known = column[~np.isnan(column)]
+    change = np.abs(known - known.astype(np.float32))
+    if not change.any():
+        return False
+    whole = known == np.rint(known)
+    return bool(change[whole].any() or (np.ptp(known) > 0 and change.max() > known.std() / 1000))
 
 
 def _handle_gaps(

@@ -9,6 +9,7 @@ import pytest
 
 from normexp.data.base import Data
 from normexp.data.csv_file import CsvFile
+from normexp.data.inputs import ZCA, Binarize, Center, Identity, MinMax, Standardize
 from normexp.errors import UserError
 
 ROWS = "size,town,rooms,price\n" + "".join(f"{n},{'XYZ'[n % 3]},{n % 4},{10 * n}\n" for n in range(30))
@@ -192,3 +193,66 @@ def test_csv_record_tells_the_name_of_the_file_and_not_its_folder(tmp_path: Path
     header, _, record = config("/private/folder").to_yaml().partition("\n")
     assert "/private/folder/own.csv" in header  # the command is to be pasted
     assert "/private" not in record
+
+
+# --- more digits than float32 has
+
+LONG = "id,plain,y\n" + "".join(f"{20_000_001 + n},{n / 7},{30_000_001 + 2 * n}\n" for n in range(12))
+
+
+def test_csv_long_whole_numbers_keep_their_digits_until_they_are_scaled(csv) -> None:
+    data = csv(LONG, target="y", test=2).load(0)
+    assert data.note == "id: more digits than float32 has (kept where inputs= scales them, lost with inputs=none)"
+    scaled = [Standardize().fit(data.train.x).apply(split.x) for split in (data.train, data.test)]
+    assert {part.dtype for part in scaled} == {np.dtype(np.float32)}
+    assert len(set(np.concatenate(scaled)[:, 0])) == 12
+    assert data.train.y.dtype == np.float32
+    assert len(set(np.concatenate([data.train.y, data.test.y])[:, 0])) == 12
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kept"), [(Center(), 10), (MinMax(), 10), (ZCA(), 10), (Identity(), 6), (Binarize(), 1)]
+)
+def test_csv_long_numbers_end_as_float32(csv, inputs, kept) -> None:
+    x = csv(LONG, target="y", features=("id",), test=2).load(0).train.x
+    scaled = inputs.fit(x).apply(x)
+    assert (scaled.dtype, len(set(scaled[:, 0]))) == (np.dtype(np.float32), kept)
+
+
+def test_csv_long_targets_that_stay_are_said_to_be_rounded(csv) -> None:
+    data = csv(LONG, target="y", features=("plain",), standardize_target=False).load(0)
+    assert data.note.endswith(
+        "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
+    )
+    assert data.train.y.dtype == np.float32
+
+
+def test_csv_numbers_on_an_offset_count_as_long(csv) -> None:
+    content = "t,y\n" + "".join(f"{1_700_000_000 + n / 8},{n}\n" for n in range(12))
+    x = csv(content, target="y", test=2).load(0).train.x
+    assert len(set(Standardize().fit(x).apply(x)[:, 0])) == 10
+
+
+def test_csv_plain_decimals_are_not_said_to_be_long(csv) -> None:
+    content = "u,c,y\n" + "".join(f"{n / 7},0.1,{n / 3}\n" for n in range(12))
+    data = csv(content, target="y").load(0)
+    assert (data.note, data.train.x.dtype) == ("", np.float32)
+
+
+def test_csv_long_classes_keep_their_names(csv) -> None:
+    data = csv("a,y\n1,16777217\n2,16777218\n3,16777217\n", target="y", task="classification", **PLAIN).load(0)
+    assert data.classes == ("16777217", "16777218")
+
+
+def test_csv_says_which_number_even_float64_rounds(csv) -> None:
+    content = "id,y\n9007199254740993,1\n2,2\n9007199254740994,2\n"
+    said = "id has '9007199254740993', taken as 9007199254740992 (float64)"
+    assert csv(content, target="y", **PLAIN).load(0).note.startswith(said)
+    assert csv(content, target="id", task="classification", **PLAIN).load(0).note == said
+
+
+def test_csv_gaps_among_long_numbers_are_filled_exactly(csv) -> None:
+    content = "id,y\n" + "".join(f"{20_000_001 + n if n else ''},{n}\n" for n in range(4))
+    data = csv(content, target="y", missing="mean", validation=0, test=1).load(0)
+    assert data.train.x.dtype == np.float64
+    assert not np.isnan(data.train.x).any()

@@ -23,6 +23,7 @@ from normexp.norms.kernels.modules import (
     touched,
     width,
 )
+from normexp.norms.kernels.readers import Differs, Lacks, Normalizes, check_readers
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool2d, nn.AvgPool2d)
@@ -47,6 +48,7 @@ class Conversion:
         self.layers = weight_layers(model)
         self.hidden = self.layers if output else self.layers[:-1]
         self.new: dict[nn.Module, nn.Module] = {}
+        self.together: list[set[nn.Module]] = []
         self.left: list[str] = []
         self.normalizations = [module for module in self.names if isinstance(module, NORMS)]
         self.effect = Effect.of(norm)
@@ -58,6 +60,7 @@ class Conversion:
         self._activations()
         self._pools()
         self._normalizations()
+        self._readers()
         self.reparametrized = [layer for layer in self.hidden if self._try(layer, self._check_weight)]
 
     def _try(self, module: nn.Module, step: Callable[[Any], object]) -> bool:
@@ -127,7 +130,7 @@ class Conversion:
             return
         followed = self._followed(self.normalizations) if self.effect.replaces else {}
         for module in self.normalizations:
-            self._try(module, lambda old: self.new.update(self._in_place_of(old, followed)))
+            self._try(module, lambda old: self._place(self._in_place_of(old, followed)))
 
     def _in_place_of(self, old: nn.Module, followed: dict[nn.Module, nn.Module]) -> dict[nn.Module, nn.Module]:
         """Return what replaces a normalization, and its activation if the scheme brings one."""
@@ -188,7 +191,7 @@ class Conversion:
         if not self.effect.normalizes:
             return
         for layer in places:
-            self._try(layer, lambda layer: self.new.update(self._behind(layer, followed.get(layer))))
+            self._try(layer, lambda layer: self._place(self._behind(layer, followed.get(layer))))
 
     def _behind(self, layer: nn.Module, act: nn.Module | None) -> dict[nn.Module, nn.Module]:
         """Return what replaces a layer: itself with the scheme's module behind it."""
@@ -196,6 +199,39 @@ class Conversion:
         if isinstance(layer, nn.Linear) and not self.effect.takes_vectors:
             raise CannotConvert("the scheme needs positions, and the output of a Linear layer has none")
         return {layer: nn.Sequential(layer, after), **({act: nn.Identity()} if act is not None else {})}
+
+    # --- the network's own code
+
+    def _place(self, new: dict[nn.Module, nn.Module]) -> None:
+        """Replace modules together or not at all: a normalization and the activation that the scheme brings."""
+        self.new |= new
+        self.together.append(set(new))
+
+    def _readers(self) -> None:
+        """Leave what the network's own forward reads, where the scheme's module lacks that."""
+        while self.new:
+            try:
+                return check_readers(self.model, self.new)
+            except Lacks as read:
+                old = self.model.get_submodule(read.name)
+                kind = type(self.new[old]).__name__
+                self._try(
+                    old, cannot(f"the network reads its {read.attribute}, which {kind} in its place does not have")
+                )
+                self._leave({old})
+            except Normalizes as function:
+                self._try(self.model, cannot(f"calls {function}() as a function, which the scheme cannot replace"))
+                self.new = {}
+            except Differs:
+                why = "asks what its modules are, and computes something else where they are the scheme's"
+                self._try(self.model, cannot(why))
+                self.new = {}
+
+    def _leave(self, modules: set[nn.Module]) -> None:
+        """Take modules out of what is replaced, and what is replaced together with them."""
+        while more := set().union(*(group for group in self.together if group & modules)) - modules:
+            modules |= more
+        self.new = {old: made for old, made in self.new.items() if old not in modules}
 
     # --- weights
 

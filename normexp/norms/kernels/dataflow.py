@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -30,6 +33,24 @@ class Leaves(fx.Tracer):
         return not any(m.children()) or isinstance(m, NORMS) or super().is_leaf_module(m, module_qualified_name)
 
 
+def copied(model: nn.Module) -> nn.Module:
+    """Return a copy that shares the parameters and nothing else: reading a forward runs what it keeps or counts."""
+    return copy.deepcopy(model, {id(value): value for value in model.parameters()})
+
+
+@contextmanager
+def same_draws() -> Iterator[None]:
+    """Let what draws random numbers draw the same ones every time, and leave the generators as they were."""
+    state = random.getstate()
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        random.seed(0)
+        try:
+            yield
+        finally:
+            random.setstate(state)
+
+
 class Dataflow:
     """The calls of a network in one forward pass.
 
@@ -38,7 +59,8 @@ class Dataflow:
 
     def __init__(self, model: nn.Module) -> None:
         try:
-            graph = Leaves().trace(model)
+            with same_draws():
+                graph = Leaves().trace(copied(model))
         except Exception as error:  # a forward may do anything with a proxy
             raise Untraceable((str(error) or type(error).__name__).splitlines()[0]) from error
         self.model, self.nodes = model, list(graph.nodes)

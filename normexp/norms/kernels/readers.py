@@ -1,0 +1,181 @@
+"""What a network's own forward reads of the modules that are to be replaced, found before any of them is."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from torch import fx, nn
+
+from normexp.norms.kernels.dataflow import Leaves, copied, name_of, same_draws
+
+Calls = list[tuple[Any, ...]]
+NORMALIZING = {"batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"}
+
+
+class Lacks(Exception):
+    """The network reads an attribute of a module that what replaces it does not have."""
+
+    def __init__(self, name: str, attribute: str) -> None:
+        super().__init__(name, attribute)
+        self.name, self.attribute = name, attribute
+
+
+class Differs(Exception):
+    """The network makes other calls where modules are replaced: it asks what they are."""
+
+
+class Normalizes(Exception):
+    """The network normalizes by a function, whose name this is."""
+
+
+class Around(Leaves):
+    """Traces a network around what replaces its modules."""
+
+    def __init__(self, inner: set[nn.Module]) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return m in self.inner or super().is_leaf_module(m, module_qualified_name)
+
+
+def check_readers(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
+    """Raise Lacks, Differs or Normalizes if the network's own code would not get what it needs from `new[module]`.
+
+    The calls of the network are read twice, as it is and with copies of the new modules. Where its forward depends
+    on values, so that nothing can be read without running it, the source of its classes is searched instead.
+    """
+    before = calls(model, {})
+    if before is None:
+        for name, attribute in attributes(model, set(new)):
+            if lacks(model.get_submodule(name), new[model.get_submodule(name)], attribute):
+                raise Lacks(name, attribute)
+        return
+    for _, target, _ in before:
+        if target in NORMALIZING:
+            raise Normalizes(target)
+    if before != calls(model, new):
+        raise Differs
+
+
+def lacks(old: nn.Module, made: nn.Module, attribute: str) -> bool:
+    """Tell whether an attribute that the old module has is missing in the new one, or None there alone."""
+    return getattr(old, attribute, None) is not None and getattr(made, attribute, None) is None
+
+
+# --- by reading its calls
+
+
+def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls | None:
+    """Return what the network calls, in order, on a copy with `new` in place; None for one that cannot be read."""
+    names = {name: new[module] for name, module in model.named_modules(remove_duplicate=False) if module in new}
+    trial = model
+    try:
+        trial = in_place(model, names)
+        with same_draws():
+            graph = Around({trial.get_submodule(name) for name in names}).trace(trial)
+    except Exception as error:  # a forward may do anything with a proxy
+        if not new:
+            return None
+        raise reason(error, trial, names) from error
+    return [described(node) for node in graph.nodes]
+
+
+def in_place(model: nn.Module, names: dict[str, nn.Module]) -> nn.Module:
+    """Return a copy of the network, which shares its parameters and nothing else, with modules under these names."""
+    trial = copied(model)
+    for name, made in sorted(names.items(), reverse=True):
+        parent, _, last = name.rpartition(".")
+        trial.get_submodule(parent)._modules[last] = copied(made)
+    return trial
+
+
+def reason(error: Exception, trial: nn.Module, names: dict[str, nn.Module]) -> Exception:
+    asked, attribute = getattr(error, "obj", None), getattr(error, "name", None)
+    for name in names:
+        if isinstance(asked, nn.Module) and trial.get_submodule(name) is asked:
+            return Lacks(name, str(attribute))
+    return Differs()
+
+
+def described(node: fx.Node) -> tuple[Any, ...]:
+    target = name_of(node) or node.target
+    return node.op, target, str(fx.node.map_aggregate((node.args, node.kwargs), plain))
+
+
+def plain(value: Any) -> Any:
+    """Return what a value is in two readings alike: a call's name, a number or a text, else its type."""
+    known = isinstance(value, (fx.Node, int, float, str, type(None)))
+    return str(value) if known else type(value).__name__
+
+
+# --- by reading its source
+
+
+def attributes(model: nn.Module, modules: set[nn.Module]) -> Iterator[tuple[str, str]]:
+    """Yield the name and an attribute of every one of these modules that some forward's source reads."""
+    names = {module: name for name, module in model.named_modules()}
+    for owner in names:
+        if owner not in modules and not type(owner).__module__.startswith("torch.nn."):
+            for read, attribute in in_source(owner):
+                if read in modules:
+                    yield names[read], attribute
+
+
+def in_source(owner: nn.Module) -> Iterator[tuple[nn.Module, str]]:
+    """Yield module and attribute where a forward, or a method that it calls, says `self.module.attribute`."""
+    waiting, seen = ["forward"], set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        method = getattr(type(owner), name)
+        known: dict[str, Any] = {next(iter(inspect.signature(method).parameters), ""): owner}
+        for node in ast.walk(source(method)):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                known[node.targets[0].id] = found(node.value, known)
+            if (read := asked(node)) is None:
+                continue
+            module, attribute = found(read[0], known), read[1]
+            if module is owner and inspect.isfunction(getattr(type(owner), attribute, None)) and attribute not in seen:
+                waiting.append(attribute)
+            elif isinstance(module, nn.Module):
+                yield module, attribute
+
+
+def asked(node: ast.AST) -> tuple[ast.expr, str] | None:
+    """Return the expression and the attribute of `a.b` and of `getattr(a, "b")`."""
+    if isinstance(node, ast.Attribute):
+        return node.value, node.attr
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
+        match node.args:
+            case [of, ast.Constant(value=str(name)), *_]:
+                return of, name
+    return None
+
+
+def found(expression: ast.expr, known: dict[str, Any]) -> Any:
+    """Return the module that an expression like `self.layers[0].norm` names, or None."""
+    if isinstance(expression, ast.Name):
+        return known.get(expression.id)
+    if isinstance(expression, ast.Attribute):
+        return getattr(found(expression.value, known), expression.attr, None)
+    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+        holder = found(expression.value, known)
+        with_items = isinstance(holder, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
+        try:
+            return holder[expression.slice.value] if with_items else None
+        except (KeyError, IndexError):
+            return None
+    return None
+
+
+def source(method: Any) -> ast.AST:
+    """Return a method's parsed source; an empty one for what has none."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(method)))
+    except (OSError, TypeError, SyntaxError):
+        return ast.Module([], [])

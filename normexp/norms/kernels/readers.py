@@ -87,10 +87,10 @@ def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls | None:
 
 def in_place(model: nn.Module, names: dict[str, nn.Module]) -> nn.Module:
     """Return a copy of the network, which shares its parameters and nothing else, with modules under these names."""
-    trial = copied(model)
+    trial, copies = copied(model), {made: copied(made) for made in names.values()}
     for name, made in sorted(names.items(), reverse=True):
         parent, _, last = name.rpartition(".")
-        trial.get_submodule(parent)._modules[last] = copied(made)
+        trial.get_submodule(parent)._modules[last] = copies[made]  # in all places of one that has several
     return trial
 
 

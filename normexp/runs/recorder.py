@@ -62,6 +62,7 @@ class Recorder:
         self.timing = CurveFile(directory.path / TIMING, ["step", "seconds", "images_per_second", "peak_memory"])
         self.probes = CurveFile(directory.path / PROBES, ["step", "probe", "layer", "statistic", "value"])
         before = {} if restart else directory.status
+        self.environment: dict[str, Any] = {}  # of this attempt, from `begin` on
         self.attempts: int = before.get("attempts", 0) + 1
         self.timer = Timer(before.get("seconds", 0.0))  # of training, over all attempts
 
@@ -72,6 +73,7 @@ class Recorder:
         self.probes.start(keep_until)
         (self.directory.path / TRACEBACK).unlink(missing_ok=True)  # of an attempt that this one makes good
         write_atomically(self.directory.path / CONFIG, config)
+        self.environment = environment
         self.directory.write_environment(environment)
 
     def flush(self) -> None:
@@ -104,8 +106,10 @@ class Recorder:
 
     def status(self, status: str, step: int, **facts: Any) -> None:
         counts = {"step": step, "steps": self.steps, "attempts": self.attempts, "seconds": round(self.timer.seconds, 4)}
+        if status in FINISHED:
+            self.directory.write_environment({**self.environment, "load_at_end": load_average()})
         write = self.directory.finish if status in FINISHED else self.directory.write_status
-        write(status, **counts, load=load_average(), **facts)
+        write(status, **counts, **facts)
         if status != "running":
             self.logs.end(status, step, facts.get("cause", ""))
 

@@ -48,7 +48,7 @@ def _measure(study: Study, context: StudyContext, directory: RunDirectory, attem
     _check(outcome, names)
     (directory.path / TRACEBACK).unlink(missing_ok=True)
     write_atomically(directory.path / CONFIG, context.config.recorded().to_yaml())
-    directory.write_environment({**_environment(context), "load": load})
+    directory.write_environment({**_environment(context), "load": load, "load_at_end": load_average()})
     write_atomically(directory.path / METRICS, csv_text(["step", *names], outcome.rows))
     for name, rows in outcome.tables.items():
         write_atomically(directory.path / f"{name}.csv", csv_text(list(rows[0]), rows))
@@ -57,8 +57,7 @@ def _measure(study: Study, context: StudyContext, directory: RunDirectory, attem
         write_atomically(directory.path / NUMBERS, csv_text(list(rows[0]), rows))
     last = outcome.rows[-1]["step"]
     seconds = round(time.monotonic() - began, 4)
-    facts = {"attempts": attempts, "seconds": seconds, "load": load_average()}
-    directory.finish("done", step=last, steps=last, **facts)
+    directory.finish("done", step=last, steps=last, attempts=attempts, seconds=seconds)
     Logs(context.config, directory).end("done", int(str(last)), "")
     return "done"
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from normexp.training.kernels import kernels_in_use
+
 _CPUINFO = Path("/proc/cpuinfo")
 _NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"}
 
@@ -41,7 +43,7 @@ def describe_processor() -> dict[str, Any]:
 
 @cache
 def describe_arithmetic() -> dict[str, Any]:
-    """Return which BLAS and oneDNN torch was built with, and which instructions it chose on this processor."""
+    """Return which BLAS and oneDNN torch was built with, and which kernels all three chose on this processor."""
     text = torch.__config__.show()
     onednn = re.search(r"(?:MKL-DNN|oneDNN) (v[\d.]+)", text)
     return {
@@ -50,7 +52,8 @@ def describe_arithmetic() -> dict[str, Any]:
         "onednn": onednn[1] if onednn else "",
         "onednn_used": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "mkl": bool(torch.backends.mkl.is_available()),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),  # of torch's own kernels
+        "kernels": kernels_in_use(),
     }
 
 

@@ -70,6 +70,7 @@ def test_run_leaves_the_files_of_a_run_directory(train):
     assert len(environment["data"]["sha256"]) == 64
     assert environment["parameters"] == 650
     assert (environment["device"], environment["threads"]) == ("cpu", 1)
+    assert len(environment["load"]) == len(environment["load_at_end"])
 
 
 def test_run_metrics_have_one_row_per_evaluation_and_fixed_columns(train):

@@ -54,7 +54,9 @@ def test_study_with_equal_settings_gives_equal_bytes(tmp_path):
 
 def test_study_loads_no_data_it_does_not_ask_for(tmp_path):
     run_study(compose([STUDY, "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
-    assert "data" not in json.loads((tmp_path / "x" / "environment.json").read_text())
+    environment = json.loads((tmp_path / "x" / "environment.json").read_text())
+    assert "data" not in environment
+    assert len(environment["load"]) == len(environment["load_at_end"])
 
 
 def test_study_numbers_read_back_exactly(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from torch import nn
 
 import normexp
 from normexp.errors import UserError
-from normexp.training import hardware, processor
+from normexp.training import hardware, kernels, processor
 from normexp.training.hardware import choose_device, choose_threads, describe, peak_memory
 
 CPU = torch.device("cpu")
@@ -84,6 +85,35 @@ def test_hardware_says_which_arithmetic_torch_uses():
     assert facts["instructions"] == torch.backends.cpu.get_cpu_capability()
     assert facts["blas"]
     assert len(describe(CPU, threads=1)["load"]) in (0, 3)
+
+
+def test_hardware_quotes_the_libraries_on_their_kernels_and_prints_the_rest(capfd):
+    said = kernels._said(lambda: os.write(1, b"onednn_verbose,a\nmine\nMKL_VERBOSE b\n"))
+    assert said.splitlines() == ["onednn_verbose,a", "MKL_VERBOSE b"]
+    os.write(1, b"behind\n")
+    assert capfd.readouterr().out.split() == ["mine", "behind"]
+
+
+WORDS = """onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32
+onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx512_core,forward_training,src:f32
+MKL_VERBOSE oneMKL 2024.0 Update 2 Product build 20240605 for Intel(R) 64 architecture A processor, Lnx 2.60GHz lp64
+MKL_VERBOSE SGEMM(N,N,36,16,144)
+"""
+
+
+def test_hardware_tells_the_kernels_of_both_libraries(monkeypatch):
+    monkeypatch.setattr(kernels, "_said", lambda work: WORDS)
+    assert kernels.kernels_in_use.__wrapped__() == {"mkl": "A processor", "onednn": "jit:avx512_core"}
+    monkeypatch.setenv("MKL_VERBOSE", "1")
+    assert kernels.kernels_in_use.__wrapped__() == {}
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+def test_hardware_kernels_are_in_the_record(capfd):
+    environment = kernels.kernels_in_use.__wrapped__()
+    assert set(environment) <= {"mkl", "onednn"}
+    assert environment["onednn"]
+    assert capfd.readouterr().out == ""
 
 
 def test_hardware_commit_is_that_of_the_checkout():

@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from normexp.records import write_atomically
+from normexp.report.claims import read_reports
 from normexp.report.sources import entries, page
 
 ROOT = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
-    write_atomically(ROOT / "docs" / "sources.md", page(entries(ROOT / "results")))
+    write_atomically(ROOT / "docs" / "sources.md", page(entries(ROOT / "results"), read_reports(ROOT / "results")))

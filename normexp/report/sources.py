@@ -11,7 +11,9 @@ from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, NUMBERS, ROUNDED, 
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
+from normexp.report.claims import Report
 from normexp.report.formats import unguarded
+from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"
 DEPENDS = "depends on the reading"
@@ -131,14 +133,15 @@ def summary(found: Sequence[Entry]) -> Iterator[str]:
     yield ""
 
 
-def page(found: Sequence[Entry]) -> str:
-    """Return docs/sources.md."""
+def page(found: Sequence[Entry], reports: Sequence[Report] = ()) -> str:
+    """Return docs/sources.md, with the claims of the ledger on what the documents say."""
     lines = [
         "# What the source documents print, checked",
         "",
         "normexp implements what five documents explain. Where a number that they print follows from their own inputs, "
         "or a sentence can be measured, a program of ours computes it again, and this page sets the two side by side. "
-        "Results of other people's trainings that they quote are listed with the experiment that trains the same arms. "
+        "Results of other people's trainings that they quote are listed with the experiment that trains the same arms, "
+        "and sentences that an experiment tests with the verdict that the ledger has. "
         "It is written with respect: worked examples are hard to typeset, most of what is printed is "
         "right, and the slips below change none of the ideas that the documents teach. Corrections of ours are "
         "welcome.",
@@ -156,7 +159,7 @@ def page(found: Sequence[Entry]) -> str:
         lines += [f"## {DOCUMENTS[document]}", "", head, ""]
         for command in dict.fromkeys(entry.command for entry in own):
             lines += _section(command, [entry for entry in own if entry.command == command])
-        lines += _trainings(document)
+        lines += [*_trainings(document), *sentences(document, reports)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -169,8 +172,12 @@ def _trainings(document: str) -> Iterator[str]:
     yield "inputs, and the experiments train their arms at smaller scales, so that they are listed and not judged."
     yield from ("", "| experiment | arm | quantity | printed | place |", "| --- | --- | --- | ---: | --- |")
     for name, one in quoted:
-        yield f"| `{name}` | {one.arm} | {one.metric} | {one.value} | {one.place} |"
+        yield f"| `{name}` | {one.arm} | {_quantity(one)} | {one.value} | {one.place} |"
     yield ""
+
+
+def _quantity(one: Published | PublishedOnly) -> str:
+    return "steps to a target" if isinstance(one, Published) and one.target is not None else one.metric
 
 
 def quoted_results(document: str) -> Iterator[tuple[str, Published | PublishedOnly]]:

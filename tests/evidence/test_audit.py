@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 
 from normexp.evidence.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
+from normexp.report.claims import Report
+from normexp.report.sentences import is_from
 from normexp.report.sources import DEPENDS, Entry, counted, entries, page, quoted_results, slips, summary
 
 CASES = [
@@ -95,6 +97,35 @@ def test_sources_page_names_the_command_and_folds_away_what_is_right(results):
     assert "| equation 8 | x | -0.717 | -0.71648 | rounded wrongly | should be -0.716 |" in wrong
     assert "| equation 5 | y |" not in wrong
     assert "| equation 5 | y | 1.09 | 1.0897 | correct |  |" in right
+
+
+def claim(**facts: str) -> dict[str, str]:
+    return {"text": "x helps", "place": "Ferreira 2024, section 6", "kind": "scaled", "verdict": "holds", **facts}
+
+
+def test_sources_page_has_the_verdicts_of_the_ledger_on_sentences(results):
+    claims = (claim(), claim(text="y helps", kind="own"), claim(text="z helps", place="Zuo 2018"),
+              claim(text="u * v", verdict="not judged"))  # fmt: skip
+    text = page(entries(results), [Report("lecture", "cpu", "", claims), Report("preview", "smoke", "", claims)])
+    assert "tested by experiments: holds 1, not judged 1</summary>" in text
+    assert "| `lecture` | x helps | holds at this scale |" in text
+    assert r"| `lecture` | u \* v | not judged |" in text
+    assert not any(absent in text for absent in ("y helps", "z helps", "`preview`"))
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "kind", "said"),
+    [
+        ("S002", 'slide "Analysis"', "exact", True),
+        ("S002", "beyond the slides", "exact", False),
+        ("S002", "ours; the slides leave it open", "scaled", False),
+        ("S004", 'Batch Normalization (notes), "Testing Time"', "exact", True),
+        ("S001", 'Batch Normalization (notes), "Testing Time"', "exact", False),
+        ("S001", "Normalization (notes page), pros 1", "own", False),
+    ],
+)
+def test_claim_is_from_the_document_that_its_place_names(document, place, kind, said):
+    assert is_from(document, claim(place=place, kind=kind)) is said
 
 
 def test_ledger_has_the_section_of_printed_numbers(results):

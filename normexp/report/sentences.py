@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from normexp.evidence.audit import CITED, cited
-from normexp.report.claims import NOT_JUDGED, PREVIEW, VERDICTS, Judged, Report, shown_verdict
+from normexp.evidence.claims import NOT_JUDGED
+from normexp.report.claims import PREVIEW, VERDICTS, Judged, Report, shown_verdict
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
 OWN = ("ours", "our own", "beyond", "follows from")  # places that say what a document does not
@@ -19,7 +20,7 @@ READ = {
         "gamma and beta are said to be in R; they are multiplied and added element by element, so that they are in R^d.",
         "Features of mean 0 and standard deviation 1 are those before the affine transform: of what the next layer "
         "gets it is true as long as gamma is 1 and beta 0.",
-        "The last link, arXiv:1705.10941, is labelled Weight Normalization; the paper is on spectral norm regularization.",
+        "The last link, arXiv:1705.10941, is labelled Weight Normalization; it is on spectral norm regularization.",
         "Of PyTorch the notes say only what alpha is called and its default. That averages start at 0 and are of "
         "deviations is their own scheme, which the rows on PyTorch set beside PyTorch's.",
     ),

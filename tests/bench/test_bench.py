@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from functools import cache
 
 import pytest
 
@@ -26,6 +27,7 @@ IMAGES = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=
 TABLE = ("dataset=house_prices", "model=linear", "batch_size=32")
 
 
+@cache  # those of normexp are compared with every other
 def losses(name: str, work: tuple[str, ...]) -> Side:
     return Side(name, side(name)(Work([*work, "threads=1"]))(5))
 

@@ -65,9 +65,8 @@ def environment(locale: str, folder: Path) -> dict[str, str]:
     return {**os.environ, "LC_ALL": locale, "LOCPATH": str(folder), **strict}
 
 
-@pytest.mark.parametrize(
-    "locale", [name if name == "C" else pytest.param(name, marks=pytest.mark.slow) for name in LOCALES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("locale", LOCALES)
 def test_runs_and_their_tables_in_every_locale(tmp_path, locale):
     given = environment(locale, tmp_path)
     encoding, letters = locale.partition(".")[2] or "ascii", LOCALES[locale]

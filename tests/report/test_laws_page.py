@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import InProcess
 
 from normexp.errors import UserError
 from normexp.experiments.load import laws
@@ -102,6 +103,7 @@ def test_page_of_the_documentation_is_that_of_the_records():
 def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
     assert len(laws()) >= 13
     monkeypatch.setattr(ledger, "laws", lambda: ["law_decay_rate"])
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
     assert status == 0
     assert "law_decay_rate, scale paper" in out + error

@@ -271,7 +271,7 @@ def test_estimate_counts_what_is_begun():
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # its logs
-@pytest.mark.parametrize("cluster", ["debug", "local"])
+@pytest.mark.parametrize("cluster", ["debug", pytest.param("local", marks=pytest.mark.slow)])
 def test_workers_through_submitit(results, tmp_path, cluster):
     pytest.importorskip("submitit", reason="submitit is not installed (pip install 'normexp[slurm]')")
     sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0,1"]).cells, results, Pace(0.2, 2.0))

@@ -32,6 +32,12 @@ def _few_threads():
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of the command line end without table and curves, which take longer to make than a few steps."""
+    monkeypatch.setattr("normexp.report.commands.compare", lambda run: "")
+
+
+@pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A results folder that does not exist yet."""
     return tmp_path / "results"

@@ -53,7 +53,7 @@ def test_identity_is_the_same_on_every_machine():
 
 
 @pytest.fixture
-def own_configs(tmp_path, monkeypatch):
+def own_configs(tmp_path, monkeypatch, undrawn):
     """Use a copy of configs/ that the test may change; returns a function that edits one file of it."""
     folder = tmp_path / "configs"
     shutil.copytree(config_dir(), folder)

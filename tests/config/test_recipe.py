@@ -97,7 +97,7 @@ def test_cfg_tells_what_comes_from_a_recipe(cli):
     assert yaml.safe_load(bare)["schedule"]["_target_"].endswith("constant")
 
 
-def test_run_says_its_recipe_and_records_what_it_came_to(cli, results):
+def test_run_says_its_recipe_and_records_what_it_came_to(undrawn, cli, results):
     words = ["model=linear", "epochs=1", "threads=1", f"results_dir={results}"]
     _, _, stderr = cli("run", *words)
     assert "recipe: schedule=cosine schedule.warmup=0.05 (recipe=none leaves it out)" in stderr

@@ -23,9 +23,7 @@ TINY = ("steps=2", "batch_size=4", "device=cpu", "threads=1", "model=linear")
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of one's own, and no curves: drawing them takes longer than these runs."""
-    monkeypatch.setattr("normexp.report.commands.compare", lambda run: "")
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) -> None:
     monkeypatch.setenv("NORMEXP_DATA", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 

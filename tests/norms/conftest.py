@@ -38,10 +38,11 @@ def normalizes(name: str) -> bool:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize `scheme` by the configs; with `shape`, by those that normalize, and the shapes that they take."""
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if {"scheme", "shape"} <= set(metafunc.fixturenames):
         cases = [(name, shape) for name in CONFIGS if normalizes(name) for shape in SHAPES if accepts(name, shape)]
         metafunc.parametrize(("scheme", "shape"), cases)
-    elif "scheme" in metafunc.fixturenames:
+    elif "scheme" in metafunc.fixturenames and "scheme" not in own:
         metafunc.parametrize("scheme", CONFIGS)
 
 

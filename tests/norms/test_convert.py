@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+from companions import KINDS_FIRST
 from conftest import CONFIGS
 from torch import nn
 from torch.nn.utils import parametrize, prune
@@ -66,6 +67,7 @@ def refused_unchanged(model, norm, why):
     return False
 
 
+@pytest.mark.parametrize("scheme", KINDS_FIRST)
 @pytest.mark.parametrize("name", ALL)
 def test_every_scheme_on_every_architecture(scheme, norm, name):
     model = build(name)

@@ -103,7 +103,7 @@ def test_stack_parts_belong_to_the_stack_alone():
         compose(["norm=batch", "norm.weights=weight"])
 
 
-def test_stack_runs(cli, results):
+def test_stack_runs(undrawn, cli, results):
     tiny = ["model=cnn", "model.widths=[8,8]", "steps=2", "batch_size=16", "dataset.subset=64", "threads=1"]
     status, stdout, stderr = cli("run", *WS_GN, *tiny, f"results_dir={results}", "--quiet")
     assert status == 0, stderr

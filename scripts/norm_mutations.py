@@ -665,17 +665,16 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "online.py",
         (
             "an example sees itself",
-            "return torch.cat([start.unsqueeze(0), after[:-1]]), after[-1]",
-            "return after, after[-1]",
+            "means, last_mean = scan(1 - rate, rate * mean.double(), self.running_mean.double())",
+            "_, last_mean = scan(1 - rate, rate * mean.double(), self.running_mean.double()); means = mean.double()",
         ),
-        ("every block starts anew", "        start = from_start[-1]\n", ""),
         ("no spread between mean and estimate", "+ (1 - rate) * rate * (mean.double() - means).square()", ""),
         ("spread around the estimate without (1 - rate)", "(1 - rate) * rate * (mean", "rate * (mean"),
         ("running variance stays where it starts", "self.running_var.copy_(last_var)", "pass"),
         (
             "momentum is the weight of the old estimate",
-            "steady_scan(1 - rate, rate * mean.double()",
-            "steady_scan(rate, rate * mean.double()",
+            "scan(1 - rate, rate * mean.double()",
+            "scan(rate, rate * mean.double()",
         ),
         (
             "no control of the mean",
@@ -689,8 +688,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("controls are not kept", "controls[0].copy_(last_v)", "pass"),
         ("the control of the scale sees no y^2", "1 - rate * mean_yy", "1 - rate * mean_yy.sqrt()"),
-        ("no layer scaling", 'return z if self.control == "none" else', "return z if True else"),
+        (
+            "no layer scaling",
+            'if self.control == "layer_scaling" else torch.ones_like',
+            "if False else torch.ones_like",
+        ),
         ("no gradient through the layer's scale", "* scale**3", "* 0"),
         ("eps outside the root", "(variances + self.eps).rsqrt()", "(variances.sqrt() + self.eps).reciprocal()"),
-    ),
+    )
+    + of("kernels/scan.py", ("every block starts anew", "product[n, -1], starts[-1]", "product[n, -1], start")),
 }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,46 +12,25 @@ from torch.autograd.function import once_differentiable
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.layout import num_positions
-from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, position_sum, scale_shift
-from normexp.norms.kernels.tiles import tiled, tiles
+from normexp.norms.kernels.moments import moments, multiply_add, over_positions, position_sum, scale_shift
+from normexp.norms.kernels.scan import scan
+from normexp.norms.kernels.tiles import tiles
 from normexp.norms.options import one_of, positive, share
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
-BLOCK = 128  # steps that one matrix of powers spans
 
 
-def scan(decay: Tensor, increment: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Solve state[n + 1] = decay[n] state[n] + increment[n] over the first dimension, from `start`.
+class Seen(NamedTuple):
+    """Statistics of each example, (N, C) in float32 at least.
 
-    Returns all states before their step, and the state after the last. Steps are composed in pairs, then pairs of
-    pairs (two linear maps in a row are one), in log2(N) rounds over (N, C): products and sums only, as in a loop
-    over examples, so nothing is divided by a product that may be 0.
+    Args:
+        mean, rstd: the estimates from before it: mean and 1 / std.
+        var: its own biased variance over its positions, over that of the estimates.
     """
-    reach = 1
-    while reach < len(increment):
-        late = increment[reach:] + decay[reach:] * increment[:-reach]
-        increment = torch.cat([increment[:reach], late])
-        decay = torch.cat([decay[:reach], decay[reach:] * decay[:-reach]])
-        reach *= 2
-    after = decay * start + increment
-    return torch.cat([start.unsqueeze(0), after[:-1]]), after[-1]
 
-
-def steady_scan(decay: float, increment: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Solve the same with one decay for all steps: a product with a triangle of its powers for every block of steps."""
-    states = []
-    for block in increment.split(BLOCK):
-        from_start = powers(decay, len(block) + 1, increment.device) @ torch.cat([start.unsqueeze(0), block])
-        states.append(from_start[:-1])
-        start = from_start[-1]
-    return torch.cat(states), start
-
-
-@lru_cache(maxsize=64)
-def powers(decay: float, size: int, device: torch.device) -> Tensor:
-    """Return the triangle decay^(n - k) for k up to n, and 0 beyond, in float64."""
-    steps = torch.arange(size, dtype=torch.float64, device=device)
-    return (decay ** (steps.unsqueeze(1) - steps).clamp(min=0)).tril()
+    mean: Tensor
+    rstd: Tensor
+    var: Tensor
 
 
 class Controlled(torch.autograd.Function):
@@ -61,41 +39,79 @@ class Controlled(torch.autograd.Function):
     The gradient g of one example is freed, over time, of what would move the output's scale and mean:
     g' = g - (1 - d) v y, v += mean(g' y), and g'' = g' / std - (1 - d) u, u += mean(g''), example by example in
     the order of the batch. v and u are integrals of the two errors, kept in `controls` from batch to batch.
+    All of it is linear in the incoming gradient and in x, with factors that follow from the means of the two, of their
+    product and of x^2: x is read twice each way and kept alone.
     """
 
     @staticmethod
-    def forward(ctx: Any, layer: Online, x: Tensor, mean: Tensor, rstd: Tensor, *affine: Tensor) -> Tensor:
+    def forward(ctx: Any, layer: Online, x: Tensor, seen: Seen, *affine: Tensor) -> Tensor:
+        y, deltas, (weight, bias) = torch.empty_like(x), [], layer.weight_and_bias(seen.mean)
+        gain, spread = seen.rstd * weight, seen.var * weight.square()
+        for out, part, mean, gain_part, spread_part in tiles(y, x, seen.mean, gain, spread):
+            centred = less(part, mean)
+            deltas.append(position_mean(centred))
+            scale = layer.scale_of(deltas[-1] * gain_part + bias, spread_part)
+            centred.mul_(over_positions(gain_part * scale, part))
+            store(out, centred, over_positions(bias * scale, part))
+            if layer.control == "clamp":
+                out.clamp_(-CLAMP, CLAMP)
         ctx.layer = layer
-        ctx.save_for_backward(x, mean, rstd, *affine)
-        return tiled(lambda *inputs: layer.tail(standardized(*inputs), *affine), x, mean, rstd)
+        ctx.save_for_backward(x, torch.cat(deltas) * seen.rstd, *seen, *affine)
+        return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, mean, rstd, *affine = ctx.saved_tensors
-        # Twice through x: the controls of an example need the means of all before it, so g has to be kept between.
-        g = torch.empty_like(x, dtype=mean.dtype)
-        means, rest = [], []
-        for g_part, x_part, grad_part, *statistics in tiles(g, x, grad, mean, rstd):
-            y = standardized(at_least_float32(x_part), *statistics)
-            g_y, *of_affine = ctx.layer.tail_gradient(at_least_float32(grad_part), y, *affine)
-            g_part.copy_(g_y)
-            means.append(tuple(position_mean(each) for each in (g_y * y, y.square(), g_y, y)))
-            rest.append(of_affine)
-        mean_gy, mean_yy, mean_g, mean_y = (torch.cat(each).double() for each in zip(*means, strict=True))
-        scale, shift = control(mean_gy, mean_yy, mean_g, mean_y, rstd, ctx.layer)
-        grad_x = tiled(freed, x, mean, rstd, g, scale, shift)
-        return None, grad_x, None, None, *(torch.stack(each).sum(0) for each in zip(*rest, strict=True))
+        x, mean, *rest = ctx.saved_tensors
+        seen, affine = Seen(*rest[:3]), rest[3:]
+        products, plain = means(ctx.layer, x, grad, seen, *affine)
+        of_g, of_y, constant, *of_affine = freed(ctx.layer, seen, mean, products, plain, *affine)
+        found = torch.empty_like(x)
+        parts = tiles(found, x, grad, of_g, of_y * seen.rstd, constant, *seen)
+        for out, part, grad_part, scale, by_x, shift, *statistics in parts:
+            centred = less(part, statistics[0])
+            g = ctx.layer.passed(at_least_float32(grad_part), centred, statistics[1], *affine)
+            centred.mul_(over_positions(by_x, part)).add_(over_positions(shift, part))
+            store(out, centred, g * over_positions(scale, part))
+        return None, found, None, *(each * num_positions(x) for each in of_affine)
 
 
-def standardized(x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
-    """Return (x - mean) rstd."""
-    return (x - over_positions(mean, x)).mul_(over_positions(rstd, x))
+def less(x: Tensor, mean: Tensor) -> Tensor:
+    """Return x - mean in float32 at least, as a tensor of its own."""
+    wide = at_least_float32(x)
+    return torch.sub(wide, over_positions(mean, x), out=None if wide is x else wide)
 
 
-def freed(x: Tensor, mean: Tensor, rstd: Tensor, g: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Return g rstd + y scale + shift."""
-    return multiply_add(standardized(x, mean, rstd), scale, shift).add_(g * over_positions(rstd, g))
+def store(out: Tensor, x: Tensor, y: Tensor) -> None:
+    """Write x + y, for the last time that x is needed; straight away unless it has to be rounded."""
+    if out.dtype == x.dtype:
+        torch.add(x, y, out=out)
+    else:
+        out.copy_(x.add_(y))
+
+
+def means(layer: Online, x: Tensor, grad: Tensor, seen: Seen, *affine: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the means (N, C) of g y and of g, with y = (x - mean) / std and g what passes through a clamp."""
+    found = []
+    for part, grad_part, *statistics in tiles(x, grad, *seen):
+        centred, rstd = less(part, statistics[0]), statistics[1]
+        g = layer.passed(at_least_float32(grad_part), centred, rstd, *affine)
+        found.append((position_mean(centred.mul_(g)) * rstd, position_mean(g)))
+    products, plain = (torch.cat(each) for each in zip(*found, strict=True))
+    return products, plain
+
+
+def freed(layer: Online, seen: Seen, y: Tensor, gy: Tensor, g: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+    """Return how the gradient of x is made of g, y and 1, each (N, C), and the mean gradients of weight and bias.
+
+    Args:
+        y, gy, g: the means over the positions of y, of g y and of g.
+    """
+    yy = seen.var + y.square()
+    of_g, of_y, constant, *of_affine = layer.tail_factors(seen, y, yy, gy, g, *affine)
+    mean_gy, mean_g = of_g * gy + of_y * yy + constant * y, of_g * g + of_y * y + constant
+    scale, shift = control(*(each.double() for each in (mean_gy, yy, mean_g, y)), seen.rstd, layer)
+    return of_g * seen.rstd, of_y * seen.rstd + scale, constant * seen.rstd + shift, *of_affine
 
 
 def control(
@@ -107,7 +123,7 @@ def control(
     """
     rate, controls = layer.control_rate, (layer.scale_control, layer.mean_control)
     v, last_v = scan(1 - rate * mean_yy, mean_gy, controls[0].double())
-    u, last_u = steady_scan(1 - rate, (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
+    u, last_u = scan(1 - rate, (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
     controls[0].copy_(last_v)
     controls[1].copy_(last_u)
     return (-rate * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype)
@@ -143,44 +159,65 @@ class Online(PerChannel):
         if not self.training or not len(x):
             rstd = (self.running_var + self.eps).rsqrt()
             return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine).to(x.dtype)
-        mean, rstd = self.observe(x)
-        return Controlled.apply(self, x, mean, rstd, *affine)
+        return Controlled.apply(self, x, self.observe(x), *affine)
 
     @torch.no_grad()
-    def observe(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and 1 / std before each example, (N, C), and leave those after the last in the buffers."""
+    def observe(self, x: Tensor) -> Seen:
+        """Return the statistics of each example, and leave the estimates after the last in the buffers."""
         rate = self.momentum
         mean, var = moments(x)
-        means, last_mean = steady_scan(1 - rate, rate * mean.double(), self.running_mean.double())
+        means, last_mean = scan(1 - rate, rate * mean.double(), self.running_mean.double())
         spread = rate * var.double() + (1 - rate) * rate * (mean.double() - means).square()
-        variances, last_var = steady_scan(1 - rate, spread, self.running_var.double())
+        variances, last_var = scan(1 - rate, spread, self.running_var.double())
         self.running_mean.copy_(last_mean)
         self.running_var.copy_(last_var)
-        return means.to(mean.dtype), (variances + self.eps).rsqrt().to(mean.dtype)
+        rstd = (variances + self.eps).rsqrt().to(mean.dtype)
+        return Seen(means.to(mean.dtype), rstd, var * rstd.square())
 
     def tail(self, y: Tensor, *affine: Tensor) -> Tensor:
         """Scale and shift, then bound what an estimate that lags behind lets through."""
         z = multiply_add(y, *affine) if affine else y
         if self.control == "clamp":
             return z.clamp(-CLAMP, CLAMP)
-        return z if self.control == "none" else z * over_positions(self.layer_scale(z), z)
+        return z if self.control == "none" else z * over_positions(self.layer_scale(position_mean(z.square())), z)
 
-    def tail_gradient(self, grad: Tensor, y: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
-        """Return the gradient of y and of what scales and shifts it."""
-        z = multiply_add(y, *affine) if affine else y
-        if self.control == "clamp":
-            grad = torch.ops.aten.hardtanh_backward(grad, z, -CLAMP, CLAMP)
+    def weight_and_bias(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Return weight and bias, or ones and zeros: (C,)."""
+        weight, bias = self.affine or (torch.ones_like(like[0]), torch.zeros_like(like[0]))
+        return weight.detach(), bias.detach()
+
+    def passed(self, grad: Tensor, centred: Tensor, rstd: Tensor, *affine: Tensor) -> Tensor:
+        """Return the gradient in front of a clamp."""
+        if self.control != "clamp":
+            return grad
+        weight, bias = affine or self.weight_and_bias(rstd)
+        return torch.ops.aten.hardtanh_backward(grad, multiply_add(centred, rstd * weight, bias), -CLAMP, CLAMP)
+
+    def tail_factors(
+        self, seen: Seen, y: Tensor, yy: Tensor, gy: Tensor, g: Tensor, *affine: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return how the gradient of y is made of g, y and 1, and those of weight and bias, from means (N, C).
+
+        With layer scaling s z / sqrt(mean(z^2) + eps), that of z is s g - along z.
+        """
+        weight, bias = affine or self.weight_and_bias(y)
+        scale = self.scale_of(weight * y + bias, seen.var * weight.square())
+        along = torch.zeros_like(scale)
         if self.control == "layer_scaling":
-            scale = self.layer_scale(z)
-            along = position_mean(grad * z).mean(1, keepdim=True) * scale**3
-            grad = (grad * over_positions(scale, z)).sub_(z * over_positions(along, z))
+            along = (weight * gy + bias * g).mean(1, keepdim=True) * scale**3
+        factors = weight * scale, -along * weight.square(), -along * weight * bias
         if not affine:
-            return (grad,)
-        return grad * over_positions(affine[0], y), channel_sum(grad * y), channel_sum(grad)
+            return factors
+        of_weight = (scale * gy - along * (weight * yy + bias * y)).sum(0)
+        return *factors, of_weight, (scale * g - along * (weight * y + bias)).sum(0)
 
-    def layer_scale(self, z: Tensor) -> Tensor:
-        """Return 1 / sqrt(mean(z^2) + eps) over all features of each sample: (N, 1)."""
-        return (position_mean(z.square()).mean(1, keepdim=True) + self.eps).rsqrt()
+    def scale_of(self, z: Tensor, spread: Tensor) -> Tensor:
+        """Return the layer's scale, or 1, from means and variances of z over the positions: (N, C) -> (N, 1)."""
+        return self.layer_scale(spread + z.square()) if self.control == "layer_scaling" else torch.ones_like(z[:, :1])
+
+    def layer_scale(self, squares: Tensor) -> Tensor:
+        """Return 1 / sqrt(mean(z^2) + eps) over all features of each sample: (N, 1), from the means of z^2: (N, C)."""
+        return (squares.mean(1, keepdim=True) + self.eps).rsqrt()
 
 
 @dataclass(frozen=True, kw_only=True)

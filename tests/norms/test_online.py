@@ -9,29 +9,25 @@ from conftest import CONFIGS
 from reference import gradient
 from references.online import Formula
 
-from normexp.norms.online import BLOCK, OnlineNorm, scan, steady_scan
+from normexp.norms.kernels.scan import scan
+from normexp.norms.online import OnlineNorm
 
 SHAPES = [(13, 3), (13, 3, 5), (6, 3, 2, 2), (1, 3)]
 FAST = {"momentum": 0.1, "control_rate": 0.2}  # so that every term shows within a few batches
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.99, 1.0])
-@pytest.mark.parametrize("steps", [1, BLOCK, 2 * BLOCK + 3])
-def test_steady_scan_is_the_scan(steps, decay):
-    increment, start = torch.randn(steps, 3, dtype=torch.double), torch.randn(3, dtype=torch.double)
-    torch.testing.assert_close(
-        steady_scan(decay, increment, start), scan(torch.full_like(increment, decay), increment, start)
-    )
-
-
-def test_scan_is_the_loop():
-    decay, increment = torch.randn(13, 4, dtype=torch.double), torch.randn(13, 4, dtype=torch.double)
-    decay[3] = 0
-    state, before = torch.randn(4, dtype=torch.double), []
-    states, last = scan(decay, increment, state)
-    for n in range(13):
+@pytest.mark.parametrize("steps", [1, 2, 13, 16, 300])
+@pytest.mark.parametrize("decay", [None, 0.0, 0.99, 1.0])
+def test_scan_is_the_loop(decay, steps):
+    increment, state = torch.randn(steps, 4, dtype=torch.double), torch.randn(4, dtype=torch.double)
+    decays = torch.randn(steps, 4, dtype=torch.double) if decay is None else torch.full_like(increment, decay)
+    if decay is None:
+        decays[steps // 2] = 0
+    states, last = scan(decays if decay is None else decay, increment, state)
+    before = []
+    for n in range(steps):
         before.append(state)
-        state = decay[n] * state + increment[n]
+        state = decays[n] * state + increment[n]
     torch.testing.assert_close(states, torch.stack(before))
     torch.testing.assert_close(last, state)
 

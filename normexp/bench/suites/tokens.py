@@ -16,6 +16,7 @@ from normexp.errors import UserError
 from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
 from normexp.norms.checks.subject import reproducible
 from normexp.training.build import build_norm
+from normexp.training.process import large_blocks_kept
 
 SHAPES = ((12, 64, 128), (4, 256, 512))  # batch, context, width: nanoGPT's on a CPU, and a larger one
 SMALL = ((2, 16, 64),)
@@ -30,13 +31,15 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield result({
-            f"({', '.join(map(str, shape))}), {precision}": measured(
-                passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds
-            )
-            for shape in (SMALL if quick else SHAPES)
-            for precision, dtype in DTYPES.items()
-        })  # fmt: skip
+        with large_blocks_kept():  # as in a run
+            times = {
+                f"({', '.join(map(str, shape))}), {precision}": measured(
+                    passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds
+                )
+                for shape in (SMALL if quick else SHAPES)
+                for precision, dtype in DTYPES.items()
+            }
+        yield result(times)
     finally:
         torch.set_num_threads(threads)
 

@@ -46,7 +46,9 @@ def two_passes(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance over the positions, each (N, C); nothing cancels."""
     count, wide = num_positions(x), at_least_float32(x)
     mean = position_sum(wide) / count
-    return mean, position_sum((wide - over_positions(mean, x)).square_()) / count
+    mine = wide is not x and not kept_by_others()
+    centred = wide.sub_(over_positions(mean, x)) if mine else wide - over_positions(mean, x)
+    return mean, position_sum(centred.square_()) / count
 
 
 def mean_square(x: Tensor) -> Tensor:

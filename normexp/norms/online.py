@@ -110,7 +110,7 @@ def freed(layer: Online, seen: Seen, y: Tensor, gy: Tensor, g: Tensor, *affine: 
     yy = seen.var + y.square()
     of_g, of_y, constant, *of_affine = layer.tail_factors(seen, y, yy, gy, g, *affine)
     mean_gy, mean_g = of_g * gy + of_y * yy + constant * y, of_g * g + of_y * y + constant
-    scale, shift = control(*(each.double() for each in (mean_gy, yy, mean_g, y)), seen.rstd, layer)
+    scale, shift = control(mean_gy.double(), yy.double(), mean_g.double(), y.double(), seen.rstd, layer)
     return of_g * seen.rstd, of_y * seen.rstd + scale, constant * seen.rstd + shift, *of_affine
 
 

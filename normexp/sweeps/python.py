@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from normexp.errors import UserError
 from normexp.records import RunDirectory
 from normexp.sweeps.plan import make_plan
+from normexp.sweeps.stacks import take_stack
+from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data, run_plan
 
 
-def sweep(overrides: Sequence[str], *, jobs: int | None = None, force: bool = False) -> list[RunDirectory]:
+def sweep(
+    overrides: Sequence[str], *, jobs: int | None = None, force: bool = False, stack: bool | str = False
+) -> list[RunDirectory]:
     """Train every cell of a grid, as `normexp sweep` does, and return all run directories of the grid.
 
     Finished cells are skipped, interrupted ones continue. A cell that fails costs itself only: its status says
@@ -20,12 +24,15 @@ def sweep(overrides: Sequence[str], *, jobs: int | None = None, force: bool = Fa
         overrides: as typed at the command line: ["norm=none,batch", "seed=range(3)"].
         jobs: cells side by side; by default as many as suit the machine.
         force: train finished cells again.
+        stack: train cells that differ in seed and rate alone as one program, as `stack=true` does; "auto" trains
+            alone what cannot be stacked. `stack=WORD` among the overrides does the same.
 
     Raises: UserError for a grid that cannot work, before anything is started.
     """
     if isinstance(overrides, str):
         raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
+    word, overrides = take_stack([*overrides, f"stack={stack}"] if stack else overrides)
     plan = make_plan(overrides, force)
     provide_data(plan, dry_run=False, force=force)
-    run_plan(plan, jobs, dry_run=False, force=force)
+    run_plan(plan, jobs, dry_run=False, force=force, sharing=Sharing(jobs=jobs, stack=word))
     return [RunDirectory(cell.path) for cell in plan.cells]

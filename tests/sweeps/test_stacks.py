@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
+import normexp
 from normexp.config import compose
 from normexp.data.loading import Loader
-from normexp.errors import Interrupted
+from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, find_runs
 from normexp.runs import stack
 from normexp.runs.progress import NullProgress
@@ -90,6 +91,22 @@ def test_what_cannot_be_stacked_is_refused_before_anything_is_written(cli, resul
     assert status == 2
     assert message in stderr.splitlines()[-1]
     assert not results.exists()
+
+
+@pytest.mark.parametrize(("words", "stack"), [((), True), ((), "true"), (("stack=auto",), False)])
+def test_from_python_as_from_the_command_line(words, stack, tmp_path, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    grid = [word for word in GRID if word != "jobs=1"]
+    runs = normexp.sweep([*grid, f"results_dir={tmp_path}", *words], jobs=1, stack=stack)
+    assert [run.environment["stacked"] for run in runs] == [4, 4, 4, 4]
+    assert {run.status["status"] for run in runs} == {"done"}
+
+
+@pytest.mark.parametrize("word", ["yes", 1])
+def test_from_python_another_word_is_refused(word, tmp_path):
+    with pytest.raises(UserError, match=f"stack={word}: allowed: false, true, auto"):
+        normexp.sweep([*SMALL, f"results_dir={tmp_path}"], stack=word)
+    assert not list(tmp_path.iterdir())
 
 
 def test_auto_trains_alone_what_cannot_be_stacked_and_says_so(sweep):

@@ -38,10 +38,10 @@ class Submitted(Exception):
     """Workers elsewhere do what was asked; the message says how to follow them. Not a failure."""
 
 
-def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """Return the closest allowed name, whatever its case; None where none is close."""
+def nearest(name: str, allowed: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """Return the closest allowed name, whatever its case; None where none is as close as difflib's ratio `cutoff`."""
     by_case = {word.casefold(): word for word in allowed}
-    close = difflib.get_close_matches(name[:LONGEST].casefold(), list(by_case), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name[:LONGEST].casefold(), list(by_case), n=1, cutoff=cutoff)
     return by_case[close[0]] if close else None
 
 

@@ -13,7 +13,6 @@ from io import TextIOWrapper
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import flags, parsers
-from normexp.config.options import key_called
 from normexp.config.text import shortened
 from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, nearest, unknown
 from normexp.training.cores import wait_briefly
@@ -90,19 +89,18 @@ def _dispatch(arguments: list[str]) -> int:
         rest = as_typed_here(rest)
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:
-        raise _left_over(verb, left, [*flags(commands[verb]), "--debug"])
+        raise _left_over(verb, left, rest, [*flags(commands[verb]), "--debug"])
     return VERBS[verb](parsed)
 
 
-def _left_over(verb: str, left: Sequence[str], allowed: Sequence[str]) -> UserError:
-    """Say what is wrong with words that a verb has no use for. A key has no dashes: `--epochs 5` is `epochs=5`."""
+def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:
+    """Say what is wrong with words that a verb has no use for."""
+    from normexp.cli.unknown_option import unknown_option
+
     wrong = next((word for word in left if word.startswith("-")), None)
     if wrong is None:
         return UserError(f"{verb}: {shortened(left[0])!r} is one argument too many")
-    name, _, value = wrong.lstrip("-").partition("=")
-    if verb in ("run", "sweep") and (key := key_called(name)):
-        return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {key}={value or 'VALUE'}?")
-    return unknown(f"{verb}: option", wrong, allowed)
+    return unknown_option(verb, wrong, words, allowed)
 
 
 def _in(module: str, name: str) -> Callable[[argparse.Namespace], int]:

@@ -45,13 +45,15 @@ def option(group: str, name: str) -> dict[str, Any]:
     return load_yaml(config_dir() / group / f"{name}.yaml")
 
 
-def key_called(word: str) -> str | None:
-    """Return the group or key that a word names, whole or by its last part; None where there is none."""
+@cache
+def keys_by_word() -> dict[str, str]:
+    """Return the words that name a group or a key, which are the whole of it or its last part -> the group or key."""
     usual = load_yaml(config_dir() / "config.yaml")
     keys = [*groups(), *(key for key in usual if key != "defaults" and not is_description(key))]
-    keys += [f"optim.{key}" for key in option("optim", "sgd") if not is_description(key) and key != "_target_"]
-    last = {key.rpartition(".")[2]: key for key in reversed(keys)}
-    return word if word in keys else last.get(word.replace("-", "_"))
+    for group in ("optim", *groups()):  # of a word that several groups have, the optimizer's is meant
+        found = dict.fromkeys(key for name in options(group) for key in option(group, name))
+        keys += [f"{group}.{key}" for key in found if not is_description(key) and key != "_target_"]
+    return {**{key.rpartition(".")[2]: key for key in reversed(keys)}, **{key: key for key in keys}}
 
 
 def options_with(group: str, key: str) -> list[str]:

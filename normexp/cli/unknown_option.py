@@ -1,0 +1,67 @@
+"""A word with dashes that a verb does not know: a flag that is misspelt, or a key, which has none (`epochs=5`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from normexp.cli.candidates import NAMING, TRAINING
+from normexp.config.hints import KEYS
+from normexp.config.options import groups, keys_by_word, options_with
+from normexp.config.text import shortened
+from normexp.errors import UserError, did_you_mean, listed, nearest
+
+WHOLE = {"gpu": "device=cuda", "cuda": "device=cuda", "cpu": "device=cpu", "amp": "precision=bf16"}
+WHOLE |= dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
+SETTING = (*TRAINING, "table", "plot", "best", "check", "bench")  # take KEY=VALUE of a run, to train or to choose runs
+LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
+
+
+def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[str]) -> UserError:
+    """Build the one-line error for an option that does not exist, with the flag or the key that is nearest to it.
+
+    Args:
+        words: all that was typed after the verb: the value may follow the option.
+    """
+    name = wrong.lstrip("-").partition("=")[0].casefold().replace("-", "_")
+    known = dict(_settings(verb, wrong, words))
+    kind = f"{verb}: option {shortened(wrong)!r} does not exist"
+    if name in known:
+        return UserError(f"{kind}; did you mean {known[name]}?")
+    if len(name) <= 1:
+        return UserError(f"{kind}; allowed: {listed(flags, wrong)}")
+    near = {flag.lstrip("-"): flag for flag in flags}
+    usual = (word for word, setting in known.items() if _is_usual(setting.partition("=")[0]))
+    if key := nearest(name, usual, LIKE_KEY):
+        near[key] = known[key]
+    close = nearest(name, near, LIKE_FLAG)
+    return UserError(f"{kind}; allowed: {listed(flags, wrong)}{did_you_mean(near[close] if close else None)}")
+
+
+def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the words that may stand for a setting, and the setting as it has to be typed."""
+    value = _value(wrong, words)
+    keys = _keys(wrong.lstrip("-").partition("=")[0]) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
+    yield from ((word, f"{key}={value}") for word, key in keys.items())
+    if verb in TRAINING:
+        yield from WHOLE.items()
+
+
+def _is_usual(key: str) -> bool:
+    """Tell a key that every run has from those of single options, of which hundreds are like any word."""
+    return "." not in key.removeprefix("optim.")
+
+
+def _keys(typed: str) -> Mapping[str, str]:
+    """Return the words that name a key of a run -> the key; with the key as it is typed, if an option has it."""
+    ours = keys_by_word()
+    group, _, rest = typed.partition(".")
+    whole = {typed: typed} if group in groups() and options_with(group, rest) else {}
+    return {**{word: key for word, key in KEYS.items() if key in ours.values()}, **ours, **whole}
+
+
+def _value(wrong: str, words: Sequence[str]) -> str:
+    """Return the value that was typed for an option: after its `=`, or as the next word."""
+    _, equals, value = wrong.partition("=")
+    after = words[words.index(wrong) + 1 :] if wrong in words else []
+    following = after[0] if after and not after[0].startswith("-") and "=" not in after[0] else ""
+    return (value if equals else following) or "VALUE"

@@ -5,6 +5,7 @@ Grammar of a specification (the type may be left out where the key's default has
     [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
     list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items)
     [list of] word | word | ...     fp32 | bf16
+    SPECIFICATION or share          int [0, inf) or share: a number of examples, or a part of them (0.2)
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from normexp.errors import UserError
 
 _SPEC = re.compile(
     r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool)? ?"
-    r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))(?P<null> ?or null)?$"
+    r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))"
+    r"(?P<share> ?or share)?(?P<null> ?or null)?$"
 )
 _KINDS = {"int": "an integer", "float": "a number", "str": "a text, not empty", "bool": "true or false"}
 _MANY = {"int": "integers", "float": "numbers", "str": "non-empty texts", "bool": "truth values"}
@@ -37,11 +39,14 @@ class Allowed:
     interval: str = ""
     choices: tuple[str, ...] = ()
     length: int | None = None
+    share: bool = False
 
     def check(self, key: str, value: Any) -> Any:
         """Return the value in its own type (1 becomes 1.0 where a float is due) or raise UserError."""
         if value is None and self.nullable:
             return None
+        if self.share and isinstance(value, float) and 0 < value < 1:
+            return value
         if not self.is_list:
             return self._one(key, value, whole=value)
         if self.choices and isinstance(value, str):
@@ -53,7 +58,7 @@ class Allowed:
     def describe(self) -> str:
         """Say in words what is allowed."""
         interval = f" in {self.interval}" if self.interval else ""
-        end = interval + (" or null" if self.nullable else "")
+        end = interval + (" or a share in (0, 1)" if self.share else "") + (" or null" if self.nullable else "")
         if self.is_list:
             many = f"some of {', '.join(self.choices)}" if self.choices else _MANY[self.kind]
             return f"a list of {f'{self.length} ' if self.length else ''}{many}{end}"
@@ -114,4 +119,5 @@ def parse(spec: str | None, default: Any) -> Allowed:
         nullable=bool(match["null"]),
         interval=interval,
         length=int(match["length"]) if match["length"] else None,
+        share=bool(match["share"]),
     )

@@ -39,7 +39,7 @@ class Adding(Dataset):
     examples: int = 10_000
     test: int = 1000
     mask: bool = False
-    validation: int = 1000
+    validation: float = 1000
 
     def read(self, seed: int) -> Data:
         shortest = self.length if self.min_length is None else self.min_length

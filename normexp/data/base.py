@@ -44,6 +44,7 @@ class Data:
         note: what every table made from this data must say (for example "CIFAR-10, JPEG copy"); may be empty.
         target_scale: standard deviation by which regression targets were divided (1 where they were not).
         bytes_per_token: of a text, in UTF-8, on average.
+        drawn_test: whether the test split was drawn from the training examples: shares are then of both together.
     """
 
     train: Split
@@ -54,6 +55,7 @@ class Data:
     note: str = ""
     target_scale: float = 1.0
     bytes_per_token: float = 1.0
+    drawn_test: bool = False
 
     @property
     def num_outputs(self) -> int:
@@ -86,7 +88,8 @@ class Dataset:
     """A data set's options. Subclasses add their own fields and implement `read`; those with files, `find` and `fetch`.
 
     Args:
-        validation: number of training examples held out, class-balanced, to choose things with; 0 for none.
+        validation: training examples held out to choose things with: a number of them, class-balanced, or the share
+            of every class (0.1); 0 for none.
         subset: number of training examples to keep after that, class-balanced; None keeps all.
         split_seed: seed of the held-out choice and of the subset; apart from the run's seed on purpose, so
             that every seed of an experiment trains on the same examples.
@@ -97,7 +100,7 @@ class Dataset:
 
     drawn: ClassVar[bool] = True  # by `read`, from its seed; where False, all seeds share one reading
 
-    validation: int = 0
+    validation: float = 0
     subset: int | None = None
     split_seed: int = 0
     crop: int = 0
@@ -165,16 +168,36 @@ def empty_like(split: Split) -> Split:
     return Split(split.x[:0], split.y[:0])
 
 
-def hold_out(data: Data, count: int, seed: int) -> Data:
-    """Move `count` class-balanced training examples, chosen by `seed`, to the validation split."""
-    if count == 0:
+def hold_out(data: Data, wish: float, seed: int) -> Data:
+    """Move training examples, chosen by `seed`, to the validation split: a number, class-balanced, or a share."""
+    if wish == 0:
         return replace(data, validation=empty_like(data.train))  # a memory map stays one
+    rest = len(data.train)
+    whole = rest + (len(data.test) if data.drawn_test else 0)
+    chosen = choose(data, wish if wish >= 1 else wish * whole / rest, seed, f"dataset.validation={wish}")
+    kept = np.setdiff1d(np.arange(rest), chosen)
+    return replace(data, train=data.train.take(kept), validation=data.train.take(chosen))
+
+
+def choose(data: Data, wish: float, seed: int, what: str) -> Array:
+    """Return indices, sorted, of training examples: so many, class-balanced, or below 1 that share of every class.
+
+    Args:
+        what: who wishes, for the error where too few examples would be left.
+    """
     total = len(data.train)
-    if count >= total:
-        raise UserError(f"dataset.validation={count}: the training split has only {total} examples")
-    chosen = balanced(data.train, count, data.task, seed)
-    rest = np.setdiff1d(np.arange(total), chosen)
-    return replace(data, train=data.train.take(rest), validation=data.train.take(chosen))
+    if wish >= 1:
+        if wish >= total:
+            raise UserError(f"{what}: the training split has only {total} examples")
+        return balanced(data.train, int(wish), data.task, seed)
+    order, rank = _dealt(data.train, data.task, seed)
+    groups = data.train.y[order] if data.task == "classification" else np.zeros(total, dtype=np.int64)
+    sizes = np.bincount(groups)
+    wanted = np.maximum(1, np.round(wish * sizes)).astype(int)
+    if (short := np.flatnonzero((wanted >= sizes) & (sizes > 0))).size:
+        whose = f"class {data.classes[short[0]]!r}" if data.classes else "the training split"
+        raise UserError(f"{what}: leaves no example to train on: {whose} has {sizes[short[0]]}")
+    return np.sort(order[rank < wanted[groups]])
 
 
 def balanced(split: Split, count: int, task: str, seed: int) -> Array:
@@ -183,14 +206,7 @@ def balanced(split: Split, count: int, task: str, seed: int) -> Array:
     Examples are dealt round by round: one of each class in random order, until `count` are dealt. A smaller
     count is therefore contained in a larger one.
     """
-    order = np.random.default_rng([seed, len(split)]).permutation(len(split))
-    if task == "regression":
-        return np.sort(order[:count])
-    labels = split.y[order]
-    rank = np.empty(len(order), dtype=np.int64)  # how many of its class came before it
-    for label in np.unique(labels):
-        members = labels == label
-        rank[members] = np.arange(members.sum())
+    order, rank = _dealt(split, task, seed)
     return np.sort(order[np.argsort(rank, kind="stable")[:count]])
 
 
@@ -202,6 +218,18 @@ def in_float32(data: Data) -> Data:
     train, validation, test = splits
     said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
     return replace(data, train=train, validation=validation, test=test, note="; ".join(filter(None, (data.note, said))))
+
+
+def _dealt(split: Split, task: str, seed: int) -> tuple[Array, Array]:
+    """Return all indices in random order, and of each the number of its class that come before it."""
+    order = np.random.default_rng([seed, len(split)]).permutation(len(split))
+    rank = np.arange(len(order))
+    if task == "classification":
+        labels = split.y[order]
+        for label in np.unique(labels):
+            members = labels == label
+            rank[members] = np.arange(members.sum())
+    return order, rank
 
 
 def standardize_target(data: Data) -> Data:

@@ -45,7 +45,7 @@ class Copying(Dataset):
     examples: int = 10_000
     test: int = 1000
     mask: bool = False
-    validation: int = 1000
+    validation: float = 1000
 
     def read(self, seed: int) -> Data:
         shortest = self.delay if self.min_delay is None else self.min_delay

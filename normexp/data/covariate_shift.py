@@ -53,7 +53,7 @@ class CovariateShift(Dataset):
     domain: str = "a"
     test_domain: str = "b"
     importance_weights: bool = False
-    validation: int = 200
+    validation: float = 200
 
     def read(self, seed: int) -> Data:
         self._check_names()

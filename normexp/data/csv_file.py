@@ -26,7 +26,8 @@ class CsvFile(Dataset):
             numbers can be either.
         missing: `error`, `drop` the rows with gaps, or fill them with the training split's `mean`; a row without
             target is dropped in both.
-        test: number of rows in the test split, chosen by `split_seed`; None is a fifth of them.
+        test: number of rows in the test split, chosen by `split_seed`, or their share (0.2; of every class); None is a
+            fifth of them. Shares, that of `validation` too, are of all rows.
         standardize_target: of a regression; classes stay as they are.
 
     Source, licence: yours.
@@ -37,7 +38,7 @@ class CsvFile(Dataset):
     features: tuple[str, ...] | None = None
     task: Task = "regression"
     missing: str = "error"
-    test: int | None = None
+    test: float | None = None
     standardize_target: bool = True
 
     def read(self, seed: int) -> Data:

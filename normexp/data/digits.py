@@ -24,7 +24,7 @@ class Digits(Dataset):
 
     drawn = False
     test: int = 360
-    validation: int = 180
+    validation: float = 180
 
     def read(self, seed: int) -> Data:
         whole = _load().split("train")

@@ -49,7 +49,7 @@ class HousePrices(Dataset):
     examples: int = 1000
     test: int = 200
     noise: float = 100.0
-    validation: int = 100
+    validation: float = 100
     standardize_target: bool = True
 
     def read(self, seed: int) -> Data:

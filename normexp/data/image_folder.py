@@ -1,11 +1,13 @@
-"""Your own images, sorted into folders by split and class."""
+"""Your own images, sorted into folders by class, and if you like by split."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.data.base import Data, Dataset
+import numpy as np
+
+from normexp.data.base import Data, Dataset, choose
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
@@ -15,15 +17,17 @@ from normexp.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFolder(Dataset):
-    """A folder, zip or tar(.gz) of `train|val|test/CLASS/*.png|jpg|jpeg`; decoded once, then cached.
+    """A folder, zip or tar(.gz) of `train|val|test/CLASS/*.png|jpg|jpeg`, or of `CLASS/*`; decoded once, then cached.
 
     Shapes: x uint8 (N, H, W, channels), y int64 (N,); classes in alphabetical order. Where there is no val/
-    (or validation/), `validation` examples are held out of train.
+    (or validation/), `validation` examples are held out of train; where there is no test/, `test` examples before them.
 
     Args:
         path: the folder or archive.
         channels: 1 reads the images as grey, 3 as RGB.
         size: scale the shorter side to this and crop the centre; None demands images of one size.
+        test: images of the test split, where they have none: a number of them, class-balanced, or the share of every
+            class (0.2), chosen by `split_seed`; None is a fifth of every class. Both shares are of all images.
 
     Source, licence: yours.
     """
@@ -32,16 +36,27 @@ class ImageFolder(Dataset):
     path: str | None = None
     channels: int = 3
     size: int | None = None
+    test: float | None = None
 
     def read(self, seed: int) -> Data:
         content = self._content()
-        return Data(
-            content.split("train"),
-            content.split("validation"),
-            content.split("test"),
-            task="classification",
-            classes=content.classes,
-        )
+        splits = (content.split(name) for name in ("train", "validation", "test"))
+        data = Data(*splits, task="classification", classes=content.classes)
+        if len(data.test) == 0:
+            return self._set_test_apart(data)
+        if self.test is not None:
+            raise UserError(
+                f"dataset.test={self.test}: {self.path} has a test split of its own; leave dataset.test out"
+            )
+        return data
+
+    def _set_test_apart(self, data: Data) -> Data:
+        wish = 0.2 if self.test is None else self.test
+        chosen = choose(data, wish, self.split_seed, f"dataset.test={wish}")
+        rest = np.setdiff1d(np.arange(len(data.train)), chosen)
+        note = f"no test folder: {len(chosen):,} of {len(data.train):,} images, chosen by seed, are the test split"
+        train, test = data.train.take(rest), data.train.take(chosen)
+        return replace(data, train=train, test=test, note=note, drawn_test=True)
 
     def content(self) -> str:
         path = self._path()

@@ -1,4 +1,4 @@
-"""Images laid out as SPLIT/CLASS/FILE, in a folder or an archive -> arrays and labels per split."""
+"""Images laid out as SPLIT/CLASS/FILE, or as CLASS/FILE, in a folder or an archive -> arrays and labels per split."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from normexp.data.members import check_complete, members, size
 from normexp.data.progress import announce, byte_bar
 from normexp.errors import UserError
 
-LAYOUT = "it must hold train/CLASS/*.png (or .jpg), test/CLASS/* and, if you like, val/CLASS/*"
+LAYOUT = "it must hold train/CLASS/*.png (or .jpg) and, if you like, val/CLASS/* and test/CLASS/*, or CLASS/* alone"
 LONG = 2**20  # bytes of images that take so long to decode that it is said
-SPLITS = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
+SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}  # whatever their case
+SPLITS |= dict.fromkeys(("val", "valid", "validation"), "validation")
 
 Tree = dict[str, dict[str, dict[str, Array]]]  # split -> class -> file name -> uint8 (H, W, C)
 
@@ -23,10 +24,12 @@ Tree = dict[str, dict[str, dict[str, Array]]]  # split -> class -> file name -> 
 def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     """Decode every image of `path`, in one pass, with a progress bar.
 
-    A folder around train/ and test/ is accepted. Raises UserError for a damaged archive or image, and where
-    an image lies elsewhere than in SPLIT/CLASS/.
+    A folder around train/ and test/, or around the classes, is accepted. Images of classes alone are the training
+    split. Raises UserError for a damaged archive or image, and where an image lies elsewhere than in SPLIT/CLASS/, or
+    than the first one where that is in CLASS/.
     """
     check_complete(path)
+    place = _Places(path)
     tree: Tree = {}
     done, total = 0, size(path)
     if total > LONG:
@@ -35,20 +38,19 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
         for member in members(path):
             bar.update(member.position - bar.n)
             if member.name.suffix.lower() in SUFFIXES:
-                place = _place(path, member.name)
+                split, kind = place.of(member.name)
                 image = decode(member.read(), f"{path}: {member.name}", channels, size_to)
                 done += image.size
                 check_fits(done // 2, f"{path}: {done / 2**30:.1f} GB of decoded images")  # they are stacked once more
-                tree.setdefault(place[0], {}).setdefault(place[1], {})[str(member.name)] = image
+                tree.setdefault(split, {}).setdefault(kind, {})[str(member.name)] = image
     return tree
 
 
 def class_names(path: Path, tree: Tree) -> tuple[str, ...]:
-    """Return the class names, sorted. Raises UserError where a split is missing or classes disagree."""
-    for split in ("train", "test"):
-        if split not in tree:
-            found = ", ".join(sorted(tree)) or "no images"
-            raise UserError(f"{path}: no images in {split}/CLASS/ (found: {found}); {LAYOUT}")
+    """Return the class names, sorted. Raises UserError where none are for training or classes disagree."""
+    if "train" not in tree:
+        found = ", ".join(sorted(tree)) or "no images"
+        raise UserError(f"{path}: no images in train/CLASS/ (found: {found}); {LAYOUT}")
     names = set(tree["train"])
     for split, classes in tree.items():
         odd = sorted(names ^ set(classes))
@@ -82,11 +84,29 @@ def arrays(path: Path, tree: Tree, classes: tuple[str, ...]) -> dict[str, Array]
     return found
 
 
-def _place(path: Path, name: PurePosixPath) -> tuple[str, str]:
-    parts = name.parts
-    if len(parts) < 3 or parts[-3] not in SPLITS:
-        raise UserError(f"{path}: image {str(name)!r} is not in SPLIT/CLASS/; {LAYOUT}")
-    return SPLITS[parts[-3]], parts[-2]
+class _Places:
+    """Says of every image where it belongs; the first one tells whether there are folders of splits."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.first: PurePosixPath | None = None
+
+    def of(self, name: PurePosixPath) -> tuple[str, str]:
+        """Return split and class of an image. Raises UserError where it lies elsewhere than the first."""
+        self.first = self.first or name
+        split, kind = _split(name), name.parent.name
+        if split:
+            if _split(self.first):
+                return split, kind
+        elif kind and kind.casefold() not in SPLITS and name.parent.parent == self.first.parent.parent:
+            return "train", kind
+        where = "SPLIT/CLASS/" if name == self.first or _split(self.first) else f"CLASS/ as {str(self.first)!r} is"
+        raise UserError(f"{self.path}: image {str(name)!r} is not in {where}; {LAYOUT}")
+
+
+def _split(name: PurePosixPath) -> str | None:
+    """Return the split that the folder above an image's class names."""
+    return SPLITS.get(name.parent.parent.name.casefold())
 
 
 def _stack(path: Path, images: Mapping[str, Array]) -> Array:

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from normexp.data.base import Array, Data, Split, empty_like
+from normexp.data.base import Array, Data, Split, choose, empty_like
 from normexp.data.csv_table import Table
 from normexp.errors import UserError, unknown
 
@@ -50,14 +50,15 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     return Data(whole, empty_like(whole), empty_like(whole), task, classes, note)
 
 
-def set_test_apart(data: Data, count: int, seed: int) -> Data:
-    """Move `count` examples, chosen by `seed` alone, from the training to the test split."""
+def set_test_apart(data: Data, wish: float, seed: int) -> Data:
+    """Move so many examples, chosen by `seed` alone, or below 1 that share, from the training to the test split."""
     total = len(data.train)
-    if count >= total:
-        raise UserError(f"dataset.test={count}: the table has only {total} usable rows")
+    if wish >= total:
+        raise UserError(f"dataset.test={wish}: the table has only {total} usable rows")
     order = np.random.default_rng([seed, crc32(b"test split")]).permutation(total)
-    test, rest = np.sort(order[:count]), np.sort(order[count:])
-    return replace(data, train=data.train.take(rest), test=data.train.take(test))
+    chosen = order[: int(wish)] if wish >= 1 else choose(data, wish, seed, f"dataset.test={wish}")
+    test, rest = np.sort(chosen), np.setdiff1d(order, chosen)
+    return replace(data, train=data.train.take(rest), test=data.train.take(test), drawn_test=True)
 
 
 def fill_gaps(data: Data) -> Data:

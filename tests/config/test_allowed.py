@@ -23,6 +23,9 @@ GOOD = {
     "a list of so many": ("list of 2 [0, 1)", [0.9, 0.999], [0, 0.5], [0.0, 0.5]),
     "a word": ("fp32 | bf16", "fp32", "bf16", "bf16"),
     "a truth value": ("bool", False, True, True),
+    "a share of examples": ("int [0, inf) or share", 0, 0.25, 0.25),
+    "a number of examples": ("int [0, inf) or share", 0, 25, 25),
+    "a share or null": ("int [1, inf) or share or null", None, None, None),
 }
 
 BAD = {
@@ -40,6 +43,14 @@ BAD = {
     "one value for a list": ("list of int [1, inf)", [1], 3, "a list of integers in [1, inf)"),
     "one bad item": ("list of int [1, inf)", [1], [3, 0], "a list of integers in [1, inf)"),
     "too few items": ("list of 2 [0, 1)", [0.9, 0.999], [0.9], "a list of 2 numbers in [0, 1)"),
+    "all as a share": ("int [0, inf) or share", 0, 1.0, "an integer in [0, inf) or a share in (0, 1)"),
+    "a share below 0": (
+        "int [1, inf) or share or null",
+        None,
+        -0.1,
+        "an integer in [1, inf) or a share in (0, 1) or null",
+    ),
+    "a share without leave": ("int [0, inf)", 0, 0.5, "an integer in [0, inf)"),
     "an unknown word": ("fp32 | bf16", "fp32", "fp16", "one of fp32, bf16; did you mean"),
 }
 

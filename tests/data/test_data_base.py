@@ -40,6 +40,12 @@ def test_hold_out_is_class_balanced() -> None:
     assert np.bincount(data.validation.y).tolist() == [20, 20, 20]
 
 
+def test_share_is_held_out_of_every_class() -> None:
+    data = Numbered(validation=0.2).load(0)
+    assert np.bincount(data.validation.y).tolist() == [30, 20, 10]
+    assert numbers(data.train) | numbers(data.validation) == set(range(300))
+
+
 def test_subset_differs_by_at_most_one_between_classes() -> None:
     data = Numbered(subset=100).load(0)
     counts = np.bincount(data.train.y)

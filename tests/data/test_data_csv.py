@@ -256,3 +256,16 @@ def test_csv_gaps_among_long_numbers_are_filled_exactly(csv) -> None:
     data = csv(content, target="y", missing="mean", validation=0, test=1).load(0)
     assert data.train.x.dtype == np.float64
     assert not np.isnan(data.train.x).any()
+
+
+def test_csv_shares_are_of_all_rows(csv) -> None:
+    data = csv(ROWS, target="price", test=0.2, validation=0.1).load(0)
+    assert [len(split) for split in (data.train, data.validation, data.test)] == [21, 3, 6]
+
+
+def test_csv_shares_are_of_every_class(csv) -> None:
+    content = "x,y\n" + "".join(f"{n},{'rare' if n < 5 else 'usual'}\n" for n in range(25))
+    data = csv(content, target="y", task="classification", test=0.2, validation=0.2).load(0)
+    assert [np.bincount(split.y).tolist() for split in (data.train, data.validation, data.test)] == [
+        [3, 12], [1, 4], [1, 4],
+    ]  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from normexp.data import image_folder
+from normexp.data.base import Data, Split
 from normexp.data.image_folder import ImageFolder
 from normexp.data.images import decode
 from normexp.errors import UserError
@@ -112,10 +113,78 @@ def test_two_channels_are_refused(write_tree: Write, pictures: Pictures) -> None
         ImageFolder(path=str(write_tree(pictures)), channels=2).load(0)
 
 
-@pytest.mark.parametrize("missing", ["train", "test"])
-def test_missing_split_is_told_with_the_layout(missing: str, write: Write, pictures: Pictures) -> None:
-    rest = {name: data for name, data in pictures.items() if not name.startswith(missing)}
-    message = rf"no images in {missing}/CLASS/ \(found: \w+\); it must hold train/CLASS"
+@pytest.fixture
+def ten_of_each(encode: Callable[..., bytes]) -> Pictures:
+    """Folders of classes alone: ten cats and five dogs of their own shades."""
+    counts = {"cat": 10, "dog": 5}
+    return {f"{kind}/{i}.png": encode(i + 20 * (kind == "dog")) for kind, n in counts.items() for i in range(n)}
+
+
+def shades(split: Split) -> list[int]:
+    return split.x[:, 0, 0, 0].tolist()
+
+
+def sizes(data: Data) -> list[list[int]]:
+    """Return the number of cats and dogs of every split."""
+    return [np.bincount(split.y, minlength=2).tolist() for split in (data.train, data.validation, data.test)]
+
+
+def test_classes_alone_give_a_fifth_of_each_to_the_test_split(write: Write, ten_of_each: Pictures) -> None:
+    data = ImageFolder(path=str(write(ten_of_each))).load(0)
+    assert sizes(data) == [[8, 4], [0, 0], [2, 1]]
+    assert data.classes == ("cat", "dog")
+    assert data.note == "no test folder: 3 of 15 images, chosen by seed, are the test split"
+
+
+def test_shares_are_of_all_images_of_every_class_and_overlap_nowhere(write_tree: Write, ten_of_each: Pictures) -> None:
+    path = str(write_tree({f"pets/{name}": data for name, data in ten_of_each.items()}))
+    data = ImageFolder(path=path, validation=0.2, test=0.4).load(0)
+    assert sizes(data) == [[4, 2], [2, 1], [4, 2]]
+    assert sorted(shades(data.train) + shades(data.validation) + shades(data.test)) == [*range(10), *range(20, 25)]
+
+
+def test_split_seed_alone_says_who_is_tested(write_tree: Write, ten_of_each: Pictures) -> None:
+    path = str(write_tree(ten_of_each))
+    first, again, other = (ImageFolder(path=path, split_seed=seed).load(run) for seed, run in ((0, 0), (0, 1), (1, 0)))
+    assert shades(first.test) == shades(again.test) != shades(other.test)
+
+
+def test_number_of_test_images_is_taken_evenly(write_tree: Write, ten_of_each: Pictures) -> None:
+    data = ImageFolder(path=str(write_tree(ten_of_each)), test=6).load(0)
+    assert sizes(data) == [[7, 2], [0, 0], [3, 3]]
+
+
+def test_train_and_val_without_test_give_a_test_split_of_train(write: Write, pictures: Pictures) -> None:
+    data = ImageFolder(path=str(write({p.replace("test/", "Valid/"): d for p, d in pictures.items()}))).load(0)
+    assert sizes(data) == [[2, 2], [2, 2], [1, 1]]
+
+
+def test_test_split_of_their_own_is_not_replaced(write_tree: Write, pictures: Pictures) -> None:
+    with pytest.raises(UserError, match=r"dataset\.test=0\.2: .* has a test split of its own; leave dataset\.test out"):
+        ImageFolder(path=str(write_tree(pictures)), test=0.2).load(0)
+
+
+@pytest.mark.parametrize(("share", "rest"), [({"test": 0.95}, 10), ({"validation": 0.75}, 8)])
+def test_share_that_leaves_a_class_without_examples_is_told(share, rest, write_tree: Write, ten_of_each: Pictures):
+    with pytest.raises(UserError, match=rf"=0\.\d+: leaves no example to train on: class '\w+' has {rest}"):
+        ImageFolder(path=str(write_tree(ten_of_each)), **share).load(0)
+
+
+def test_image_beside_the_classes_is_named_with_the_first(write: Write, ten_of_each: Pictures) -> None:
+    path = write(ten_of_each | {"dog/young/9.png": ten_of_each["dog/0.png"]})
+    with pytest.raises(UserError, match=r"image 'dog/young/9\.png' is not in CLASS/ as 'cat/0\.png' is; it must hold"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_splits_without_classes_are_no_classes(write: Write, ten_of_each: Pictures) -> None:
+    path = write({name.replace("cat", "train").replace("dog", "test"): data for name, data in ten_of_each.items()})
+    with pytest.raises(UserError, match=r"image 't\w+/\d\.png' is not in SPLIT/CLASS/; it must hold"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_missing_training_images_are_told_with_the_layout(write: Write, pictures: Pictures) -> None:
+    rest = {name: data for name, data in pictures.items() if name.startswith("test")}
+    message = r"no images in train/CLASS/ \(found: test\); it must hold train/CLASS"
     with pytest.raises(UserError, match=message):
         ImageFolder(path=str(write(rest))).load(0)
 

@@ -15,8 +15,9 @@ COPY constraints.txt /wheels/
 
 FROM base AS cpu
 ARG TORCH_INDEX=
-# Without an index pip's usual PyTorch is installed, which brings the GPU libraries along.
-RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} -c /wheels/constraints.txt torch torchvision
+# Without an index pip's usual PyTorch is installed, which brings the GPU libraries along. The index comes beside the usual
+# one: it need not hold the other packages in the versions of constraints.txt, and pip prefers 2.x+cpu to 2.x.
+RUN pip install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -c /wheels/constraints.txt torch torchvision
 COPY --from=wheel /wheels/*.whl /wheels/
 RUN pip install --no-cache-dir -c /wheels/constraints.txt /wheels/*.whl
 USER 1000

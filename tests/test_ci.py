@@ -4,24 +4,78 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
+from normexp.cli.verbs import VERBS
+from normexp.config import compose
+
 TOP = Path(__file__).resolve().parent.parent
+WORKFLOW = yaml.safe_load((TOP / ".github" / "workflows" / "ci.yml").read_text())
+COMMANDS = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
+DOCKERFILE = (TOP / "Dockerfile").read_text()
+DOCKER_RUNS = re.findall(r"docker run .* normexp .*", "\n".join([*COMMANDS, DOCKERFILE]))
+PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+
+
+def pythons() -> list[str]:
+    """Return the versions of Python that pyproject.toml names, the oldest first."""
+    named = [kind.rpartition(" :: ")[2] for kind in PROJECT["classifiers"] if " :: Python :: 3." in kind]
+    return sorted(named, key=lambda version: int(version.partition(".")[2]))
 
 
 def test_the_workflow_runs_what_ci_runs():
-    workflow = yaml.safe_load((TOP / ".github" / "workflows" / "ci.yml").read_text())
-    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
-    commands = [step["run"] for step in steps if "run" in step]
-    assert ".ci/run" in commands
+    assert ".ci/run" in COMMANDS
     assert os.access(TOP / ".ci" / "run", os.X_OK)
 
 
+def test_the_versions_of_python_are_those_of_the_project_everywhere():
+    oldest = pythons()[0]
+    assert PROJECT["requires-python"] == f">={oldest}"
+    assert f"Python {oldest} or newer" in (TOP / "README.md").read_text()
+    matrix = WORKFLOW["jobs"]["check"]["strategy"]["matrix"]["python"]
+    assert [matrix[0], matrix[-1]] == [oldest, pythons()[-1]]
+    images = re.findall(r"^FROM python:(\S+)-slim ", DOCKERFILE, re.MULTILINE)
+    assert len(set(images)) == 1
+    assert {*images, *matrix} <= set(pythons())
+
+
+def test_the_workflow_builds_and_runs_the_image_as_the_dockerfile_says():
+    docker = [shlex.split(command) for command in COMMANDS if command.startswith("docker")]
+    (build,) = (words for words in docker if words[1] == "build")
+    assert build[build.index("--target") + 1] in re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE)
+    (run,) = (words for words in docker if words[1] == "run")
+    image = run.index(build[build.index("--tag") + 1])
+    assert (run[image + 1], re.findall(r"^ENTRYPOINT \[(.*)\]$", DOCKERFILE, re.MULTILINE)) == (
+        "run",
+        ['"normexp"'] * 2,
+    )
+
+
+@pytest.mark.parametrize("command", DOCKER_RUNS)
+def test_what_an_image_is_told_to_run_is_a_command(command):
+    words = shlex.split(command)
+    verb, *overrides = words[len(words) - words[::-1].index("normexp") :]
+    assert verb in VERBS
+    assert compose(overrides)
+
+
+def test_the_image_is_made_with_the_versions_that_ci_ran():
+    pinned = (TOP / "constraints.txt").read_text()
+    installs = re.findall(r"^RUN pip install (.*)$", DOCKERFILE, re.MULTILINE)
+    assert len(installs) == 4
+    assert all("-c /wheels/constraints.txt" in line for line in installs)
+    named = {re.match(r"[\w-]+", need)[0] for need in PROJECT["dependencies"]}
+    assert {"torch", "torchvision"} <= named
+    assert {name for name in named if not re.search(rf"^{name}==", pinned, re.MULTILINE)} == set()
+
+
 def test_the_image_has_both_targets_and_is_given_what_the_wheel_needs():
-    recipe = (TOP / "Dockerfile").read_text()
-    assert {"cpu", "cuda"} <= set(re.findall(r"^FROM \S+ AS (\w+)$", recipe, re.MULTILINE))
+    assert {"cpu", "cuda"} <= set(re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE))
     allowed = {line[1:] for line in (TOP / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert all((TOP / name).exists() for name in allowed)
     assert {"normexp", "configs", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} <= allowed

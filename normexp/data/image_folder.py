@@ -40,8 +40,8 @@ class ImageFolder(Dataset):
 
     def read(self, seed: int) -> Data:
         content = self._content()
-        splits = (content.split(name) for name in ("train", "validation", "test"))
-        data = Data(*splits, task="classification", classes=content.classes)
+        train, validation, test = (content.split(name) for name in ("train", "validation", "test"))
+        data = Data(train, validation, test, task="classification", classes=content.classes)
         if len(data.test) == 0:
             return self._set_test_apart(data)
         if self.test is not None:

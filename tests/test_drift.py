@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from in_process import InProcess
 
 from normexp.experiments.verify.drift import MOVED, TOLERANCE, differences
 from normexp.experiments.verify.environments import causes
@@ -18,6 +19,7 @@ YAML = Path(__file__).parent.parent / "configs" / "experiment" / "digits_five_sc
 def recorded(tmp_path: Path, cli, monkeypatch) -> Path:
     """Return the results of an experiment of two arms, one seed, one step."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     assert cli("new", "experiment", "mine")[0] == 0
     path = tmp_path / "mine.yaml"
     text = path.read_text().partition("\nselect:")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from normexp.records import plain_json, printable
+from normexp.records import plain_json
 from normexp.report.latex import latex
 from normexp.report.links import html_links, markdown_links
-from normexp.report.table import Table
+from normexp.report.table import Table, one_line
 
 _MARKUP = re.compile(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -107,21 +107,16 @@ def _pad(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
 
-def _line(text: str) -> str:
-    """Return text on one line, without anything that a terminal would obey."""
-    return printable(" ".join(text.split()), most=len(text))
-
-
 def _markdown(text: str) -> str:
     """Escape what Markdown would read as markup; an underscore inside a word is none, a line break is a space."""
-    return _MARKUP.sub(r"\\\1", _line(text))
+    return _MARKUP.sub(r"\\\1", one_line(text))
 
 
 def _sentence(text: str) -> str:
     """Escape a sentence, except for the commands in it: `code`."""
     return "".join(
         part if part.startswith("`") and part.endswith("`") and part[1:] else _MARKUP.sub(r"\\\1", part)
-        for part in re.split(r"(`[^`]+`)", _line(text))
+        for part in re.split(r"(`[^`]+`)", one_line(text))
     )
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from normexp.records import printable
-from normexp.report.table import Table
+from normexp.report.table import Table, one_line
 
 _SIGNS = str.maketrans(
     {
@@ -97,7 +96,7 @@ def _head(text: str, side: str) -> str:
 
 def _broken(text: str) -> list[str]:
     """Return the lines of a head; a percent sign stays with its number."""
-    whole = _line(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    whole = one_line(text).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(whole, HEAD, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
@@ -113,17 +112,12 @@ def _number(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return _line(text).translate(_SIGNS)
-
-
-def _line(text: str) -> str:
-    """Return text on one line, without anything that a terminal would obey."""
-    return printable(" ".join(text.split()), most=len(text))
+    return one_line(text).translate(_SIGNS)
 
 
 def _notes(table: Table) -> Iterator[str]:
     """Yield the notes as comments: a float has no room for them, and what a paper quotes is its author's choice."""
-    yield from [f"% {_line(table.source)}"] if table.source else []
+    yield from [f"% {one_line(table.source)}"] if table.source else []
     for heading, notes in table.notes.items():
         for note in notes:
             text = " ".join(f"{heading}: {note}".removeprefix(": ").split())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from normexp.records import printable
+
 Value = str | int | float | None
 
 
@@ -30,3 +32,8 @@ class Table:
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     source: str = ""
     label: str = "runs"
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, without anything that a terminal would obey."""
+    return printable(" ".join(text.split()), most=len(text))

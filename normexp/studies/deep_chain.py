@@ -62,12 +62,10 @@ class DeepChain(Study):
         norm = build_norm(config)
         for k in range(self.depth):
             layer = nn.Linear(self.width, self.width, bias=False).double()
-            set_weight(layer, self.gain * self._matrix(generator(config["seed"], "layer", k)))
+            set_weight(
+                layer, self.gain * square_matrix(self.weights, self.width, generator(config["seed"], "layer", k))
+            )
             yield norm.block(layer).double().train()
-
-    def _matrix(self, source: torch.Generator) -> Tensor:
-        matrix = torch.randn(self.width, self.width, dtype=torch.double, generator=source)
-        return torch.linalg.qr(matrix).Q if self.weights == "orthogonal" else matrix / self.width**0.5
 
     def _numbers(self, rows: Sequence[Mapping[str, float]]) -> Iterator[Number]:
         last = rows[-1]
@@ -83,3 +81,9 @@ class DeepChain(Study):
 
 def _size(x: Tensor) -> float:
     return float(x.detach().square().mean().sqrt())
+
+
+def square_matrix(kind: str, width: int, source: torch.Generator) -> Tensor:
+    """Return weights that keep the mean square of a signal: `orthogonal`, uniformly distributed, or `gaussian`."""
+    matrix = torch.randn(width, width, dtype=torch.double, generator=source)
+    return torch.linalg.qr(matrix).Q if kind == "orthogonal" else matrix / width**0.5

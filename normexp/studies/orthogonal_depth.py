@@ -12,6 +12,7 @@ from normexp.norms.base import set_weight
 from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.deep_chain import square_matrix
 from normexp.training.build import build_norm
 
 
@@ -48,7 +49,7 @@ class OrthogonalDepth(Study):
         signals = [torch.randn(self.examples, self.width, dtype=torch.double, generator=source).requires_grad_()]
         for k in range(self.depth):
             layer = nn.Linear(self.width, self.width, bias=False).double()
-            set_weight(layer, self._matrix(generator(context.seed, "layer", k)))
+            set_weight(layer, square_matrix(self.weights, self.width, generator(context.seed, "layer", k)))
             block = norm.block(layer).double().train() if self.centre else nn.Sequential(layer, RootMeanSquare())
             signals.append(block(signals[-1]))
         top = torch.randn(signals[-1].shape, dtype=torch.double, generator=source)
@@ -62,10 +63,6 @@ class OrthogonalDepth(Study):
             "gram_distance": gram_distance(signals[-1].detach()),
         }
         return Outcome([{"step": self.depth, **row}])
-
-    def _matrix(self, source: torch.Generator) -> Tensor:
-        matrix = torch.randn(self.width, self.width, dtype=torch.double, generator=source)
-        return torch.linalg.qr(matrix).Q if self.weights == "orthogonal" else matrix / self.width**0.5
 
 
 class RootMeanSquare(nn.Module):

@@ -18,6 +18,7 @@ from normexp.norms.normprop import NormProp
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Study, StudyContext
+from normexp.studies.running_statistics import rms
 from normexp.studies.trained import score, trained
 from normexp.training.components import Components
 
@@ -75,10 +76,6 @@ class TrainAndTest(Study):
             order = torch.randperm(len(x), generator=generator(seed, "division", number)).to(x.device)
             outputs = torch.cat([model(x[part]) for part in order.split(components.batches.batch_size)])
             yield (outputs - outputs.mean(1, keepdim=True))[order.argsort()]
-
-
-def rms(x: Tensor) -> float:
-    return float(x.square().mean().sqrt())
 
 
 def sentences() -> Iterator[Number]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from normexp.config import compose
+from normexp.config.instantiate import first_line
 from normexp.data.loading import Loader
 from normexp.errors import Busy, Interrupted, Taken, UserError
 from normexp.records import RunDirectory
@@ -77,7 +78,7 @@ def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
     except UserError as error:
         return {"cause": str(error)}
     except Exception as error:  # whatever it is, the real run will say it in its own record
-        return {"cause": _one_line(error)}
+        return {"cause": first_line(error)}
 
 
 def train(
@@ -150,7 +151,7 @@ def ended(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except UserError as error:
         return {"status": "failed", "cause": str(error)}
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
-        return {"status": "failed", "cause": _one_line(error), "traceback": traceback.format_exc()}
+        return {"status": "failed", "cause": first_line(error), "traceback": traceback.format_exc()}
 
 
 def claim_check(sweep: str, *claim: Any) -> Callable[[], None]:
@@ -162,10 +163,6 @@ def claim_check(sweep: str, *claim: Any) -> Callable[[], None]:
             raise Taken(f"{sweep}: cell {own.cell} was taken over")
 
     return check
-
-
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
 
 
 VERBS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -29,3 +29,8 @@ def worker_command(sweep: SharedSweep, threads: int) -> Sequence[str]:
     """Return the command of one worker."""
     program = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
     return [sys.executable, "-c", program, "worker", str(sweep.path), "--threads", str(threads)]
+
+
+def last_line(error: Exception) -> str:
+    """Return the last line of what a batch system said, else the kind of the error."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()

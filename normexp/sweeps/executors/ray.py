@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import Interrupted, UserError
+from normexp.sweeps.executors.base import last_line
 from normexp.sweeps.executors.local import start_in_background
 from normexp.sweeps.executors.settings import Settings, checked
 from normexp.sweeps.shared import SharedSweep
@@ -77,7 +78,7 @@ class RayExecutor:
             try:
                 ray.get(task)
             except Exception as error:
-                logger.info(f"a Ray task failed: {_last_line(error)}")
+                logger.info(f"a Ray task failed: {last_line(error)}")
 
     def stop(self) -> None:
         """Have the tasks save and end."""
@@ -99,7 +100,7 @@ class RayExecutor:
         try:
             ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **here)
         except Exception as error:
-            raise UserError(f"executor.address={address}: {_last_line(error)}") from None
+            raise UserError(f"executor.address={address}: {last_line(error)}") from None
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         try:
             check_room(self.settings, nodes)
@@ -179,10 +180,6 @@ def check_room(settings: Settings, nodes: Sequence[Mapping[str, float]]) -> None
         most = max((node.get(resource, 0.0) for node in nodes), default=0.0)
         if settings[key] > most:
             raise UserError(f"executor.{key}={settings[key]:g}: no node has more than {most:g}")
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()
 
 
 def main() -> None:

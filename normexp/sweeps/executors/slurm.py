@@ -18,7 +18,7 @@ from typing import Any
 
 from normexp.config.text import shortened
 from normexp.errors import UserError
-from normexp.sweeps.executors.base import worker_command
+from normexp.sweeps.executors.base import last_line, worker_command
 from normexp.sweeps.executors.jobs import note_submitted, submitted
 from normexp.sweeps.executors.settings import Settings
 from normexp.sweeps.shared import SharedSweep
@@ -131,7 +131,7 @@ def submit(sweep: SharedSweep, settings: Settings, cluster: str = "slurm") -> li
         with executor.batch():
             return [executor.submit(job) for _ in range(settings["workers"])]
     except Exception as error:
-        raise UserError(f"executor=slurm: nothing was submitted: {_last_line(error)}") from None
+        raise UserError(f"executor=slurm: nothing was submitted: {last_line(error)}") from None
 
 
 def parameters(sweep: SharedSweep, settings: Settings) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def most_cpus_and_gpus(partition: str | None) -> tuple[int, int]:
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ASKING)
     except (OSError, subprocess.SubprocessError) as error:
-        raise UserError(f"executor=slurm: sinfo does not answer: {_last_line(error)}") from None
+        raise UserError(f"executor=slurm: sinfo does not answer: {last_line(error)}") from None
     if answer.returncode:
         raise UserError(f"executor=slurm: sinfo: {(answer.stderr.strip() or 'no answer').splitlines()[-1]}")
     if not answer.stdout.strip():
@@ -216,11 +216,6 @@ def _ask(*command: str) -> str:
     with suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(command, capture_output=True, text=True, timeout=ASKING).stdout
     return ""
-
-
-def _last_line(error: Exception) -> str:
-    """Return the last line of what sbatch said, else of the error."""
-    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()
 
 
 def write_script(sweep: SharedSweep, settings: Settings) -> Path:

@@ -647,10 +647,10 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "self.alpha = nn.Parameter(torch.tensor(alpha))",
             'self.register_buffer("alpha", torch.tensor(alpha))',
         ),
-        ("alpha outside the tanh", "(x * alpha).tanh()", "x.tanh() * alpha"),
+        ("alpha outside the tanh", "tanh(x * alpha), affine", "tanh(x) * alpha, affine"),
         ("alpha starts at 1", "nn.Parameter(torch.tensor(alpha))", "nn.Parameter(torch.tensor(1.0))"),
-        ("no scale and shift", "return scaled_and_shifted((x * alpha).tanh(), affine)", "return (x * alpha).tanh()"),
-        ("another function", ".tanh()", ".arctan()"),
+        ("no scale and shift", "return scaled_and_shifted(tanh(x * alpha), affine)", "return tanh(x * alpha)"),
+        ("another function", "tanh(x * alpha), affine", "(x * alpha).arctan(), affine"),
     )
     + of(
         "kernels/recompute.py",

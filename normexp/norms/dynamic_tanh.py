@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel, affine_gradients, scaled_and_shifted
+from normexp.norms.kernels.elementwise import tanh
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.options import positive
 
@@ -27,11 +28,11 @@ class Tanh(PerChannel):
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
     """Return tanh(alpha x), then scaled and shifted."""
-    return scaled_and_shifted((x * alpha).tanh(), affine)
+    return scaled_and_shifted(tanh(x * alpha), affine)
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
-    y = (x * alpha).tanh_()
+    y = tanh(x * alpha)
     grad, rest = affine_gradients(grad, y, affine)
     inner = torch.ops.aten.tanh_backward(grad, y)
     return inner * alpha, (inner * x).sum(), *rest

@@ -17,7 +17,8 @@ READ = {
     ),
     "S004": (
         "No eps is added to the variance.",
-        "gamma and beta are said to be in R; they are multiplied and added element by element, so that they are in R^d.",
+        "gamma and beta are said to be in R; they are multiplied and added element by element, so that they are in "
+        "R^d.",
         "Features of mean 0 and standard deviation 1 are those before the affine transform: of what the next layer "
         "gets it is true as long as gamma is 1 and beta 0.",
         "The last link, arXiv:1705.10941, is labelled Weight Normalization; it is on spectral norm regularization.",

@@ -9,18 +9,44 @@ import pytest
 
 RESULTS = Path(__file__).parents[2] / "results"
 EXPERIMENTS = ("digits_five_schemes", "house_prices")  # curves; heat maps
+OWN_PAGES = {  # where one page of all would be too large
+    "digits_five_schemes": "cpu",
+    "covariate_shift": "cpu",
+    "ferreira2024_exercises": "paper",
+    "law_decay_rate": "paper",
+    "inference_cost": "cpu",
+    "xiong2020_warmup": "cpu",
+}
+OPENED = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 pytestmark = pytest.mark.browser
+
+
+def copied(folder: Path, names) -> Path:
+    for name in names:
+        shutil.copytree(RESULTS / name, folder / name)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     from normexp.report.ledger import report_all
 
-    folder = tmp_path_factory.mktemp("page") / "results"
-    for name in EXPERIMENTS:
-        shutil.copytree(RESULTS / name, folder / name)
+    folder = copied(tmp_path_factory.mktemp("page") / "results", EXPERIMENTS)
     *_, page = report_all([*EXPERIMENTS, f"results_dir={folder}"])
     return page
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The folder of results in which every experiment has a page of its own, and report.html leads to them."""
+    from normexp.report.ledger import report_all
+    from normexp.report.page import write
+
+    folder = copied(tmp_path_factory.mktemp("pages") / "results", OWN_PAGES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write, "MOST", 0)
+        list(report_all([*OWN_PAGES, f"results_dir={folder}"]))
+    return folder
 
 
 def test_table_sorts_and_curves_open(report, window):
@@ -49,6 +75,25 @@ def test_scale_of_colours_of_a_heat_map_is_shown(report, window):
 def test_axe_finds_no_barrier_in_the_page_with_everything_open(report, window, theme):
     watched = window(theme).open(report)
     watched.page.locator(".viewer > button").first.click()
-    watched.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    watched.page.evaluate(OPENED)
     assert not watched.is_too_wide
     assert watched.barriers == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["report.html", *(f"{name}/{scale}/report.html" for name, scale in OWN_PAGES.items())])
+def test_axe_finds_no_barrier_in_the_pages_of_single_experiments(pages, window, page, theme):
+    watched = window(theme).open(pages / page)
+    for viewer in watched.page.locator(".viewer > button").all():
+        viewer.click()
+    watched.page.evaluate(OPENED)
+    assert (watched.is_too_wide, watched.barriers, watched.wrong) == (False, [], [])
+
+
+def test_the_page_of_all_leads_to_every_page(pages, window):
+    watched = window("dark").open(pages / "report.html")
+    links = watched.page.locator("nav a").all()
+    for link in [each.get_attribute("href") for each in links]:
+        watched.open(pages / link)
+        assert watched.page.locator("main h2").count() > 0
+    assert (len(links), watched.wrong) == (len(OWN_PAGES), [])

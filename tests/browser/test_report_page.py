@@ -92,6 +92,7 @@ def test_axe_finds_no_barrier_in_the_pages_of_single_experiments(pages, window, 
 
 def test_the_page_of_all_leads_to_every_page(pages, window):
     watched = window("dark").open(pages / "report.html")
+    assert watched.page.locator("h1").text_content() == f"{len(OWN_PAGES)} experiments"  # six titles fill a phone
     links = watched.page.locator("nav a").all()
     for link in [each.get_attribute("href") for each in links]:
         watched.open(pages / link)

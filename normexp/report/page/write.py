@@ -19,7 +19,9 @@ def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -
     Where the page of all is too large, it has the ledger only and each experiment a page of its own.
     """
     reports = read_reports(results)
-    titles = ", ".join(each.experiment.title for each in contents)
+    titles = (
+        ", ".join(each.experiment.title for each in contents) if len(contents) < 3 else f"{len(contents)} experiments"
+    )
     own = [results / each.experiment.name / each.experiment.scale / PAGE for each in contents]
     if len(contents) == 1 and not everything:
         return [write(own[0], page(contents, reports, titles))]

@@ -12,11 +12,7 @@ from normexp.records import METRICS, RunDirectory, find_run, printable
 
 ABSENT = "-"  # a key, a column or a value that one of the two does not have
 LONGEST = 60  # characters of a value
-MOMENTARY = (
-    "load",
-    "load_at_end",
-    "cpu.flags",
-)  # of environment.json: what no result depends on, or what a digest stands for
+MOMENTARY = ("load", "load_at_end", "cpu.flags")  # no result depends on these, or a digest stands for them
 
 
 def diff(first: str, second: str) -> str:

@@ -51,6 +51,8 @@ class Law(Strict):
     """As the page prints it, in one line."""
     lesson: Text
     """What it means, for a student: the paragraph of docs/laws.md."""
+    tolerance: str = ""
+    """What the measurement may be off by, and what of that is derived; docs/laws.md prints it."""
     from_memory: bool = False
     """Whether the formula was not read in its source; the study's docstring then derives it."""
 

@@ -52,6 +52,8 @@ def _section(law: Law, results: Path) -> Iterator[str]:
     memory = " The formula is derived in the study's docstring, not quoted." if law.from_memory else ""
     yield f"{' '.join(experiment.law.lesson.split())} [{law.paper}]{memory}"
     yield ""
+    if experiment.law.tolerance:
+        yield from (f"*Tolerance.* {' '.join(experiment.law.tolerance.split())}", "")
     figure = experiment.figures[0]
     yield f"![{figure.title or experiment.title}](../results/{law.experiment}/{SCALE}/{figure.name}.png)"
     yield ""

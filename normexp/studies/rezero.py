@@ -34,13 +34,15 @@ class ReZero(Study):
     is that of the first and last layer alone. At step 0, before training, the formula for it is 0 (rezero, plain,
     residual) or depth log10(pi / (pi - 1)) (layer_norm). `loss` is the mean training loss of an epoch.
 
-    Derived: a = 0 makes all layers the identity, so nothing is left to average. W of variance 2 / width and ReLU,
-    which lets half of the gradient through, multiply the mean square of a gradient by 1. Layer norm behind them
-    divides by the standard deviation of rectified normals, whose mean square is 1 and whose variance 1 - 1/pi. A
-    finite width changes the logarithm by order 1 / width a layer: by -5/2 / width for the fourth moment of ReLU, and
-    under layer norm, whose deviation fluctuates, by as much upwards (measured, not derived); `remainder` is
-    5 depth / width in natural logarithms. No formula is known to us for the residual version, whose branches correlate
-    with the stream: it has that of rezero.
+    Derived: a = 0 makes all layers the identity, so nothing is left to average. W of variance 2 / n (n the width) and
+    ReLU, which lets half of the gradient through, multiply a squared gradient by X = 2 (sum of d g^2 / sum of g^2)
+    chi2(n) / n: of mean 1, variance 3 / n + 2 / n, and E ln X = -5/2 / n. Layer norm divides by the deviation of
+    rectified normals, whose mean square is 1 and whose variance 1 - 1/pi: X is pi / (pi - 1) times as large, its mean
+    (1 + 2.9 / n) times: -1.5 / n for what the norm takes off (its output's mean and size), -1 / n for the direction of
+    the inputs, which gets nothing, +1 / n and 4.4 / n for the mean of one over the variance of n units; E ln X has half
+    of the last, and -5/2 / n as above: -1.8 / n. The logarithm of an average over examples lies between the two
+    (Jensen), after `depth` layers depth times as far. `remainder` is wider, 5 depth / n, in both directions. No formula
+    is known to us for the residual version, whose branches correlate with the stream: it has that of rezero.
 
     Args:
         version: of the layers.

@@ -10,7 +10,7 @@ import pytest
 from in_process import InProcess
 
 from normexp.errors import UserError
-from normexp.experiments.load import laws
+from normexp.experiments.load import laws, read
 from normexp.report import ledger
 from normexp.report.laws import page, read_laws
 from normexp.report.laws_document import document
@@ -94,6 +94,13 @@ def test_committed_laws_have_controls_that_left_and_no_verdict_is_missing():
         assert controls
         assert {check.verdict for check in controls} == {"control leaves the law"}
     assert "\n".join(page(found))
+
+
+@pytest.mark.parametrize("name", laws())
+def test_every_law_says_what_its_tolerance_is_derived_from(name):
+    tolerance = read(name, "paper").law.tolerance
+    assert f"*Tolerance.* {' '.join(tolerance.split())}" in document(RESULTS)
+    assert tolerance
 
 
 def test_page_of_the_documentation_is_that_of_the_records():

@@ -11,6 +11,7 @@ import pytest
 TOP = Path(__file__).parent.parent
 DOCUMENTS = (*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+NAMED = re.compile(r"`((?:tests|scripts|normexp)/[\w/]+\.\w+)")
 QUOTED = re.compile(r"<!-- table:(results/\S+) -->\n(.*?)<!-- /table -->", re.DOTALL)
 
 
@@ -18,6 +19,12 @@ QUOTED = re.compile(r"<!-- table:(results/\S+) -->\n(.*?)<!-- /table -->", re.DO
 def test_links_lead_to_files(document: Path) -> None:
     broken = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
     assert not broken
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_are_named_exist(document: Path) -> None:
+    named = [] if document.name == "CHANGELOG.md" else NAMED.findall(document.read_text())
+    assert [path for path in named if "NAME" not in path and not (TOP / path).exists()] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from normexp.config.identity import PATH_KEYS
 from normexp.config.options import groups, options
 from normexp.config.text import has_control_characters, quoted, shortened
 from normexp.errors import UserError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Override
 
+_PLACES = (*PATH_KEYS, "results_dir")
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quoted where it is not ASCII
@@ -83,7 +85,7 @@ def _attempts(text: str) -> Iterator[str]:
     key, _, value = text.partition("=")
     if not value.isascii():
         yield f"{key}={_quote_foreign(value)}"
-    if _PATH.match(value) or not value.isascii():
+    if _PATH.match(value) or not value.isascii() or (key in _PLACES and value[:1] != "["):
         yield f"{key}={quoted(value)}"
 
 

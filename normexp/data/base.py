@@ -238,7 +238,8 @@ def standardize_target(data: Data) -> Data:
         raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
     with np.errstate(over="ignore", invalid="ignore"):
         mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
-    if not np.isfinite(std).all():
+        square = std.astype(np.float32) ** 2
+    if not np.isfinite(square).all():
         raise UserError("dataset.standardize_target=true: the targets are too large for float32; scale them down")
     scale = np.where(std > 0, std, 1).astype(np.float32)
     train, validation, test = (

@@ -122,20 +122,34 @@ def _text(path: Path) -> str:
 
 
 def _delimiter(path: Path, text: str) -> str:
-    header = text.lstrip().splitlines()[0]
-    fields = {delimiter: len(next(csv.reader([header], delimiter=delimiter))) for delimiter in DELIMITERS}
+    fields = {delimiter: len(_header(text.lstrip(), delimiter)) for delimiter in DELIMITERS}
     best = max(fields, key=lambda delimiter: fields[delimiter])
-    if fields[best] == 1:
+    if fields[best] <= 1:
         raise UserError(f"{path}: line 1 has one column; columns are separated by a comma, semicolon, tab or |")
     return best
 
 
+def _header(text: str, delimiter: str) -> list[str]:
+    """Return the first row, whose cells in quotes may have line breaks."""
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error:
+        return []
+
+
 def _rows(path: Path, text: str, delimiter: str) -> list[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows, ended = [], 0
     try:
-        return [(reader.line_num, cells) for cells in reader if len(cells) > 1 or "".join(cells).strip()]
+        for cells in reader:
+            if len(cells) > 1 or "".join(cells).strip():
+                rows.append((reader.line_num, cells))
+            ended = reader.line_num
     except csv.Error as error:
-        raise UserError(f"{path}: line {reader.line_num}: {error}") from None
+        opened = "unexpected end" in str(error)
+        why = f"line {ended + 1}: a quotation mark is not closed" if opened else f"line {reader.line_num}: {error}"
+        raise UserError(f"{path}: {why}") from None
+    return rows
 
 
 def _check_header(path: Path, names: Sequence[str]) -> None:

@@ -85,7 +85,9 @@ def given_kind(value: str, suffix: str, what: str) -> Path:
     if path.exists():
         kind = "a folder" if path.is_dir() else "no regular file"
         raise UserError(f"dataset.file={value}: is {kind}, and {what} is needed")
-    beside = [other.name for other in path.parent.glob(f"*{suffix}")] if path.parent.is_dir() else []
+    if path.is_symlink():
+        raise UserError(f"dataset.file={value}: a link that leads to no file")
+    beside = [other.name for other in path.parent.glob(f"*{suffix}") if other.is_file()]
     raise UserError(f"dataset.file={value}: no such file{did_you_mean(nearest(path.name, beside))}")
 
 

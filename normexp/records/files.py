@@ -90,10 +90,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write under a temporary name, flush to the disk, rename: a killed process leaves the old file or the new.
 
-    A link in the file's place is replaced, not followed. A folder that cannot be written is a UserError, unless the
-    file is there already with this content.
+    A link in the file's place is replaced, not followed. Bytes in a name that are no UTF-8 are written as escapes.
+    A folder that cannot be written is a UserError, unless the file is there already with this content.
     """
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

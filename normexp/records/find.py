@@ -30,12 +30,16 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
         if not here and not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
             raise UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
         if not here:
-            raise UserError(
-                f"{printable(path)}: holds no run directory (none with a {STATUS}); start one with `normexp run`"
-            )
+            raise UserError(f"{printable(path)}: holds no run directory (none with a {STATUS}); {_instead(path)}")
         for run in here:
             found.setdefault(run.path, run)
     return [found[path] for path in sorted(found)]
+
+
+def _instead(folder: Path) -> str:
+    """Return what to do about a folder without runs: name the link in it that leads elsewhere, or start a run."""
+    linked = sorted(each for each in folder.glob("*") if each.is_symlink() and each.is_dir())
+    return f"links are not followed: name {printable(linked[0])}" if linked else "start one with `normexp run`"
 
 
 def _resolved(path: Path) -> Path:

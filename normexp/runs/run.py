@@ -56,7 +56,7 @@ def run(
     if status["status"] in FINISHED and not force:
         check_complete(directory)
         check_data(directory, config)
-        logger.info(f"{status['status']} already (step {status.get('step')}); --force trains it again")
+        logger.info(f"{status['status']} already (step {status.get('step', 0)}); --force trains it again")
     elif config.choices["study"] != "none":
         from normexp.runs.study_run import run_study
 

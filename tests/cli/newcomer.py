@@ -25,6 +25,13 @@ TEXTS = {
     "twice.csv": TABLE.replace("area", "rooms", 1),
     "huge.csv": "rooms,price\n" + "".join(f"{i},{'3e38' if i else '1e400'}\n" for i in range(20)),
     "semicolons.csv": TABLE.replace(",", ";"),
+    "open.csv": TABLE.replace("30.5,c0", '"30.5,c0', 1),
+    "preamble.csv": "sep=,\n" + TABLE,
+    "spaces.csv": TABLE.replace(",", " "),
+    "constant.csv": "rooms,price\n" + "".join(f"{i},7\n" for i in range(20)),
+    "gappy.csv": "rooms,area,price\n" + "".join(f",{i},{i}\n" for i in range(20)),
+    "hex.csv": TABLE + "0x1F,2,c0,3\n",
+    "percent.csv": TABLE + "1,2,c0,5%\n",
     "broken.zip": "PK\x03\x04 and nothing else",
     "broken.tar.gz": "no archive",
     "broken_images/train/a/0.png": "no image",
@@ -184,6 +191,12 @@ def make(folder: Path) -> None:
     (folder / "latin.csv").write_bytes(TABLE.replace("city", "größe").encode("latin-1"))
     (folder / "empty_folder").mkdir()
     (folder / "loop").symlink_to("loop")
+    (folder / "loop.csv").symlink_to("loop.csv")
+    (folder / "gone.csv").symlink_to("table_of_last_year.csv")
+    (folder / "linked").mkdir()
+    (folder / "linked" / "runs").symlink_to("../images")
+    (folder / "utf16.csv").write_bytes(TABLE.encode("utf-16"))
+    (folder / "nul.csv").write_bytes(TABLE.replace("31.5", "31\0").encode())
     os.mkfifo(folder / "pipe")
     (folder / "pipe.yaml").symlink_to("pipe")
     _images(folder)

@@ -252,3 +252,9 @@ def test_a_key_given_twice_on_the_command_line_is_one_line(verb, words, capfd, r
 
 def test_code_may_add_to_overrides():
     assert compose(["seed=0", "seed=1"])["seed"] == 1
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "a{b}.csv", "#1.csv", "it's.csv", 'a"b.csv', "a(1).csv", "a b.csv"])
+def test_paths_need_no_quotes(name):
+    assert compose(["dataset=csv", "model=mlp", f"dataset.file={name}"])["dataset"]["file"] == name
+    assert compose([f"results_dir={name}"])["results_dir"] == name

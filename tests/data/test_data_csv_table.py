@@ -44,6 +44,10 @@ def test_table_of_every_kind_is_read_alike(table, content: str) -> None:
     assert [read.column(name).tolist() for name in read.columns] == [[1.5, 3], [2, 4], ["X", "Y"]]
 
 
+def test_table_name_with_a_line_break_in_quotes_is_one_column(table) -> None:
+    assert list(table('"size\nm2",b\n1,2\n').columns) == ["size\nm2", "b"]
+
+
 def test_table_name_with_a_delimiter_in_quotes_is_one_column(table) -> None:
     assert list(table('"a;b;c;d","e"\n1,2\n').columns) == ["a;b;c;d", "e"]
 
@@ -97,6 +101,7 @@ MISTAKES = {
     "no name": ("a,,c\n1,2,3\n", "column 2 has no name"),
     "short row": ("a,b\n1,2\n\n3\n", "line 4 has 1 cells, line 1 names 2 columns"),
     "long row": ("a,b\n1,2,3\n", "line 2 has 3 cells"),
+    "quotes never closed": ('a,b\n1,2\n"3,4\n5,6\n', "line 3: a quotation mark is not closed"),
     "broken quotes": ('a,b\n"1"x,2\n', "line 2: "),
 }
 

@@ -278,3 +278,12 @@ def test_escapes_in_claims_are_made_visible(results, cli):
     assert status == 0, stderr
     assert r"a\x1b]0;t\x07\r\n## b" in stdout
     assert "\x1b" not in stdout
+
+
+def test_names_that_are_no_text_are_written_as_escapes(tmp_path, make, cli):
+    make(tmp_path / "runs" / "one")
+    os.rename(tmp_path / "runs" / "one", os.fsencode(tmp_path / "runs") + b"/\xffone")
+    make(tmp_path / "runs" / "two")
+    assert cli("plot", tmp_path, "--out", tmp_path / "out")[0] == 0
+    assert "\\udcffone" in (tmp_path / "out" / "curves.md").read_text()
+    assert cli("report", tmp_path)[0] == 0

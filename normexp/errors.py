@@ -51,8 +51,8 @@ def did_you_mean(name: str | None) -> str:
 
 
 def nearest_file(path: Path) -> str:
-    """Return the end of an error about a file that is not there: the nearest one of its kind beside it, or nothing."""
-    beside = {other.stem: other for other in path.parent.glob(f"*{path.suffix}") if other.is_file()}
+    """Return the end of an error about a YAML file that is not there: the nearest one beside it, or nothing."""
+    beside = {other.stem: other for other in path.parent.glob(f"*{path.suffix or '.yaml'}") if other.is_file()}
     close = nearest(path.stem, beside)
     return did_you_mean(str(beside[close]) if close else None)
 

@@ -47,7 +47,7 @@ def outcome(results: Path) -> dict[str, bytes]:
     return {name: (run.path / name).read_bytes() for name in SAME}
 
 
-@pytest.mark.parametrize(("room", "file"), [(100, "status.json"), (700, "config.yaml"), (10_000, CHECKPOINT)])
+@pytest.mark.parametrize(("room", "file"), [(20, "status.json"), (700, "config.yaml"), (10_000, CHECKPOINT)])
 def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, file):
     refused = pytest.raises(UserError, match=rf"{file}: cannot be written \(File too large\); once there is room")
     with largest_file(room), refused as caught:

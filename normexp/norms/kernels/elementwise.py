@@ -9,7 +9,7 @@ from torch import Tensor
 def tanh(x: Tensor) -> Tensor:
     """Return tanh of x, to 1.3 units in the last place; outside of autograd by oneDNN where torch has it.
 
-    For float32 in memory order torch asks MKL, which on an AMD EPYC takes more than three times as long, the two copies counted.
+    For float32 in memory order torch asks MKL, which takes over three times as long on an AMD EPYC, copies counted.
     """
     dense = x.is_contiguous() or x.movedim(1, -1).is_contiguous()
     if torch.is_grad_enabled() or not x.is_cpu or x.dtype != torch.float32 or not dense or not x.numel():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +46,30 @@ def test_tables_and_verdicts_are_those_of_the_records(folder: Path, monkeypatch:
     made = {
         "table.md": markdown(content.table),
         "table.csv": csv_text(content.table),
-        CLAIMS: claims_text(content.experiment, content.claims, content.changes),
     }
     for name, text in made.items():
         assert (folder / name).read_text(encoding="utf-8") == text, f"run normexp report {folder.parent.name}"
+    verdicts = json.loads(claims_text(content.experiment, content.claims, content.changes))
+    assert_close(json.loads((folder / CLAIMS).read_text(encoding="utf-8")), verdicts)
+
+
+def assert_close(written: Any, made: Any) -> None:
+    """Compare what JSON holds; numbers, which another processor's exp and log end otherwise, to nine digits."""
+    assert type(written) is type(made)
+    if isinstance(made, dict):
+        assert list(written) == list(made)
+        for key, value in made.items():
+            assert_close(written[key], value)
+    elif isinstance(made, list):
+        assert len(written) == len(made)
+        for each, other in zip(written, made, strict=True):
+            assert_close(each, other)
+    else:
+        assert written == (pytest.approx(made, rel=1e-9, abs=1e-15) if isinstance(made, float) else made)
+
+
+def test_a_verdict_is_compared_to_nine_digits() -> None:
+    assert_close({"a": [1.0, "b"]}, {"a": [1.0 + 1e-12, "b"]})
+    for other in ({"a": [1.0 + 1e-6, "b"]}, {"a": [1.0, "c"]}, {"a": [1.0]}, {"a": [1, "b"]}, {"b": [1.0, "b"]}):
+        with pytest.raises(AssertionError):
+            assert_close({"a": [1.0, "b"]}, other)

@@ -86,12 +86,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     (tmp_path / "my_norms.py").write_text(OWN)
     (tmp_path / "my.csv").write_text("rooms,city,price\n" + "".join(f"{i % 5},c{i % 3},{i}\n" for i in range(40)))
-    for split in ("train", "test"):
+    for split, count in (("tree/train", 4), ("tree/test", 4), ("my_images", 10)):
         for kind in ("cat", "dog"):
-            (tmp_path / "tree" / split / kind).mkdir(parents=True)
-            for i in range(4):
-                pixels = np.full((8, 8, 3), 30 * i, np.uint8)
-                Image.fromarray(pixels).save(tmp_path / "tree" / split / kind / f"{i}.png")
+            (tmp_path / split / kind).mkdir(parents=True)
+            for i in range(count):
+                pixels = np.full((8, 8, 3), 25 * i, np.uint8)
+                Image.fromarray(pixels).save(tmp_path / split / kind / f"{i}.png")
     shutil.make_archive(str(tmp_path / "my_images"), "zip", tmp_path / "tree")
     monkeypatch.chdir(tmp_path)
     return tmp_path

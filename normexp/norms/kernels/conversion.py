@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
+from normexp.norms.kernels.effect import Effect
 from normexp.norms.kernels.modules import (
     LAYERS,
     NORMS,
@@ -23,7 +23,7 @@ from normexp.norms.kernels.modules import (
     touched,
     width,
 )
-from normexp.norms.kernels.readers import Differs, Lacks, Normalizes, check_readers
+from normexp.norms.kernels.readers import Differs, Lacks, check_readers
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool2d, nn.AvgPool2d)
@@ -219,12 +219,8 @@ class Conversion:
                     old, cannot(f"the network reads its {read.attribute}, which {kind} in its place does not have")
                 )
                 self._leave({old})
-            except Normalizes as function:
-                self._try(self.model, cannot(f"calls {function}() as a function, which the scheme cannot replace"))
-                self.new = {}
-            except Differs:
-                why = "asks what its modules are, and computes something else where they are the scheme's"
-                self._try(self.model, cannot(why))
+            except Differs as why:
+                self._try(self.model, cannot(str(why)))
                 self.new = {}
 
     def _leave(self, modules: set[nn.Module]) -> None:
@@ -267,43 +263,6 @@ class Conversion:
                 for layer, after in pairwise(module):
                     if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS):
                         drop_bias(layer, after, self.new[after])
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What a scheme does to a network: to pre-activations, to activation functions, to pools, to weights."""
-
-    normalizes: bool
-    takes_vectors: bool
-    replaces: bool
-    wraps: bool
-    pools: bool
-    sets_weights: bool
-
-    @staticmethod
-    def of(norm: Norm) -> Effect:
-        fn, pool = nn.ReLU(), nn.MaxPool2d(2)
-        with torch.random.fork_rng([]):
-            layer = norm.parametrize(nn.Linear(8, 8))
-            normalizes, vectors = on_activations(norm)
-            after = norm.nonlinearity(fn)
-        replaces = isinstance(after, nn.Identity)
-        wraps = not replaces and after is not fn
-        set_by_scheme = parametrize.is_parametrized(layer)
-        return Effect(normalizes, vectors, replaces, wraps, norm.pool(pool) is not pool, set_by_scheme)
-
-
-def on_activations(norm: Norm) -> tuple[bool, bool]:
-    """Tell whether the scheme has a module for pre-activations, and whether that takes vectors."""
-    try:
-        module = norm.normalization(64)
-    except ValueError:  # refuses this number of channels; others are for each place to find out
-        return True, True
-    try:
-        module(torch.randn(96, 64))
-    except ValueError:
-        return True, False
-    return not isinstance(module, nn.Identity), True
 
 
 def cannot(why: str) -> Callable[[Any], None]:

@@ -13,6 +13,7 @@ from torch import fx, nn
 from normexp.norms.kernels.dataflow import Leaves, copied, name_of, same_draws
 
 Calls = list[tuple[Any, ...]]
+ASKS = "asks what its modules are, and computes something else where they are the scheme's"
 NORMALIZING = {"batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"}
 
 
@@ -25,11 +26,7 @@ class Lacks(Exception):
 
 
 class Differs(Exception):
-    """The network makes other calls where modules are replaced: it asks what they are."""
-
-
-class Normalizes(Exception):
-    """The network normalizes by a function, whose name this is."""
+    """The network's own code would compute something else than the scheme asks for; the message says why."""
 
 
 class Around(Leaves):
@@ -44,7 +41,7 @@ class Around(Leaves):
 
 
 def check_readers(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
-    """Raise Lacks, Differs or Normalizes if the network's own code would not get what it needs from `new[module]`.
+    """Raise Lacks or Differs if the network's own code would not get what it needs from `new[module]`.
 
     The calls of the network are read twice, as it is and with copies of the new modules. Where its forward depends
     on values, so that nothing can be read without running it, the source of its classes is searched instead.
@@ -57,9 +54,9 @@ def check_readers(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
         return
     for _, target, _ in before:
         if target in NORMALIZING:
-            raise Normalizes(target)
+            raise Differs(f"calls {target}() as a function, which the scheme cannot replace")
     if before != calls(model, new):
-        raise Differs
+        raise Differs(ASKS)
 
 
 def lacks(old: nn.Module, made: nn.Module, attribute: str) -> bool:
@@ -99,7 +96,7 @@ def reason(error: Exception, trial: nn.Module, names: dict[str, nn.Module]) -> E
     for name in names:
         if isinstance(asked, nn.Module) and trial.get_submodule(name) is asked:
             return Lacks(name, str(attribute))
-    return Differs()
+    return Differs(ASKS)
 
 
 def described(node: fx.Node) -> tuple[Any, ...]:

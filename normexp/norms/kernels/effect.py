@@ -1,0 +1,48 @@
+"""What a scheme does to a network, found by asking it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import Norm
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a scheme does to a network: to pre-activations, to activation functions, to pools, to weights."""
+
+    normalizes: bool
+    takes_vectors: bool
+    replaces: bool
+    wraps: bool
+    pools: bool
+    sets_weights: bool
+
+    @staticmethod
+    def of(norm: Norm) -> Effect:
+        fn, pool = nn.ReLU(), nn.MaxPool2d(2)
+        with torch.random.fork_rng([]):
+            layer = norm.parametrize(nn.Linear(8, 8))
+            normalizes, vectors = on_activations(norm)
+            after = norm.nonlinearity(fn)
+        replaces = isinstance(after, nn.Identity)
+        wraps = not replaces and after is not fn
+        set_by_scheme = parametrize.is_parametrized(layer)
+        return Effect(normalizes, vectors, replaces, wraps, norm.pool(pool) is not pool, set_by_scheme)
+
+
+def on_activations(norm: Norm) -> tuple[bool, bool]:
+    """Tell whether the scheme has a module for pre-activations, and whether that takes vectors."""
+    try:
+        module = norm.normalization(64)
+    except ValueError:  # refuses this number of channels; others are for each place to find out
+        return True, True
+    try:
+        module(torch.randn(96, 64))
+    except ValueError:
+        return True, False
+    return not isinstance(module, nn.Identity), True

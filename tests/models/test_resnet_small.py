@@ -51,6 +51,18 @@ def test_resnet_small_shortcut_takes_every_second_pixel_and_adds_zeros():
     assert not y[:, 2:].any()
 
 
+def test_resnet_small_with_skipinit_begins_as_its_shortcuts():
+    """De & Smith 2020, section 3.2: one number more a block, and the gradient reaches it at once."""
+    block = Residual(2, 2, 1, Norm(), "relu", skipinit=True)
+    x = torch.rand(1, 2, 5, 5)
+    y = block(x)
+    y.sum().backward()
+    assert torch.equal(y, x)
+    assert block.second[-1].weight.grad != 0
+    with torch.device("meta"):
+        assert sum(p.numel() for p in network(BatchNorm(), skipinit=True).parameters()) == 269_722 + 9
+
+
 @pytest.mark.parametrize("norm", options("norm"))
 def test_resnet_small_learns_from_every_parameter_under_every_scheme(norm):
     config = compose([f"norm={norm}", "model=resnet_small", "model.width=0.25"])

@@ -34,5 +34,6 @@ from .sequence_length import SequenceLength as SequenceLength
 from .statistics_leakage import StatisticsLeakage as StatisticsLeakage
 from .train_and_test import TrainAndTest as TrainAndTest
 from .update_noise import UpdateNoise as UpdateNoise
+from .weight_distance import WeightDistance as WeightDistance
 from .weight_dynamics import WeightDynamics as WeightDynamics
 from .weight_norm_initialization import WeightNormInitialization as WeightNormInitialization

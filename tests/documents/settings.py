@@ -107,6 +107,7 @@ BY_HAND: Mapping[str, str] = {
     "law_orthogonalization/deviations": "800 500",
     "law_rezero/deviations": "100 102",
     "law_update_noise/deviations": "60,000 50 100 101 8 8",
+    "law_weight_distance/deviations": "44 10 4,096 4,690 1 8 8 900",
     "ln_invariances/deviations": "3",
     "ln_variable_length/deviations": "2",
     "mnist1d/deviations": "2.58 1,000",

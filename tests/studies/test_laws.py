@@ -20,6 +20,7 @@ from normexp.probes.gram_distance import gram_distance
 from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_norm_explosion import LIMIT
 from normexp.studies.selectable_keys import in_hull_of_others
+from normexp.studies.weight_distance import line, misfits
 
 FREE = ("norm=batch", "norm.affine=false", "norm.eps=1e-30")
 
@@ -196,6 +197,39 @@ def test_update_noise_is_constant_for_the_root_of_the_batch_size():
 def test_update_noise_wants_growing_batches():
     with pytest.raises(UserError, match=r"study\.batches=\[64, 32\]: must grow"):
         measured("study=update_noise", "study.batches=[64,32]")
+
+
+SMALL_DISTANCE = ("study=weight_distance", "dataset.validation=0", "model=mlp", "model.widths=[16]", "optim.lr=0.02",
+                  "batch_size=64", "study.reference=16", "steps=64", "study.first=4")  # fmt: skip
+
+
+def test_weights_go_as_far_at_any_batch_size_of_which_the_rate_knows():
+    root, none = (measured(*SMALL_DISTANCE, f"study.scaling={scaling}").rows for scaling in ("root", "none"))
+    assert [row["step"] for row in root] == [1, 2, 4, 8, 16, 32, 64]
+    assert [row["reference"] for row in root] == [row["reference"] for row in none]
+    assert none[-1]["relative"] < root[-1]["relative"]
+    assert math.isnan(root[1]["line"])
+    assert root[2]["remainder"] == pytest.approx(4**0.25 - 1)
+
+
+def test_the_reference_itself_is_not_trained_twice():
+    rows = measured(*SMALL_DISTANCE, "study.reference=64").rows
+    assert {row["relative"] for row in rows} == {1.0}
+    assert rows[0]["remainder"] == 0
+
+
+@pytest.mark.parametrize(("power", "is_logarithm"), [(0.0, True), (0.5, False), (1.0, False)])
+def test_a_walk_without_barriers_leaves_the_logarithm(power, is_logarithm):
+    asked = [2**k for k in range(4, 11)]
+    walk = {t: t**power if power else math.log(t) for t in asked}
+    fitted = line(walk, asked)
+    assert all(abs(walk[t] - fitted[t]) <= fitted[t] / math.log(t) for t in asked) == is_logarithm
+    assert (misfits(walk, asked) < 1) == is_logarithm
+
+
+def test_a_line_needs_four_distances():
+    with pytest.raises(UserError, match=r"steps=16: needs at least 32, since the law is asked of 4 distances"):
+        measured(*SMALL_DISTANCE, "steps=16")
 
 
 SMALL_RATE = ("study=largest_rate", "study.depth=1", "study.width=8", "study.examples=16", "study.updates=100")

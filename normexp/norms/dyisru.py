@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.affine import PerChannel, affine_gradients, scaled_and_shifted
-from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.kernels.affine import PerChannel, scaled_and_shifted
+from normexp.norms.kernels.moments import channel_sum, over_positions
+from normexp.norms.kernels.recompute import pointwise
 from normexp.norms.options import positive
 
 
@@ -22,19 +23,23 @@ class InverseSquareRoot(PerChannel):
         self.learn(affine, affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        return recomputed(squash, squash_gradient, x, self.alpha, *self.affine)
+        return pointwise(squash, squash_gradient, x, self.alpha, *self.affine)
 
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
     """Return x / sqrt(alpha + x^2), then scaled and shifted."""
-    return scaled_and_shifted(x * (x.square() + alpha).rsqrt(), affine)
+    return scaled_and_shifted(x * x.square().add_(alpha).rsqrt(), affine)
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
-    scale = (x.square() + alpha).rsqrt()
-    grad, rest = affine_gradients(grad, x * scale, affine)
-    inner = grad * scale.pow(3)  # of y: alpha / (alpha + x^2)^(3/2)
-    return inner * alpha, (inner * x).sum() * -0.5, *rest
+    scale = x.square().add_(alpha).rsqrt_()
+    through, total = grad * scale, channel_sum(grad)
+    room = through * x
+    rest = [channel_sum(room), total] if affine else []
+    weight = affine[0] if affine else torch.ones_like(total)
+    slope = through.mul_(scale.square_())  # of y: alpha / (alpha + x^2)^(3/2)
+    grad_alpha = (channel_sum(torch.mul(slope, x, out=room)) * weight).sum() * -0.5
+    return slope.mul_(over_positions(alpha * weight, x)), grad_alpha, *rest
 
 
 @dataclass(frozen=True, kw_only=True)

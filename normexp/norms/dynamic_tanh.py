@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.affine import PerChannel, affine_gradients, scaled_and_shifted
+from normexp.norms.kernels.affine import PerChannel, scaled_and_shifted
 from normexp.norms.kernels.elementwise import tanh
-from normexp.norms.kernels.recompute import recomputed
+from normexp.norms.kernels.moments import channel_sum, over_positions
+from normexp.norms.kernels.recompute import pointwise
 from normexp.norms.options import positive
 
 
@@ -23,7 +24,7 @@ class Tanh(PerChannel):
         self.learn(affine, affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        return recomputed(squash, squash_gradient, x, self.alpha, *self.affine)
+        return pointwise(squash, squash_gradient, x, self.alpha, *self.affine)
 
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
@@ -32,10 +33,15 @@ def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
-    y = tanh(x * alpha)
-    grad, rest = affine_gradients(grad, y, affine)
-    inner = torch.ops.aten.tanh_backward(grad, y)
-    return inner * alpha, (inner * x).sum(), *rest
+    # With s = sigmoid(2 z) tanh(z) is 2 s - 1 and its slope 4 s (1 - s): as accurate where it is added up, and in torch
+    # a fraction of the cost of tanh.
+    s = (x * (2 * alpha)).sigmoid_()
+    slope = torch.ops.aten.sigmoid_backward(grad, s)
+    total = channel_sum(grad)
+    rest = [2 * channel_sum(s.mul_(grad)) - total, total] if affine else []
+    weight = 4 * (affine[0] if affine else torch.ones_like(total))
+    grad_alpha = (channel_sum(torch.mul(slope, x, out=s)) * weight).sum()
+    return slope.mul_(over_positions(alpha * weight, x)), grad_alpha, *rest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ import torch
 from conftest import randomize
 
 from normexp.norms import instance
+from normexp.norms.derf import Derf
+from normexp.norms.dyisru import DyISRU
 from normexp.norms.dynamic_tanh import DynamicTanh
 from normexp.norms.evonorm_b0 import EvoNormB0
 from normexp.norms.evonorm_s0 import EvoNormS0
@@ -23,6 +25,8 @@ from normexp.norms.switchable import SwitchableNorm
 FORMATS = [torch.contiguous_format, torch.channels_last]
 IN_TILES = {
     "dynamic_tanh": DynamicTanh(),
+    "derf": Derf(shift=0.3),
+    "dyisru": DyISRU(),
     "filter_response": FilterResponseNorm(),
     "evonorm_b0": EvoNormB0(),
     "evonorm_s0": EvoNormS0(),

@@ -6,19 +6,12 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn, ones, zeros
 
-from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions
+from normexp.norms.kernels.moments import multiply_add
 
 
 def scaled_and_shifted(y: Tensor, affine: Sequence[Tensor]) -> Tensor:
     """Return y: (N, C, *) times weight plus bias, each (C,); y as it is where neither is learned."""
     return multiply_add(y, *affine) if affine else y
-
-
-def affine_gradients(grad: Tensor, y: Tensor, affine: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
-    """Return the gradient of y, and those of weight and bias, if they are learned, from that of the result."""
-    if not affine:
-        return grad, []
-    return grad * over_positions(affine[0], y), [channel_sum(grad * y), channel_sum(grad)]
 
 
 class PerChannel(nn.Module):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from normexp.norms.base import at_least_float32
+from normexp.norms.kernels.layout import is_channels_last
 from normexp.norms.kernels.tiles import kept_by_others, samples, tiled, tiles
 
 Function = Callable[..., Tensor]
@@ -32,6 +33,17 @@ def recomputed(function: Function, gradient: Gradient, x: Tensor, *others: Tenso
     if kept_by_others() or not torch.is_grad_enabled():
         return tiled(function, x, *others)
     return Recomputed.apply(function, gradient, x, *others)
+
+
+def pointwise(function: Function, gradient: Gradient, x: Tensor, *others: Tensor) -> Tensor:
+    """Return `recomputed(...)` of a formula that treats values alone, with vectors (C,) and scalars for the others.
+
+    In channels_last every position is a row of its own, so that maps of any size fit into the cache in parts.
+    """
+    if kept_by_others() or not is_channels_last(x):
+        return recomputed(function, gradient, x, *others)
+    last = x.movedim(1, -1)
+    return recomputed(function, gradient, last.flatten(0, -2), *others).view(last.shape).movedim(-1, 1)
 
 
 class Recomputed(torch.autograd.Function):

@@ -30,9 +30,9 @@ class OrthogonalDepth(Study):
     Derived, `allowed`: without what the norm's gradient takes off, the way back is F', F = H(end) / H(0), and as H(end)
     is orthogonal its singular values are the inverses of those of the Gaussian H(0) / sqrt(width). A random gradient
     grows by their root mean square, which the smallest one rules: s_min^2 = x / width with P(x < t) =
-    1 - exp(-t/2 - sqrt(t)) [Edelman 1988], so by ln(width) / 2 + ln(1/x) / 2 and a constant; it is 3.3 +- 1.1 at a
-    width of 100 (300 matrices), and passes ln(width) = 4.6 in one net of ten, where x < 1 / width. That what is taken
-    off only makes it smaller is argued, not proved.
+    1 - exp(-t/2 - sqrt(t)) [Edelman 1988], so by ln(width) / 2 + ln(1/x) / 2 and a constant; ln(width) is passed where
+    x < 1 / width, in one net of ten at a width of 100. That what is taken off only makes it smaller is argued, not
+    proved.
 
     Args:
         weights: `orthogonal` (uniformly distributed) or `gaussian`, of variance 1 / width.

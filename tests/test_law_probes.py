@@ -91,9 +91,10 @@ def test_angle_is_that_of_the_update_that_the_optimizer_then_makes(normalized, m
 
 def test_equilibrium_names_the_layer_that_is_the_reason():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-    optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.02)
-    with pytest.raises(UserError, match=r"depend on the length of 0\.weight, which no norm follows"):
-        Equilibrium().measure(facing(model, torch.randn(16, 3), optimizer))
+    for decay in (0.02, 0.0):  # which reason matters first: weight decay alone would not help
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=decay)
+        with pytest.raises(UserError, match=r"depend on the length of 0\.weight, which no norm follows"):
+            Equilibrium().measure(facing(model, torch.randn(16, 3), optimizer))
     with pytest.raises(UserError, match="there is none"):
         Equilibrium().measure(facing(model, torch.randn(16, 3)))
 

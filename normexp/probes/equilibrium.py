@@ -47,7 +47,6 @@ class Equilibrium(Probe):
         optimizer = situation.optimizer
         if optimizer is None:
             raise UserError("probe=equilibrium: looks at the optimizer of a training run; there is none")
-        settled = equilibrium_angle(optimizer.param_groups[0])
         model, (x, _) = situation.model, situation.training(self.count)
         usual = outputs(model, x, {})
         changes = {name: output_change(model, x, name, usual) for name in free_weights(model)}
@@ -56,6 +55,7 @@ class Equilibrium(Probe):
             first = next(iter(changes), "")
             why = f"{reason(model, first)}; norm=batch does" if first else "there is no Linear or Conv layer"
             raise UserError(f"probe=equilibrium: no weight is scale-invariant: {why}")
+        settled = equilibrium_angle(optimizer.param_groups[0])
         turned = next_angles(model, optimizer, loss_gradients(situation, self.count), free)
         readings: list[Reading] = [(name, "scale_change", change) for name, change in changes.items()]
         for name, angle in turned.items():

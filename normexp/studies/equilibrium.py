@@ -68,13 +68,13 @@ class Equilibrium(Study):
     def measure(self, context: StudyContext) -> Outcome:
         model = normalized_mlp(build_norm(context.config), context.seed, self.widths, self.last)
         optimizer = build_optimizer(context.config, model, torch.device("cpu"))
-        group = optimizer.param_groups[0]
-        formula, source = equilibrium_angle(group), generator(context.seed, "examples")
+        group, source = optimizer.param_groups[0], generator(context.seed, "examples")
         if not self.control:
             check_scale_free(
                 model, self._examples(source)[0], "study=equilibrium",
                 "normalize that layer without affine parameters, or measure a control with study.control=true",
             )  # fmt: skip
+        formula = equilibrium_angle(group)
         weights = [each for each in model.parameters() if each.dim() > 1]
         layers, windows = [Layer() for _ in weights], []
         for step in range(self.updates):

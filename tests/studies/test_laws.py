@@ -279,6 +279,11 @@ def test_law_asked_of_the_wrong_network_names_the_layer(study, overrides, layer)
     assert "\n" not in str(error.value)
 
 
+def test_equilibrium_names_the_layer_before_it_asks_for_weight_decay():
+    with pytest.raises(UserError, match=r"the law does not apply: .*\b0\.weight\b"):
+        measured("study=equilibrium", "norm=none", "optim.weight_decay=0.0")
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [

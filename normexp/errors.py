@@ -50,9 +50,9 @@ def did_you_mean(name: str | None) -> str:
     return f"; did you mean {name}?" if name else ""
 
 
-def nearest_file(path: Path) -> str:
-    """Return the end of an error about a YAML file that is not there: the nearest one beside it, or nothing."""
-    beside = {other.stem: other for other in path.parent.glob(f"*{path.suffix or '.yaml'}") if other.is_file()}
+def nearest_file(path: Path, suffix: str) -> str:
+    """Return the end of an error about a missing file: the nearest one beside it with this suffix, or nothing."""
+    beside = {other.stem: other for other in path.parent.glob(f"*{suffix}") if other.is_file()}
     close = nearest(path.stem, beside)
     return did_you_mean(str(beside[close]) if close else None)
 

@@ -175,8 +175,14 @@ def hold_out(data: Data, wish: float, seed: int) -> Data:
     rest = len(data.train)
     whole = rest + (len(data.test) if data.drawn_test else 0)
     chosen = choose(data, wish if wish >= 1 else wish * whole / rest, seed, f"dataset.validation={wish}")
-    kept = np.setdiff1d(np.arange(rest), chosen)
-    return replace(data, train=data.train.take(kept), validation=data.train.take(chosen))
+    return move(data, chosen, "validation")
+
+
+def move(data: Data, chosen: Array, to: Literal["validation", "test"]) -> Data:
+    """Move the training examples at these indices to another split, which is replaced."""
+    rest = np.setdiff1d(np.arange(len(data.train)), chosen)
+    splits = {"train": data.train.take(rest), to: data.train.take(chosen)}
+    return replace(data, **splits, drawn_test=data.drawn_test or to == "test")  # type: ignore[arg-type]
 
 
 def choose(data: Data, wish: float, seed: int, what: str) -> Array:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from normexp.data.base import Data, Dataset, choose
+from normexp.data.base import Data, Dataset, choose, move
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
@@ -53,10 +51,8 @@ class ImageFolder(Dataset):
     def _set_test_apart(self, data: Data) -> Data:
         wish = 0.2 if self.test is None else self.test
         chosen = choose(data, wish, self.split_seed, f"dataset.test={wish}")
-        rest = np.setdiff1d(np.arange(len(data.train)), chosen)
         note = f"no test folder: {len(chosen):,} of {len(data.train):,} images, chosen by seed, are the test split"
-        train, test = data.train.take(rest), data.train.take(chosen)
-        return replace(data, train=train, test=test, note=note, drawn_test=True)
+        return replace(move(data, chosen, "test"), note=note)
 
     def content(self) -> str:
         path = self._path()

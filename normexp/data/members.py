@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.errors import UserError, nearest_file
 
 CHUNK = 2**20
 LARGEST = 64 * 2**20  # bytes of one file that is read; those of CIFAR-10 have 30 MB, an image has less
@@ -87,8 +87,7 @@ def given_kind(value: str, suffix: str, what: str) -> Path:
         raise UserError(f"dataset.file={value}: is {kind}, and {what} is needed")
     if path.is_symlink():
         raise UserError(f"dataset.file={value}: a link that leads to no file")
-    beside = [other.name for other in path.parent.glob(f"*{suffix}") if other.is_file()]
-    raise UserError(f"dataset.file={value}: no such file{did_you_mean(nearest(path.name, beside))}")
+    raise UserError(f"dataset.file={value}: no such file{nearest_file(path, suffix)}")
 
 
 def members(path: Path) -> Iterator[Member]:

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from normexp.data.base import Array, Data, Split, choose, empty_like
+from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.csv_table import Table
 from normexp.errors import UserError, unknown
 
@@ -57,8 +57,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
         raise UserError(f"dataset.test={wish}: the table has only {total} usable rows")
     order = np.random.default_rng([seed, crc32(b"test split")]).permutation(total)
     chosen = order[: int(wish)] if wish >= 1 else choose(data, wish, seed, f"dataset.test={wish}")
-    test, rest = np.sort(chosen), np.setdiff1d(order, chosen)
-    return replace(data, train=data.train.take(rest), test=data.train.take(test), drawn_test=True)
+    return move(data, np.sort(chosen), "test")
 
 
 def fill_gaps(data: Data) -> Data:

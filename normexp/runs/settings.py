@@ -27,7 +27,7 @@ def settings_of_file(path: str) -> dict[str, Any]:
     Raises: UserError where the file cannot be read, is no mapping, or names code to be run.
     """
     if not Path(path).exists():
-        raise UserError(f"--config {path}: no such file{nearest_file(Path(path))}")
+        raise UserError(f"--config {path}: no such file{nearest_file(Path(path), Path(path).suffix or '.yaml')}")
     try:
         data = read_regular(Path(path), MOST)
         content = yaml_mapping(data)

@@ -122,8 +122,9 @@ def test_table_slip_among_numbers_is_told_with_its_place(table, slip: str) -> No
 
 def test_file_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "houses.csv").touch()
-    with pytest.raises(UserError, match=r"dataset\.file=.*house\.csv: no such file; did you mean houses\.csv\?"):
-        given_file(str(tmp_path / "house.csv"))
+    for wrong in ("house.csv", "houses.CSV", "house"):
+        with pytest.raises(UserError, match=rf"dataset\.file=.*{wrong}: no such file; did you mean .*/houses\.csv\?"):
+            given_file(str(tmp_path / wrong))
     with pytest.raises(UserError, match="is a folder, and a CSV file is needed"):
         given_file(str(tmp_path))
 

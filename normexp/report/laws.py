@@ -103,7 +103,7 @@ def _law(name: str, results: Path) -> Law:
         from_memory=law.from_memory,
         paper=experiment.paper,
         checks=tuple(map(_check, judged)),
-        seconds=_seconds(folder) if judged else None,
+        seconds=seconds_of(folder) if judged else None,
         command=f"normexp reproduce {name} scale={SCALE}",
     )
 
@@ -123,7 +123,8 @@ def _check(claim: Mapping[str, Any]) -> Check:
     )
 
 
-def _seconds(folder: Path) -> float:
+def seconds_of(folder: Path) -> float:
+    """Return how long all runs of an experiment at a scale took together."""
     return sum(float(run.status.get("seconds", 0.0)) for run in find_runs([folder]))
 
 

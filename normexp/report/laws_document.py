@@ -8,7 +8,7 @@ from pathlib import Path
 from normexp.experiments.load import read
 from normexp.experiments.shape import CLAIMS
 from normexp.report.claims import read_report
-from normexp.report.laws import SCALE, Check, Law, read_laws
+from normexp.report.laws import SCALE, Check, Law, read_laws, seconds_of
 
 HEAD = """\
 # Laws: what theory predicts exactly
@@ -79,7 +79,8 @@ def _table(name: str, results: Path) -> Iterator[str]:
         yield f"| {claim['verdict']} | {claim['text']} | {claim['evidence']} |"
     yield ""
     yield from (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
-    yield f"`normexp reproduce {name} scale={SCALE}`"
+    minutes = seconds_of(results / name / SCALE) / 60
+    yield f"`normexp reproduce {name} scale={SCALE}`, {minutes:.0f} minutes of runs, one after the other."
 
 
 def _row(check: Check) -> str:

@@ -21,6 +21,14 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk():
+    """No test here loses power: that files are flushed is tested, but nobody waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _few_threads():
     import torch
 

@@ -69,10 +69,10 @@ def titled(section: str) -> object:
 
 @pytest.mark.parametrize("section", list(map(titled, SECTIONS)))
 def test_every_mistake_is_one_line_at_once_and_leaves_nothing(folder, section, capfd):
-    wrong = []
+    wrong, before = [], contents(folder)
     for command, expected in entries(section):
         capfd.readouterr()
-        before, began = contents(folder), time.thread_time()
+        began = time.thread_time()
         try:
             status = main(shlex.split(command))
         except SystemExit as stopped:
@@ -82,8 +82,9 @@ def test_every_mistake_is_one_line_at_once_and_leaves_nothing(folder, section, c
         line = stderr.removesuffix("\n")
         if status != 2 or stdout or "\n" in line or not matches(expected, line):
             wrong.append(f"$ normexp {command}\nexit status {status}\n{stdout}{stderr}expected: {expected}")
-        if contents(folder) != before:
-            wrong.append(f"$ normexp {command}\nwrote {sorted(contents(folder).items() ^ before.items())[:3]}")
+        if (after := contents(folder)) != before:
+            wrong.append(f"$ normexp {command}\nwrote {sorted(after.items() ^ before.items())[:3]}")
+            before = after
         if seconds > SECONDS:
             wrong.append(f"$ normexp {command}\ntook {seconds:.1f} s")
     assert not wrong, "\n\n".join(wrong)

@@ -129,10 +129,13 @@ def test_compose_a_default_given_by_hand_is_no_change():
 
 def test_compose_puts_options_together_as_hydra_does():
     """Every option of every group stands in one of these configurations."""
-    for i in range(max(len(options(group)) for group in groups())):
-        chosen = {group: options(group)[i % len(options(group))] for group in groups()}
-        with initialize_config_dir(str(config_dir()), version_base="1.3"):
-            whole = OmegaConf.to_container(hydra_compose("config", [f"{key}={name}" for key, name in chosen.items()]))
+    cells = [
+        {group: options(group)[i % len(options(group))] for group in groups()}
+        for i in range(max(len(options(group)) for group in groups()))
+    ]
+    with initialize_config_dir(str(config_dir()), version_base="1.3"):
+        wholes = [hydra_compose("config", [f"{key}={name}" for key, name in chosen.items()]) for chosen in cells]
+    for chosen, whole in zip(cells, map(OmegaConf.to_container, wholes), strict=True):
         found = composed(tuple(chosen.items()))
         assert list(flat(found.values).items()) == list(flat(without_descriptions(whole)).items())
         assert not [key for key in flat(found.values) if any(is_description(part) for part in key.split("."))]

@@ -26,19 +26,28 @@ def paper_scale(*words: str, path: Path | str = ENVIRONMENT) -> subprocess.Compl
     return subprocess.run([SCRIPT, *words], capture_output=True, text=True, env=env)
 
 
+def commands(folder: Path, python: str) -> Path:
+    """Fill a folder with a `python` that does this and a `normexp` that prints its arguments."""
+    for name, text in (("python", python), ("normexp", 'echo "$@"')):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
 @pytest.fixture
 def gpu(tmp_path) -> Path:
-    """A folder with a `python` that finds a GPU and a `normexp` that prints its arguments."""
-    for name, text in (("python", "exit 0"), ("normexp", 'echo "$@"')):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-    return tmp_path
+    """A folder with commands of a machine with a GPU."""
+    return commands(tmp_path, "exit 0")
 
 
-def test_paper_scale_without_a_gpu_is_refused_in_one_line():
-    if torch.cuda.is_available():
-        pytest.skip("has a GPU")
-    done = paper_scale("salimans2016_table1", "results_dir=/nonexistent")
+def test_paper_scale_without_a_gpu_is_refused_in_one_line(tmp_path):
+    """What the script has `python` ask is asked here, where torch is imported already."""
+    asked = tmp_path / "asked"
+    words = ("salimans2016_table1", "results_dir=/nonexistent")
+    done = paper_scale(*words, path=commands(tmp_path, f'echo "$2" > {asked}; exit 1'))
+    with pytest.raises(SystemExit) as answered:
+        exec(asked.read_text(), {})
+    assert answered.value.code == (not torch.cuda.is_available())
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1

@@ -228,6 +228,7 @@ def test_every_scheme_trains_by_the_command_line(cli, results: Path, scheme):
     assert json.loads((found / "status.json").read_text())["status"] == "done"
 
 
+@pytest.mark.slow
 def test_reader_learns_what_a_story_tells(cli, results: Path):
     """One fact, so that the answer is the entity of the story that the question does not name: chance is one half."""
     easy = ["dataset.entities=2", "dataset.facts=1", "dataset.examples=800", "dataset.validation=200", "eval_every=200"]

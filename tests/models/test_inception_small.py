@@ -6,10 +6,9 @@ import math
 
 import pytest
 import torch
-from companions import KINDS_FIRST
 from torch import nn
 
-from normexp.config import compose, option
+from normexp.config import compose, option, options
 from normexp.config.instantiate import instantiate
 from normexp.models.inception_small import InceptionSmall, SideBySide
 from normexp.models.init.he import He
@@ -112,11 +111,14 @@ NEEDS = {  # eleven blocks in a row, so a scheme that shrinks or stretches what 
 }
 
 
-@pytest.mark.parametrize("norm", KINDS_FIRST)
+QUICK = ("batch", "normprop", "weight_mean_only", "evonorm_s0")  # each other kind trains in test_nin.py at once
+SCHEMES = [name for name in options("norm") if name != "spectral"]  # see below
+FIRST = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SCHEMES]
+
+
+@pytest.mark.parametrize("norm", FIRST)
 def test_inception_small_trains_with_every_scheme(norm):
     """On digits; losses are finite and fall."""
-    if norm == "spectral":
-        return  # see below
     narrow = ["model=inception_small", "model.width=0.17", "init=he", "optim.lr=0.02", "steps=20", "threads=1"]
     config = compose([*narrow, f"norm={norm}", *NEEDS.get(norm, [])])
     components = build(config, instantiate(config["dataset"]).load(0))

@@ -28,7 +28,7 @@ def refused(name, second):
 
 @pytest.mark.parametrize("first", PARTS)
 def test_stack_of_every_pair_is_its_parts_in_order(first):
-    x = torch.randn(32, 3, 6, 6)
+    x = torch.randn(32, 3, 4, 4)
     for i, second in enumerate(PARTS):
         if refused(first, second):
             with pytest.raises(ValueError, match=r"both (set the weights|replace the nonlinearity)"):

@@ -1,8 +1,8 @@
 """Runs of one shape as one batched program: their weights are rows of stacked tensors, their steps one step.
 
 A core that trains a small network spends its time between operators. Here one operator serves all runs: the network is
-called once (`torch.func.functional_call` under `vmap`), the optimizer moves all weights at once. Seeds and rates may
-differ. Every row is what its run would be alone, but for rounding.
+called once (layer by layer in `normexp.training.rows`, or as a whole under `torch.vmap`), the optimizer moves all
+weights at once. Seeds and rates may differ. Every row is what its run would be alone, but for rounding.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.optim import SGD, Adam, AdamW, RMSprop
 
+from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
@@ -27,6 +27,7 @@ from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components
 from normexp.training.fit import after_update, set_hyperparameters
 from normexp.training.process import optimizer_step
+from normexp.training.rows import call, chain
 
 ELEMENTWISE = (SGD, Adam, AdamW, RMSprop)  # they move every weight by itself, in proportion to the rate
 CLOSE = 1e-2  # of a tensor's norm, between the gradients of a run alone and stacked: far above any rounding
@@ -42,6 +43,7 @@ class Stacked:
     def __init__(self, runs: Sequence[Components]) -> None:
         first, self.runs = runs[0], runs
         self.model = copy.deepcopy(first.model)  # the form alone: its own numbers are never used
+        self.chain = chain(self.model) if first.compiled is None else None
         self.parameters, self.buffers = stack_module_state([run.model for run in runs])
         for row, run in enumerate(runs):
             for name, tensor in itertools.chain(run.model.named_parameters(), run.model.named_buffers()):
@@ -74,16 +76,27 @@ class Stacked:
             parameter.copy_(torch.lerp(old, parameter, share))
 
     def _gradient(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        losses, hits = vmap(self._outcome)(self.parameters, self.buffers, x, y)
+        losses, hits = self._outcomes(x, y, "mean")
         losses.sum().backward()  # the runs share nothing: each gets the gradient of its own loss
         return losses.detach(), hits.detach()
 
-    def _outcome(
-        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor, y: Tensor, reduction: str = "mean"
-    ) -> tuple[Tensor, Tensor]:
-        task = self.runs[0].task
-        outputs = functional_call(self.model, (parameters, buffers), (x,))
-        return task.loss(outputs, y, reduction), task.num_correct(outputs, y)
+    def _outcomes(self, x: Tensor, y: Tensor, reduction: str, shared: bool = False) -> tuple[Tensor, Tensor]:
+        """Return losses and hits, (K,) each; x and y are those of all runs where they are shared."""
+        task, dim = self.runs[0].task, None if shared else 0
+
+        def outcome(outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            return task.loss(outputs, y, reduction), task.num_correct(outputs, y)
+
+        return vmap(outcome, in_dims=(0, dim))(self._outputs(x, shared), y)
+
+    def _outputs(self, x: Tensor, shared: bool) -> Tensor:
+        if self.chain is not None:
+            return call(self.chain, self.parameters, self.buffers, x.expand(len(self.runs), *x.shape) if shared else x)
+
+        def alone(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
+            return functional_call(self.model, (parameters, buffers), (x,))
+
+        return vmap(alone, in_dims=(0, 0, None if shared else 0))(self.parameters, self.buffers, x)
 
     def batches(self) -> Iterator[Batch]:
         """Yield x: (K, N, *) and y of step 0, 1, ...: every run's batches in its own order."""
@@ -104,16 +117,12 @@ class Stacked:
         """Return every run's mean loss and metric over a split, as `normexp.training.metrics.evaluate` does alone."""
         task, examples = self.runs[0].task, [run.evaluated[split] for run in self.runs]
         self.model.eval()
-        found = [self._outcomes(x, y, shared) for x, y, shared in _evaluated(examples)]
+        found = [self._outcomes(x, y, "sum", shared) for x, y, shared in _evaluated(examples)]
         self.model.train()
         losses, hits = (torch.stack(each).sum(0) for each in zip(*found, strict=True))
         count = len(examples[0])
         pairs = zip(losses.tolist(), hits.tolist(), strict=True)
         return [task.metrics(loss / count, correct / count) for loss, correct in pairs]
-
-    def _outcomes(self, x: Tensor, y: Tensor, shared: bool) -> tuple[Tensor, Tensor]:
-        dims = (0, 0, *[None if shared else 0] * 2)
-        return vmap(partial(self._outcome, reduction="sum"), in_dims=dims)(self.parameters, self.buffers, x, y)
 
     def part_optimizers(self) -> None:
         """Give every run's own optimizer its part of what the stacked one remembers, as a checkpoint wants it."""
@@ -150,6 +159,7 @@ def why_not(runs: Sequence[Components]) -> str | None:
 def _declared(run: Components) -> str | None:
     groups, norm = run.optimizer.param_groups, run.norm
     reasons = {
+        "transformers are no faster stacked": isinstance(run.model, Transformer),
         "convolutions are no faster stacked": any(isinstance(m, nn.modules.conv._ConvNd) for m in run.model.modules()),
         "probes look at one network": type(run.probe) is not Probe,
         "clip_norm is of one network": run.clip_norm is not None,

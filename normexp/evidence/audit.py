@@ -2,6 +2,7 @@
 
 correct           the computed value, rounded to the printed digits, is the printed number
 rounded wrongly   less than one unit of the last printed digit away: truncated, or rounded to the wrong side
+its own scheme    the document defines a scheme, and says nothing of the program that it is set beside here
 wrong             anything else; the entry says what it should be and why
 """
 
@@ -14,7 +15,8 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from normexp.evidence.stats import Printed
 
 NUMBERS = "numbers.csv"
-CORRECT, ROUNDED, WRONG = "correct", "rounded wrongly", "wrong"
+CORRECT, ROUNDED, OWN, WRONG = "correct", "rounded wrongly", "its own scheme", "wrong"
+OWN_SCHEMES = ("start of the running deviation, in PyTorch", "what PyTorch averages for testing is the deviation")
 DOCUMENTS = {
     "S000": "Xingdong Zuo, Normalization tricks (notes, 5 November 2018)",
     "S001": "Normalization (page of a public collection of machine learning notes)",
@@ -65,6 +67,8 @@ class Audited:
 def audited(row: Mapping[str, str]) -> Audited:
     """Judge one row of numbers.csv."""
     verdict = judged(row["printed"], row["computed"], row["agrees"])
+    if verdict == WRONG and row["quantity"] in OWN_SCHEMES:
+        verdict = OWN
     facts = {key: row[key] for key in ("document", "place", "quantity", "printed", "computed", "reading", "remark")}
     return Audited(**facts, verdict=verdict)
 

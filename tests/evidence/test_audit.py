@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from normexp.evidence.audit import CORRECT, DOCUMENTS, ROUNDED, WRONG, audited, judged
+from normexp.evidence.audit import CORRECT, DOCUMENTS, OWN, ROUNDED, WRONG, audited, judged
 from normexp.report.claims import Report
 from normexp.report.sentences import is_from
 from normexp.report.sources import DEPENDS, Entry, counted, entries, page, quoted_results, slips, summary
@@ -48,6 +48,12 @@ def test_audit_shows_two_digits_more_than_are_printed():
     assert audited(row(printed="23560", computed="23560.0")).shown == "23560"
     assert audited(row(printed="0.05", computed="-1e-20")).shown == "0"
     assert audited(row(printed="yes", computed="no", agrees="False")).shown == "no"
+
+
+def test_no_document_is_wrong_about_a_program_of_which_it_says_nothing():
+    facts = row(document="S004", quantity="start of the running deviation, in PyTorch", printed="0", computed="1")
+    assert audited(facts).verdict == OWN
+    assert audited({**facts, "computed": "0"}).verdict == CORRECT
 
 
 def test_sentence_that_is_right_under_one_reading_and_wrong_under_another_depends_on_it():

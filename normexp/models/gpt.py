@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -30,6 +31,8 @@ class GPT(Transformer):
         tied: the output layer's weight is the embedding.
         qk_norm: an option of `norm` for queries and keys.
         bias: linear layers have one; the output layer has none.
+        scaled_embedding: multiply what is embedded by one learned number, at first sqrt(width); Zhu et al. 2025,
+            arXiv:2503.10622, need it for decoders with dynamic tanh.
         init_std: standard deviation of the initial weights and embeddings.
 
     Shape: (N, T) token numbers -> (N, T, num_outputs), T at most `input_shape[0]`.
@@ -53,6 +56,7 @@ class GPT(Transformer):
         bias: bool = True,
         dropout: float = 0.0,
         init_std: float = 0.02,
+        scaled_embedding: bool = False,
     ) -> None:
         context, rotary = input_shape[0], positions == "rotary"
         sizes = Sizes(layers, heads, width, 4 * width, context)
@@ -60,6 +64,7 @@ class GPT(Transformer):
         self.context = context
         self.tokens = nn.Embedding(num_outputs, width)
         self.positions = None if rotary else nn.Embedding(context, width)
+        self.scale = nn.Parameter(torch.tensor(math.sqrt(width))) if scaled_embedding else None
         self.head = None if tied else nn.Linear(width, num_outputs, bias=False)
         self.outputs = placement.outputs(num_outputs, width)
         draw(self, init_std)
@@ -68,6 +73,8 @@ class GPT(Transformer):
         embedded = self.tokens(x.long())
         if self.positions is not None:
             embedded = embedded + self.positions(torch.arange(x.shape[1], device=x.device))
+        if self.scale is not None:
+            embedded = embedded * self.scale
         read = self.stream(embedded)
         return self.outputs(F.linear(read, self.tokens.weight) if self.head is None else self.head(read))
 

@@ -156,6 +156,18 @@ def test_drawn_weights_have_the_deviation_that_is_asked_for():
         assert not layer.bias.any()
 
 
+def test_scaled_embedding_is_one_learned_number_times_tokens_and_positions():
+    scaled = gpt("model.tied=false", "model.scaled_embedding=true", norm="rms")
+    plain = gpt("model.tied=false", norm="rms")
+    assert scaled.scale.item() == pytest.approx(math.sqrt(8))
+    own = dict(scaled.state_dict())
+    factor = own.pop("scale")
+    for name in ("tokens.weight", "positions.weight"):
+        own[name] = own[name] * factor
+    plain.load_state_dict(own)
+    torch.testing.assert_close(outputs(scaled, TOKENS), outputs(plain, TOKENS))
+
+
 @pytest.mark.parametrize("norm", ["weight", "spectral", "weight_standard", "rms"])
 def test_a_scheme_shifts_no_initial_weight(norm):
     ours, plain = gpt(norm=norm, placement="post"), gpt(norm="none", placement="post")

@@ -149,6 +149,14 @@ def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
     return [name for name, tried in record["tried"].items() if _within_noise(last_rung(tried), experiment, select)]
 
 
+def noise_is_unknown(experiment: Experiment, results: Path) -> bool:
+    """Tell whether choices were made by the loss of one seed, which does not say how much a loss varies."""
+    select = experiment.select
+    if select is None or not choice_path(experiment, results).exists():
+        return False
+    return len(select.seeds) == 1 and not select.highest
+
+
 def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
     scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
     if len(scored) < 2:

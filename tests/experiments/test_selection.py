@@ -17,6 +17,7 @@ from normexp.experiments.load import load
 from normexp.experiments.reproduce import expected_plan, selection_plan
 from normexp.experiments.selection import (
     choice_path,
+    noise_is_unknown,
     read_choice,
     undecided_choices,
     write_choice,
@@ -183,6 +184,19 @@ def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, fin
     fabricate(experiment, results, "With BN", finals)
     write_choice(experiment, results, ["With BN"])
     assert undecided_choices(experiment, results) == (["With BN"] if open_ else [])
+
+
+@pytest.mark.parametrize(
+    ("metric", "seeds", "unknown"),
+    [("loss", [100], True), ("loss", [100, 101], False), ("accuracy", [100], False)],
+)
+def test_the_loss_of_one_seed_does_not_tell_its_noise(experiment, results, metric, seeds, unknown):
+    update = {"metric": f"validation/{metric}", "seeds": seeds}
+    experiment = replace(experiment, select=experiment.select.model_copy(update=update))
+    assert not noise_is_unknown(experiment, results)  # nothing was chosen yet
+    fabricate(experiment, results, "With BN", ["0.5", "0.6", "0.7"] * len(seeds))
+    write_choice(experiment, results, ["With BN"])
+    assert noise_is_unknown(experiment, results) is unknown
 
 
 # --- A stranger's record. ---

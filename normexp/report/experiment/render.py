@@ -16,7 +16,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command, read_choice, read_selection
-from normexp.experiments.selection import selection_notes, undecided_choices
+from normexp.experiments.selection import noise_is_unknown, selection_notes, undecided_choices
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
@@ -241,6 +241,8 @@ def _of_choices(experiment: Experiment, results: Path) -> Iterator[str]:
         yield f"Of the choices: {words} ({'; '.join(names)})."
     if names := undecided_choices(experiment, results):
         yield f"Chosen with fewer than three seeds though the best two lie within noise: {'; '.join(names)}."
+    if noise_is_unknown(experiment, results):
+        yield "Each was chosen by the loss of one seed; how much of the best one's lead is noise is not known."
 
 
 def _look(entry: Published) -> str:

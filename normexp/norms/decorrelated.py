@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +14,9 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.grouped import largest_divisor
-from normexp.norms.kernels.moments import over_positions, scale_shift
+from normexp.norms.kernels.layout import is_channels_last
+from normexp.norms.kernels.moments import channel_sum, over_positions, scale_shift
+from normexp.norms.kernels.tiles import kept_by_others, tiles
 from normexp.norms.options import at_least, positive, share
 
 
@@ -41,31 +45,74 @@ class InverseRoot(torch.autograd.Function):
     def forward(ctx: Any, matrix: Tensor) -> Tensor:
         values, vectors = eigen(matrix)
         ctx.save_for_backward(matrix, values, vectors)
-        return (vectors * values.rsqrt().unsqueeze(-2)) @ vectors.mT
+        return inverse_root(values, vectors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
         matrix, values, vectors = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative needs them as functions of the matrix
             values, vectors = eigen(matrix)
-        s = values.sqrt()
-        rows, columns = s.unsqueeze(-1), s.unsqueeze(-2)
-        inner = vectors.mT @ ((grads[0] + grads[0].mT) / 2) @ vectors
-        return -vectors @ (inner / (rows * columns * (rows + columns))) @ vectors.mT
+        return inverse_root_gradient(grads[0], values, vectors)
 
 
-class Products(torch.autograd.Function):
-    """`products`, with one product in backward; as both factors of a product, x would have two and their sum."""
+def inverse_root(values: Tensor, vectors: Tensor) -> Tensor:
+    return (vectors * values.rsqrt().unsqueeze(-2)) @ vectors.mT
+
+
+def inverse_root_gradient(grad: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+    s = values.sqrt()
+    rows, columns = s.unsqueeze(-1), s.unsqueeze(-2)
+    inner = vectors.mT @ ((grad + grad.mT) / 2) @ vectors
+    return -vectors @ (inner / (rows * columns * (rows + columns))) @ vectors.mT
+
+
+def whitened(x: Tensor, size: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return x: (N, C, *) white in each group of `size` channels, its mean (C,), and the groups' matrices."""
+    count = x.numel() // x.shape[1]
+    mean = x.flatten(2).sum(2).sum(0) / count if x.dim() > 2 else x.mean(0)
+    centred = x + over_positions(-mean, x)  # the gradient of -mean, as large as mean, is what changes its sign
+    matrix = InverseRoot.apply(plus_eps(products(centred, centred, size) / count, eps))
+    return mix(matrix, centred), mean, matrix
+
+
+class Whitened(torch.autograd.Function):
+    """`whitened`, in parts that stay in the cache, with five products by matrices in all: two forward, three back.
+
+    Keeps x, the mean and the matrices. A second derivative is that of `whitened`.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, size: int) -> Tensor:
-        ctx.save_for_backward(x)
-        return products(x, size)
+    def forward(ctx: Any, x: Tensor, size: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+        count, y = x.numel() // x.shape[1], torch.empty_like(x)
+        mean = added(channel_sum(at_least_float32(part)) for (part,) in tiles(x)) / count
+        covariance = added(products(each, each, size) for each in centred(x, mean)) / count
+        values, vectors = eigen(plus_eps(covariance, eps))
+        matrix = inverse_root(values, vectors)
+        for out, part in tiles(y, x):
+            write(out, torch.zeros_like(mean), (matrix, less(part, mean)))
+        ctx.size, ctx.eps = size, eps
+        ctx.save_for_backward(x, mean, matrix, values, vectors)
+        ctx.mark_non_differentiable(mean, matrix)
+        return y, mean, matrix
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (x,) = ctx.saved_tensors
-        return mix(grads[0] + grads[0].mT, x), None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        x, mean, matrix, values, vectors = ctx.saved_tensors
+        if torch.is_grad_enabled():  # someone differentiates the gradient
+            own = x.view_as(x)
+            y = whitened(at_least_float32(own), ctx.size, ctx.eps)[0].to(x.dtype)
+            return torch.autograd.grad(y, [own], grads[0], create_graph=True)[0], None, None
+        count, found, size = x.numel() // x.shape[1], torch.empty_like(x), ctx.size
+        through, total = torch.zeros_like(matrix), torch.zeros_like(mean)
+        for part, grad in tiles(x, grads[0]):
+            grad = at_least_float32(grad)
+            through += products(grad, less(part, mean), size)
+            total += channel_sum(grad)
+        of_covariance = inverse_root_gradient(through, values, vectors) * (2 / count)
+        of_mean = mix(matrix, total.unsqueeze(0)).squeeze(0) / -count
+        for out, part, grad in tiles(found, x, grads[0]):
+            write(out, of_mean, (matrix, at_least_float32(grad)), (of_covariance, less(part, mean)))
+        return found, None, None
 
 
 class Whitening(PerChannel):
@@ -85,26 +132,25 @@ class Whitening(PerChannel):
     def forward(self, x: Tensor) -> Tensor:
         # Autocast would round the covariance to half precision (and does not know the device that only has shapes).
         with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
-            y = self.whitened(at_least_float32(x))
+            y = self.in_training(x) if self.training else self.in_evaluation(at_least_float32(x))
             y = scale_shift(y, *self.affine) if self.affine else y
         return y.to(x.dtype)
 
-    def whitened(self, x: Tensor) -> Tensor:
-        if not self.training:
-            centred = x - over_positions(self.running_mean, x).to(x.dtype)
-            return mix(self.running_matrix.to(x.dtype), centred)
+    def in_evaluation(self, x: Tensor) -> Tensor:
+        return mix(self.running_matrix.to(x.dtype), x - over_positions(self.running_mean, x).to(x.dtype))
+
+    def in_training(self, x: Tensor) -> Tensor:
         count = x.numel() // x.shape[1]
         if count <= self.group_size:
             raise ValueError(
                 f"whitening {self.group_size} channels needs more than {self.group_size} values per channel, at least "
                 f"more than one value, in training (lower norm.group_size), input has shape {tuple(x.shape)}"
             )
-        mean = x.flatten(2).sum(2).sum(0) / count if x.dim() > 2 else x.mean(0)
-        centred = x + over_positions(-mean, x)  # the gradient of -mean, as large as mean, is what changes its sign
-        covariance = Products.apply(centred, self.group_size) / count
-        matrix = InverseRoot.apply(covariance + self.eps * torch.eye(self.group_size, dtype=x.dtype, device=x.device))
+        plain = kept_by_others() or not torch.is_grad_enabled()
+        x = at_least_float32(x) if plain or self.affine else x  # what comes next rounds
+        y, mean, matrix = (whitened if plain else in_rows)(x, self.group_size, self.eps)
         self.observe(mean, matrix)
-        return mix(matrix, centred)
+        return y
 
     @torch.no_grad()
     def observe(self, mean: Tensor, matrix: Tensor) -> None:
@@ -113,14 +159,43 @@ class Whitening(PerChannel):
         self.running_matrix.lerp_(matrix.to(self.running_matrix.dtype), self.momentum)
 
 
-def products(x: Tensor, size: int) -> Tensor:
-    """Sum the outer products of each group's channels over samples and positions: (C / size, size, size)."""
+def in_rows(x: Tensor, size: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`Whitened` of x: (N, C, *); in channels_last every position is a row of its own, which saves calls."""
+    if not is_channels_last(x):
+        return Whitened.apply(x, size, eps)
     last = x.movedim(1, -1)
-    if last.is_contiguous():
-        rows = last.reshape(-1, x.shape[1] // size, size).transpose(0, 1)
-        return rows.mT @ rows
-    groups = x.reshape(x.shape[0], x.shape[1] // size, size, -1)
-    return (groups @ groups.mT).sum(0)
+    y, mean, matrix = Whitened.apply(last.flatten(0, -2), size, eps)
+    return y.view(last.shape).movedim(-1, 1), mean, matrix
+
+
+def plus_eps(matrix: Tensor, eps: float) -> Tensor:
+    return matrix + eps * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+
+
+def centred(x: Tensor, mean: Tensor) -> Iterator[Tensor]:
+    return (less(part, mean) for (part,) in tiles(x))
+
+
+def added(terms: Iterator[Tensor]) -> Tensor:
+    return functools.reduce(Tensor.add_, terms)
+
+
+def less(x: Tensor, mean: Tensor) -> Tensor:
+    return at_least_float32(x) - (mean if x.dim() == 2 else over_positions(mean, x))
+
+
+def by_group(x: Tensor, size: int) -> Tensor:
+    """Return x: (N, C, *) in channels_last, or (N, C), as (C / size, positions, size)."""
+    last = x if x.dim() == 2 else x.movedim(1, -1)
+    return last.reshape(-1, x.shape[1] // size, size).transpose(0, 1)
+
+
+def products(x: Tensor, y: Tensor, size: int) -> Tensor:
+    """Sum the outer products of each group's channels over samples and positions: (C / size, size, size)."""
+    if x.dim() == 2 or is_channels_last(x):
+        return by_group(x, size).mT @ by_group(y, size)
+    groups, others = (each.reshape(x.shape[0], x.shape[1] // size, size, -1) for each in (x, y))
+    return (groups @ others.mT).sum(0)
 
 
 def mix(matrices: Tensor, x: Tensor) -> Tensor:
@@ -129,9 +204,20 @@ def mix(matrices: Tensor, x: Tensor) -> Tensor:
     groups, size, _ = matrices.shape
     last = x.movedim(1, -1)
     if last.is_contiguous():
-        rows = last.reshape(-1, groups, size).transpose(0, 1)
-        return (rows @ matrices.mT).transpose(0, 1).reshape(last.shape).movedim(-1, 1)
+        return (by_group(x, size) @ matrices.mT).transpose(0, 1).reshape(last.shape).movedim(-1, 1)
     return (matrices @ x.reshape(x.shape[0], groups, size, -1)).reshape(x.shape)
+
+
+def write(out: Tensor, shift: Tensor, *terms: tuple[Tensor, Tensor]) -> None:
+    """Write the sum of every `mix(*term)` and of a shift (C,), put in order once and rounded once."""
+    size = terms[0][0].shape[-1]
+    if out.dim() > 2:
+        out.copy_(added(mix(*term) for term in terms).add_(over_positions(shift, out)))
+        return
+    total = shift.view(-1, 1, size)
+    for matrix, x in terms:
+        total = torch.baddbmm(total, by_group(x, size), matrix.mT)
+    by_group(out, size).copy_(total)
 
 
 @dataclass(frozen=True, kw_only=True)

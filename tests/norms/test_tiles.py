@@ -9,6 +9,7 @@ import torch
 from conftest import randomize
 
 from normexp.norms import instance
+from normexp.norms.decorrelated import DecorrelatedBatchNorm
 from normexp.norms.derf import Derf
 from normexp.norms.dyisru import DyISRU
 from normexp.norms.dynamic_tanh import DynamicTanh
@@ -25,6 +26,7 @@ from normexp.norms.switchable import SwitchableNorm
 FORMATS = [torch.contiguous_format, torch.channels_last]
 IN_TILES = {
     "dynamic_tanh": DynamicTanh(),
+    "decorrelated": DecorrelatedBatchNorm(group_size=3, eps=1e-3),
     "derf": Derf(shift=0.3),
     "dyisru": DyISRU(),
     "filter_response": FilterResponseNorm(),

@@ -510,11 +510,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return (vectors * values.rsqrt().unsqueeze(-2)) @ vectors.mT",
             "return (vectors * values.rsqrt().unsqueeze(-2)).mT",
         ),
-        (
-            "unbiased covariance",
-            "size) for (part,) in tiles(x)) / count",
-            "size) for (part,) in tiles(x)) / (count - 1)",
-        ),
+        ("unbiased covariance", "centred(x, mean)) / count", "centred(x, mean)) / (count - 1)"),
         ("no gradient through the covariance", "values, vectors) * (2 / count)", "values, vectors) * 0"),
         ("no gradient through the mean", ".squeeze(0) / -count", ".squeeze(0) * 0"),
         (

@@ -50,7 +50,8 @@ def main(arguments: list[str]) -> int:
     for network in arguments or NETWORKS:
         missing = {name: norm for name, norm in tested().items() if (network, name) not in known}
         if network in NETWORKS and missing:
-            append(list(measured(network, missing)))
+            for row in measured(network, missing):
+                append(row)
     rows = read()
     DOCUMENT.write_text(document(rows), encoding="utf-8")
     wrong = [row for row in rows if row["outcome"] == "wrong"]
@@ -64,15 +65,15 @@ def read() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def append(rows: list[dict[str, Any]]) -> None:
-    """Add the rows of one network at once: a measurement that was stopped goes on with the next network."""
+def append(row: dict[str, Any]) -> None:
+    """Add one pair as soon as it is known: a measurement that was stopped goes on with the next."""
     PAIRS.parent.mkdir(parents=True, exist_ok=True)
     new = not PAIRS.exists()
     with PAIRS.open("a", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
         if new:
             writer.writeheader()
-        writer.writerows(rows)
+        writer.writerow(row)
 
 
 def tested() -> dict[str, Norm | None]:

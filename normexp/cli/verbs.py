@@ -22,8 +22,24 @@ _UNREADABLE = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0 done, 1 a run failed, 2 a mistake of the user, 130 interrupted."""
+    _give_streams()
     with logging_to_stderr():
         return _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _give_streams() -> None:
+    """Let standard streams that are closed, as in `2>&-`, lead nowhere.
+
+    Else the next file that is opened, a record say, would have their number, and get what C libraries print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _main(given: list[str]) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import stat
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from normexp.records.printable import printable
 MOST_TEXT = 4 * 2**20  # bytes of a JSON or YAML file
 MOST_ROWS = 32 * 2**20  # bytes of a CSV file
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 
@@ -90,12 +91,14 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write under a temporary name, flush to the disk, rename: a killed process leaves the old file or the new.
 
-    A link in the file's place is replaced, not followed. Bytes in a name that are no UTF-8 are written as escapes.
+    A link in the file's place is replaced, not followed. Bytes in a name that are no UTF-8 are written as escapes. Who
+    may read the file is what the user's umask says, as with any new file.
     A folder that cannot be written is a UserError, unless the file is there already with this content.
     """
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    name = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle = os.open(name, _WRITING, 0o666)
     except OSError as error:
         if _holds(path, data):
             return
@@ -105,11 +108,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
         check_fence()  # last of all: what was slow lies behind us
         os.replace(name, path)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         if is_full(error):
             raise full(path, error) from None
         raise

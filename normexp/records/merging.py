@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,11 +138,11 @@ def _write_folders(target: Path, fresh: Runs) -> None:
 
 def _copy(run: RunDirectory, target: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    half = Path(tempfile.mkdtemp(dir=target, prefix=_HALF))
+    half = target / f"{_HALF}{secrets.token_hex(4)}"
+    half.mkdir()
     try:
         for file, data in _files(run).items():
             write_atomically(half / file, data)
-        half.chmod(0o755)
         _put(half, place)
     except BaseException:
         shutil.rmtree(half, ignore_errors=True)

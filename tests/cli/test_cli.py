@@ -190,6 +190,23 @@ def test_cli_survives_a_reader_that_goes_away():
     assert (done.stdout, done.stderr) == ("norms\n", "")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_cli_trains_where_standard_streams_are_closed(tmp_path, closed):
+    """As a job that a daemon starts: no number of a stream is taken by a record, which would get what is printed."""
+    command = f"{sys.executable} -m normexp sweep model=linear steps=1 threads=1 seed=1,2 results_dir=. {closed}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("runs/*/checkpoint.safetensors"))) == 2
+
+
+def test_cli_gives_closed_streams_that_lead_nowhere():
+    closing = "import os, sys; sys.stderr = None; os.close(2); from normexp.cli.verbs import main; main(['list']); "
+    named = "print(os.readlink('/proc/self/fd/2'), sys.stderr.name)"
+    done = subprocess.run([sys.executable, "-c", closing + named], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == f"{os.devnull} {os.devnull}"
+
+
 def test_cli_expands_the_home_folder_that_a_shell_leaves(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     status, _, stderr = cli("run", "dataset=cifar10", "dataset.archive=~/none.tar.gz")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import network_checks
 from convert_document import document, verdict
 from make_convert_table import NAMES, PAIRS, read, schemes
-from network_checks import Original, check_batch_for_batch, check_fold, check_pair, corners, exactly
+from network_checks import Original, check_batch_for_batch, check_fold, check_pair, corners, exactly, of_roundings
 from networks import NETWORKS, SAMPLE
 
 ROOT = Path(__file__).parents[2]
@@ -161,6 +161,16 @@ def test_checks_find_a_wrong_fold(monkeypatch, by_layer, why):
         monkeypatch.setattr(network_checks, "check_layers", lambda *_: None)
     with pytest.raises(AssertionError, match=why):
         check_pair(good, BatchNorm())
+
+
+def test_roundings_of_layers_pass_through_the_layers_behind_and_never_cancel():
+    model = nn.Sequential(nn.Linear(1, 2, bias=False), nn.ReLU(inplace=True), nn.Linear(2, 1, bias=False)).double()
+    for layer, weight in ((model[0], [[2.0], [3.0]]), (model[2], [[5.0, -7.0]])):
+        layer.weight.data = torch.tensor(weight, dtype=torch.double)
+    unit = torch.finfo(torch.double).eps / 2
+    first, second = 18 * unit * torch.tensor([2.0, 3.0]), 20 * unit * (5 * 2 + 7 * 3)
+    expected = 5 * first[0] + 7 * first[1] + second
+    assert of_roundings(model, torch.ones(1, 1).double()).item() == pytest.approx(float(expected), rel=1e-6, abs=0)
 
 
 def test_checks_find_a_change_before_a_refusal(monkeypatch):

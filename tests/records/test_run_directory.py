@@ -6,6 +6,7 @@ import fcntl
 import json
 import math
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.records import CurveFile, RunDirectory, cell, find_runs, parsing, write_atomically
+from normexp.records import CurveFile, RunDirectory, cell, files, find_runs, parsing, write_atomically
 from normexp.records.parsing import yaml_mapping
 
 
@@ -40,13 +41,23 @@ def test_write_atomically_keeps_the_old_file_when_writing_fails(tmp_path, monkey
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o002, 0o664)], ids=["private", "a group's"])
+def test_write_atomically_gives_the_rights_that_the_umask_leaves(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "file", "new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+
+
 def test_write_atomically_to_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     """What is there already with the same content is as good as written: `report` on a read-only folder."""
     write_atomically(tmp_path / "file", "old")
-    monkeypatch.setattr("tempfile.mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    monkeypatch.setattr(files, "_WRITING", os.O_WRONLY)  # as where no file may be made: the temporary one is not there
     write_atomically(tmp_path / "file", "old")
     for name in ("file", "other"):
-        with pytest.raises(UserError, match=rf"/{name}: cannot be written \(Permission denied\)$"):
+        with pytest.raises(UserError, match=rf"/{name}: cannot be written \(No such file or directory\)$"):
             write_atomically(tmp_path / name, "new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
 

@@ -74,10 +74,10 @@ def beyond(pairs: Iterable[Row]) -> str:
     return (
         f"; {len(large)} pairs up to {max(large):.0e}.\n"
         "  There, too, every folded layer alone is within (2 k + 16) u (|W| |x| + |b|) of its pair, k products a sum,\n"
-        "  u the unit of rounding: this shows that fold is exact. The outputs are within the sum of these bounds over all\n"
-        "  layers, each times the output's gradient, a worst case that is loose by four digits and more. What amplifies\n"
-        "  roundings are the networks: the maps of squeeze-and-excitation grow from block to block, and its gates are\n"
-        "  sigmoids of them. The figures are the processor's"
+        "  u the unit of rounding: this shows that fold is exact. The outputs are within the sum of these bounds over\n"
+        "  all layers, each times the output's gradient, a worst case that is loose by four digits and more. What\n"
+        "  amplifies roundings are the networks: the maps of squeeze-and-excitation grow from block to block, and its\n"
+        "  gates are sigmoids of them. The figures are the processor's"
     )
 
 

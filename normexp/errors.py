@@ -57,6 +57,16 @@ def nearest_file(path: Path, suffix: str) -> str:
     return did_you_mean(str(beside[close]) if close else None)
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says; its kind where it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def kind_and_line(error: BaseException) -> str:
+    """Return what kind of error it is and the first line of what it says."""
+    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+
+
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
     """Build the one-line error for a name that is none of `allowed`."""
     names = list(allowed)

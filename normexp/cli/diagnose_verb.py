@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, first_line, unknown
 from normexp.records import plain_json
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _data(name: str) -> Any:
     try:
         return torch.from_numpy(np.load(name, allow_pickle=False))
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{name}: cannot be read as an array ({str(error).splitlines()[0]})") from None
+        raise UserError(f"{name}: cannot be read as an array ({first_line(error)})") from None
 
 
 def _called(name: str) -> Any:

@@ -14,7 +14,7 @@ from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import flags, parsers
 from normexp.config.text import shortened
-from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, nearest, unknown
+from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, kind_and_line, nearest, unknown
 from normexp.training.cores import wait_briefly
 
 _UNREADABLE = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # of a path, not of ours
@@ -74,8 +74,7 @@ def _main(given: list[str]) -> int:
         if isinstance(error, OSError) and error.errno in _UNREADABLE and error.filename:
             logger.error(f"{error.filename}: {error.strerror}")
             return 2
-        reason = (str(error).strip() or "no message").splitlines()[0]
-        logger.error(f"failed: {type(error).__name__}: {reason} (--debug shows the traceback)")
+        logger.error(f"failed: {kind_and_line(error)} (--debug shows the traceback)")
         return 1
 
 

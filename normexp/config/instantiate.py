@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from normexp.config.config import Config
 from normexp.config.options import option, without_descriptions
-from normexp.errors import UserError, did_you_mean, nearest, unknown
+from normexp.errors import UserError, did_you_mean, kind_and_line, nearest, unknown
 
 Part = TypeVar("Part")
 
@@ -31,7 +31,7 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
         raise UserError(f"{target}: {error}") from None
     except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
         close = nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None
-        raise UserError(f"{target}: cannot be imported ({first_line(error)}){did_you_mean(close)}") from error
+        raise UserError(f"{target}: cannot be imported ({kind_and_line(error)}){did_you_mean(close)}") from error
     return found
 
 
@@ -99,12 +99,7 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     except Exception as error:
         if node["_target_"].startswith("normexp."):
             raise
-        raise UserError(f"{node['_target_']}: failed ({first_line(error)}); --debug shows where") from error
-
-
-def first_line(error: BaseException) -> str:
-    """Return what kind of error it is and the first line of what it says."""
-    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+        raise UserError(f"{node['_target_']}: failed ({kind_and_line(error)}); --debug shows where") from error
 
 
 def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any], extra: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments,
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import of_shapes
 from normexp.diagnosis.weights import is_free, weights
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 from normexp.norms.kernels.modules import check_network
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
@@ -74,7 +74,7 @@ def _check_callable(model: nn.Module, x: Tensor) -> None:
     try:
         first_tensor(model.eval()(x))
     except (RuntimeError, TypeError, ValueError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = first_line(error)
         raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from None
     finally:
         for module, mode in modes:
@@ -91,7 +91,7 @@ def _in_training(
         with training_mode(model, inputs[0].device):
             return [], moments(model, norms, inputs)
     except (ValueError, RuntimeError) as error:
-        told = f"train() stops with an error at this batch: {str(error).splitlines()[0]}"
+        told = f"train() stops with an error at this batch: {first_line(error)}"
         with training_mode(model, inputs[0].device):
             model.eval()
             return [Finding("batch of 1", "", told)], moments(model, norms, inputs)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.config.recipe import with_recipe
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory
 from normexp.runs import run as runs
 
@@ -109,4 +109,4 @@ def _weights(path: Path) -> dict[str, Tensor]:
             names = [name for name in file.keys() if name.startswith("model/")]  # noqa: SIM118 (not a dict)
             return {name.removeprefix("model/"): file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: damaged checkpoint ({str(error).splitlines()[0]})") from None
+        raise UserError(f"{path}: damaged checkpoint ({first_line(error)})") from None

@@ -10,7 +10,7 @@ from normexp.config import Config
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened
-from normexp.errors import UserError, nearest_file
+from normexp.errors import UserError, first_line, nearest_file
 from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
 from normexp.records.parsing import check_keys
 
@@ -33,7 +33,7 @@ def settings_of_file(path: str) -> dict[str, Any]:
         content = yaml_mapping(data)
         check_keys(data.decode())
     except ValueError as error:
-        raise UserError(f"--config {path}: {str(error).splitlines()[0]}") from None
+        raise UserError(f"--config {path}: {first_line(error)}") from None
     if all(key in content for key in RECORDED):
         return _changes(content["_changes_"] or {})
     found = dict(_leaves(content, path))

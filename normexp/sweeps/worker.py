@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from normexp.config import compose
-from normexp.config.instantiate import first_line
 from normexp.data.loading import Loader
-from normexp.errors import Busy, Interrupted, Taken, UserError
+from normexp.errors import Busy, Interrupted, Taken, UserError, kind_and_line
 from normexp.records import RunDirectory
 from normexp.records.fences import fenced
 from normexp.runs.place import with_content
@@ -78,7 +77,7 @@ def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
     except UserError as error:
         return {"cause": str(error)}
     except Exception as error:  # whatever it is, the real run will say it in its own record
-        return {"cause": first_line(error)}
+        return {"cause": kind_and_line(error)}
 
 
 def train(
@@ -151,7 +150,7 @@ def ended(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except UserError as error:
         return {"status": "failed", "cause": str(error)}
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only
-        return {"status": "failed", "cause": first_line(error), "traceback": traceback.format_exc()}
+        return {"status": "failed", "cause": kind_and_line(error), "traceback": traceback.format_exc()}
 
 
 def claim_check(sweep: str, *claim: Any) -> Callable[[], None]:

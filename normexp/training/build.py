@@ -19,7 +19,7 @@ from normexp.config.instantiate import instantiate, instantiate_part, locate
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
@@ -114,7 +114,7 @@ def fitting(config: Config, way_out: str = "") -> Iterator[None]:
     except Exception as error:
         if isinstance(error, UserError) or not (own or isinstance(error, known)):
             raise
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error)
         if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
             reason = "the network is larger than the memory of this machine"
         chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm", "dataset"))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 
 
 class Setting(NamedTuple):
@@ -79,7 +79,7 @@ def check_schedule(schedule: Callable[..., Any], name: str) -> None:
     try:
         as_setting(schedule(0))
     except (TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise UserError(
             f"{name}: is no schedule, a function (step, total, ...) that returns the factor of the learning rate "
             f"({reason})"

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from normexp.errors import first_line
 from normexp.norms.base import Norm
 from normexp.norms.checks.subject import INPUTS, UNITS, reproducible
 
@@ -45,7 +46,7 @@ def attempt(trial: Callable[[Norm], object], norm: Norm) -> str:
         try:
             trial(norm)
         except Exception as error:  # whatever a scheme raises is the answer
-            return f"no: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
+            return f"no: {first_line(error)}"
     return YES
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from normexp.errors import kind_and_line
 from normexp.norms.base import Norm
 from normexp.norms.checks.card import measure
 from normexp.norms.checks.contract import contract
@@ -37,8 +38,7 @@ def check_command(
         card = measure(norm, backend="inductor" if inductor else "aot_eager")
         text = card_text(card, cost(norm, FULL if full else SMALL))
     except Exception as error:  # a scheme that breaks the contract may raise anything
-        reason = (str(error).strip() or "no message").splitlines()[0]
-        return f"{head}\n\nno card: {type(error).__name__}: {reason}", False
+        return f"{head}\n\nno card: {kind_and_line(error)}", False
     return f"{head}\n\n{text}", holds
 
 

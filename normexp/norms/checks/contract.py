@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from normexp.errors import kind_and_line
 from normexp.norms.base import Norm
 from normexp.norms.checks.clause import Broken, Case, Clause
 from normexp.norms.checks.clauses_of_blocks import OF_BLOCKS
@@ -60,5 +61,5 @@ def broken_by(clause: Clause, case: Case) -> str:
         except Broken as broken:
             return str(broken)
         except Exception as error:  # a scheme may raise anything
-            return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+            return kind_and_line(error)
     return ""

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from normexp.errors import first_line
 from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
 from normexp.norms.kernels.effect import Effect
@@ -68,7 +69,7 @@ class Conversion:
         try:
             step(module)
         except (CannotConvert, ValueError, RuntimeError) as why:
-            reason = str(why).strip().splitlines()[0]
+            reason = first_line(why)
             self.left.append(f"{self.names.get(module) or 'the network'} ({type(module).__name__}): {reason}")
             return False
         return True

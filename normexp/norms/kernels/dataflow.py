@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from normexp.errors import first_line
 from normexp.norms.kernels.modules import NORMS, is_identity
 
 NONLINEAR = {
@@ -62,7 +63,7 @@ class Dataflow:
             with same_draws():
                 graph = Leaves().trace(copied(model))
         except Exception as error:  # a forward may do anything with a proxy
-            raise Untraceable((str(error) or type(error).__name__).splitlines()[0]) from error
+            raise Untraceable(first_line(error)) from error
         self.model, self.nodes = model, list(graph.nodes)
 
     def calls(self, module: nn.Module) -> list[fx.Node]:

@@ -17,8 +17,8 @@ from typing import Protocol
 
 from normexp.config import Config
 from normexp.config.identity import UNRECORDED
-from normexp.config.instantiate import first_line
 from normexp.config.text import shown
+from normexp.errors import kind_and_line
 from normexp.records import METRICS, RunDirectory, read_rows
 
 PROJECT = "normexp"  # what MLflow calls an experiment and trackio a project
@@ -107,5 +107,5 @@ class Logs:
                     act(log)
             except Exception as error:
                 del self._logs[name]
-                what = first_line(error).replace(self._subject.name, "RUN")  # of all cells of a sweep the same
+                what = kind_and_line(error).replace(self._subject.name, "RUN")  # of all cells of a sweep the same
                 logger.warning(f"logger={name}: {what}; the run goes on without this log")

@@ -70,6 +70,10 @@ class Curve:
     diverged_at: int | None = None
     made: Made = Made()
 
+    def column(self, metric: str) -> npt.NDArray[np.float64]:
+        """Return the values of a metric; NaN throughout where the run does not have it."""
+        return self.columns.get(metric, np.full(len(self.step), np.nan))
+
     @property
     def finished(self) -> bool:
         """Done or diverged: both are results. Anything else is no result yet."""

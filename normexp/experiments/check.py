@@ -35,9 +35,8 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     experiment.refusals()
     _check_folders(document, arms)
     configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
-    known = _metrics(configs)
+    known, axes = _metrics(configs), experiment.axes
     _check_select(experiment, document)
-    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     _check_table(experiment, document, axes, known)
     _check_design(experiment, document)
     known = [*known, *_probed(experiment, configs)]

@@ -55,6 +55,11 @@ class Experiment:
         """Return the grid's points, the first key varying slowest."""
         return product(self.grid)
 
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The grid without the seeds."""
+        return {key: values for key, values in self.grid.items() if key != "seed"}
+
     def stages(self) -> list[Experiment]:
         """Return the experiment with the seeds that each of its looks adds; itself where it has none."""
         if self.design is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.tables import Published
 from normexp.records import write_atomically
 from normexp.records.files import read_json
+from normexp.records.plain import plain
 
 FROZEN = "frozen.json"
 _ABOUT_WORDS = ("text", "source", "kind", "where", "origin")  # a better wording is no other claim
@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
         return [_plain(value.low), _plain(value.high)]
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return plain(value)
 
 
 def _changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

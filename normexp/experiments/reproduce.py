@@ -30,18 +30,17 @@ logger = logging.getLogger("normexp")
 def reproduce(
     experiment: Experiment,
     results: Path,
-    jobs: int | None = None,
-    arm: str | None = None,
-    dry_run: bool = False,
-    force: bool = False,
-    sharing: Sharing | None = None,
+    arm: str | None,
+    dry_run: bool,
+    force: bool,
+    sharing: Sharing,
     still_open: Callable[[], Sequence[str]] | None = None,
 ) -> int:
     """Run one experiment at its scale; return the exit status, 0 or 1 where a run failed.
 
     Args:
         arm: run this arm only (a row of the table).
-        sharing: the executor whose workers train, of both stages.
+        sharing: whose workers train, and how many, of both stages.
         still_open: tells which claims the records leave open, after every look of a sequential design; without it all
             seeds are run.
 
@@ -60,7 +59,7 @@ def reproduce(
         frozen = None if dry_run else freeze(experiment, results)
         logger.info(f"{experiment.name}, scale {experiment.scale}: {heading}")
         try:
-            return run_cells(replace(plan, results=results), jobs, dry_run, force, sharing)
+            return run_cells(replace(plan, results=results), dry_run, force, sharing)
         except UserError:
             if frozen is not None:
                 _unfreeze(frozen)

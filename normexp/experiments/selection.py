@@ -114,7 +114,7 @@ def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str
     equal = [trial["values"] for trial in best(tried, select)] if tried else []
     if len(equal) > 1:
         others = [values for values in equal if values != chosen]
-        found.append(f"tied with {'; '.join(_words(values) for values in others)}")
+        found.append(f"tied with {'; '.join(choice_text(values) for values in others)}")
     return found
 
 
@@ -124,7 +124,8 @@ def _at_edge(chosen: Mapping[str, Any], key: str, select: Selection) -> bool:
     return len(values) > 1 and all(map(is_number, values)) and chosen[key] in (min(values), max(values))
 
 
-def _words(values: Mapping[str, Any]) -> str:
+def choice_text(values: Mapping[str, Any]) -> str:
+    """Return hyperparameters as they are typed: `optim.lr=0.1, model.width=64`."""
     return ", ".join(f"{key}={value}" for key, value in values.items())
 
 

@@ -21,10 +21,8 @@ from normexp.report.claims import as_json, as_markdown, read_reports, shown_verd
 from normexp.report.links import markdown_links
 from normexp.report.sources import entries, summary
 from normexp.runs.run import check_writable
-from normexp.sweeps.executors.settings import take_executor
-from normexp.sweeps.stacks import take_stack
 from normexp.sweeps.submit import Sharing
-from normexp.sweeps.sweep import take_jobs
+from normexp.sweeps.sweep import take_sharing
 
 LEDGER = "claims.md"
 logger = logging.getLogger("normexp")
@@ -49,11 +47,7 @@ def reproduce_all(
     Of several, one whose data cannot be had is left out and said; the exit status is then 2. Raises Unavailable for
     one by itself.
     """
-    settings, words = take_executor(words)
-    jobs, words = take_jobs(words, jobs)
-    stack, words = take_stack(words)
-    sharing = Sharing(settings, jobs, stack)
-    sharing.check(force)
+    sharing, words = take_sharing(words, jobs, force)
     experiments, results = _wanted(words, everything, of_laws)
     for experiment in experiments:
         if arm is not None:
@@ -61,7 +55,7 @@ def reproduce_all(
     if plan_only:
         return _plan(experiments, results)
     alone = len(experiments) == 1
-    return max([_reproduce(each, results, jobs, arm, dry_run, force, sharing, alone) for each in experiments])
+    return max([_reproduce(each, results, arm, dry_run, force, sharing, alone) for each in experiments])
 
 
 def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list[Experiment], Path]:
@@ -85,7 +79,6 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
 def _reproduce(
     experiment: Experiment,
     results: Path,
-    jobs: int | None,
     arm: str | None,
     dry_run: bool,
     force: bool,
@@ -96,7 +89,7 @@ def _reproduce(
     from normexp.experiments.reproduce import reproduce
 
     try:
-        status = reproduce(experiment, results, jobs, arm, dry_run, force, sharing, partial(_open, experiment, results))
+        status = reproduce(experiment, results, arm, dry_run, force, sharing, partial(_open, experiment, results))
     except Submitted as elsewhere:
         logger.info(f"{experiment.name}: {elsewhere}; it then goes on, or shows the table")
         return 0

@@ -52,14 +52,26 @@ class Quadratic:
         return self._largest(lambda rate: bool((Descent(self, rate).errors(1) >= 0).all()))
 
     def _largest(self, works: Callable[[float], bool]) -> float:
-        low = 1 / float(np.trace(self.hessian))  # works: no eigenvalue is larger than the trace
-        high = 2 * low
-        while works(high):
-            low, high = high, 2 * high
-        while high - low > PRECISION * low:
-            middle = (low + high) / 2
-            low, high = (middle, high) if works(middle) else (low, middle)
-        return low
+        surely = 1 / float(np.trace(self.hessian))  # no eigenvalue is larger than the trace
+        return largest_rate(works, surely, PRECISION)
+
+
+def largest_rate(works: Callable[[float], bool], low: float, precision: float) -> float:
+    """Return by bisection the largest rate that works.
+
+    Args:
+        low: where the search begins.
+        precision: relative, of the rate.
+    """
+    while not works(low):
+        low /= 2
+    high = 2 * low
+    while works(high):
+        low, high = high, 2 * high
+    while high - low > precision * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if works(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True, eq=False)

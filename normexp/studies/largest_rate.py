@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.descent import largest_rate
 from normexp.training.build import build_norm
 
 FEATURES, OUTPUTS = 20, 3
@@ -72,7 +73,7 @@ class LargestRate(Study):
         row = {
             "step": self.depth,
             "curvature": curvature,
-            "rate": largest(lambda rate: stays(losses(rate)), 1 / curvature),
+            "rate": largest_rate(lambda rate: stays(losses(rate)), 1 / curvature, PRECISION),
             "formula": formula,
             "remainder": formula * (math.log(parameters) / (2 * self.updates) + PRECISION),
             "survived": next((times for times in tried if deque(losses(times * formula), 1)[0] < worst), 0.0),
@@ -129,16 +130,3 @@ def largest_curvature(net: nn.Module, x: Tensor) -> float:
     rows = [torch.autograd.grad(each, weights, retain_graph=True) for each in outputs]
     jacobian = torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
     return float(torch.linalg.matrix_norm(jacobian, 2)) ** 2 / len(x)
-
-
-def largest(works: Callable[[float], bool], low: float) -> float:
-    """Return by bisection the largest rate that works; `low` is where the search begins."""
-    while not works(low):
-        low /= 2
-    high = 2 * low
-    while works(high):
-        low, high = high, 2 * high
-    while high - low > PRECISION * low:
-        middle = (low + high) / 2
-        low, high = (middle, high) if works(middle) else (low, middle)
-    return low

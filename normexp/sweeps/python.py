@@ -34,5 +34,5 @@ def sweep(
     word, overrides = take_stack([*overrides, f"stack={stack}"] if stack else overrides)
     plan = make_plan(overrides, force)
     provide_data(plan, dry_run=False, force=force)
-    run_plan(plan, jobs, dry_run=False, force=force, sharing=Sharing(jobs=jobs, stack=word))
+    run_plan(plan, dry_run=False, force=force, sharing=Sharing(jobs=jobs, stack=word))
     return [RunDirectory(cell.path) for cell in plan.cells]

@@ -59,10 +59,11 @@ class Sharing:
         """Tell whether the executor needs no workers of this machine."""
         return self.settings is not None and self.settings.name != "local"
 
-    def workers(self, jobs: int | None) -> int | None:
+    @property
+    def workers(self) -> int | None:
         """Return how many local workers are wanted; None where the machine decides."""
         asked = self.settings["workers"] if self.settings and not self.is_elsewhere else None
-        return jobs if asked is None else int(asked)
+        return self.jobs if asked is None else int(asked)
 
     def wanted(self, cells: Sequence[Trained], results: Path) -> bool:
         """Tell whether a sweep goes through a shared folder: an executor was named, or it did before."""

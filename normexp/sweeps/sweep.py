@@ -43,16 +43,12 @@ def sweep(
 
     Raises: UserError for a grid that cannot work, Interrupted after Ctrl-C or SIGTERM.
     """
-    settings, overrides = take_executor(overrides)
     shard, overrides = take_shard(overrides)
-    jobs, overrides = take_jobs(overrides, jobs)
-    stack, overrides = take_stack(overrides)
-    sharing = Sharing(settings, jobs, stack)
-    sharing.check(force)
+    sharing, overrides = take_sharing(overrides, jobs, force)
     plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
     with nullcontext() if dry_run else remembered(plan.cells, plan.results):
-        status = run_plan(plan, jobs, dry_run, force, sharing)
+        status = run_plan(plan, dry_run, force, sharing)
     if closing and not dry_run:
         closing(plan)
     return status
@@ -66,7 +62,7 @@ def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
         prefetch(configs)
 
 
-def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool, sharing: Sharing | None = None) -> int:
+def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
     """Say the plan, estimate it, train it; return the exit status.
 
     Raises: Interrupted after Ctrl-C or SIGTERM, Submitted where workers elsewhere go on with it.
@@ -83,10 +79,9 @@ def run_plan(plan: Plan, jobs: int | None, dry_run: bool, force: bool, sharing: 
     if dry_run and (names := to_download(cell.config for cell in to_train)):
         logger.info(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0
-    sharing = sharing or Sharing()
     if sharing.is_elsewhere:
         return 0 if dry_run else shared_status(plan, run_shared(plan.cells, plan.results, sharing, []))
-    with worker_pool(sharing.workers(jobs), len(to_train)) as workers:
+    with worker_pool(sharing.workers, len(to_train)) as workers:
         if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
             return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
         logger.info(time_needed(workers, to_train, force))
@@ -139,6 +134,20 @@ def add_workers(workers: list[Worker], jobs: int | None, cells: int) -> None:
         workers[0] = Worker(cores)
     else:
         workers += [Worker(threads) for _ in range(min(count, cells) - 1)]
+
+
+def take_sharing(overrides: Sequence[str], jobs: int | None, force: bool) -> tuple[Sharing, list[str]]:
+    """Take `executor=`, `jobs=` and `stack=` out of the overrides. Raises UserError for what cannot work together.
+
+    Args:
+        jobs: where the overrides give none.
+    """
+    settings, overrides = take_executor(overrides)
+    jobs, overrides = take_jobs(overrides, jobs)
+    stack, overrides = take_stack(overrides)
+    sharing = Sharing(settings, jobs, stack)
+    sharing.check(force)
+    return sharing, overrides
 
 
 def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from normexp.evidence.claims.reading import best
 from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Steps, steps_to_target
@@ -20,7 +18,7 @@ def steps_of(found: Measured, cell: Cell, metric: str, target: Target, better: s
     goals = _targets(found, cell, metric, target, better)
     steps = {}
     for seed, run in found.curves.get(cell, {}).items():
-        values = run.columns.get(metric, np.full(len(run.step), np.nan))
+        values = run.column(metric)
         goal = goals.get(seed, math.nan)
         steps[seed] = steps_to_target(run.step.tolist(), values.tolist(), goal, better == "higher", run.diverged)
     return {seed: each for seed, each in steps.items() if not math.isnan(each.step)}

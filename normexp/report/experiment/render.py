@@ -16,7 +16,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command, read_choice, read_selection
-from normexp.experiments.selection import noise_is_unknown, selection_notes, undecided_choices
+from normexp.experiments.selection import choice_text, noise_is_unknown, selection_notes, undecided_choices
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
@@ -102,9 +102,8 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
 
 def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
     """Check and judge the experiment's claims together."""
-    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     known = [*found.metrics, *found.probe_metrics]
-    claims = [check_names(claim, list(experiment.arms), known, axes) for claim in experiment.claims]
+    claims = [check_names(claim, list(experiment.arms), known, experiment.axes) for claim in experiment.claims]
     return list(zip(claims, judge(claims, found.curves, experiment.scale, experiment.design), strict=True))
 
 
@@ -197,10 +196,7 @@ def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
 
 def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequence[Change]) -> dict[str, list[str]]:
     """Return what stands below the table: the runs and their hyperparameters, findings, deviations, the command."""
-    chosen = [
-        f"{arm}: {', '.join(f'{key}={value}' for key, value in values.items())}"
-        for arm, values in _chosen(experiment, results).items()
-    ]
+    chosen = [f"{arm}: {choice_text(values)}" for arm, values in _chosen(experiment, results).items()]
     if len(chosen) > MOST_CHOICES:
         chosen = ["see selection.csv"]
     for_all = ", for all arms" if experiment.select and experiment.select.arm else ""

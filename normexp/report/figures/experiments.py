@@ -25,11 +25,10 @@ def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequen
     """Return {name: chart} of every figure. Raises UserError for one that names what the records do not have."""
     made = {}
     notes = [note for note in notes if note not in {f"Data: {data}." for data in found.notes}]
-    axes = {key: values for key, values in experiment.grid.items() if key != "seed"}
     for spec in experiment.figures:
         subject = Subject(experiment, found, results, spec, notes)
         known = [*found.metrics, *found.probe_metrics]
-        check_named(subject.where, spec, experiment.arms, axes, known)
+        check_named(subject.where, spec, experiment.arms, experiment.axes, known)
         made[spec.name] = KINDS[spec.kind](subject)
     return made
 

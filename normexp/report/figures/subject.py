@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from normexp.errors import UserError, unknown
@@ -153,7 +152,7 @@ class Subject(Generic[Spec]):
                     "line": self.name(cell),
                     "run": seed,
                     x: self._epochs(cell, seed) if x == "epoch" else run.step,
-                    "y": factor(metric) * run.columns.get(metric, np.full(len(run.step), np.nan)),
+                    "y": factor(metric) * run.column(metric),
                     "ended": run.diverged,
                 }
             )

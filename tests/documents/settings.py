@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 SETTINGS: Mapping[str, Sequence[str]] = {
     "*": (
         "CIFAR-10",
+        "GPT-2's",
         "exit status 2",
         "of a JPEG copy of CIFAR-10 (quality 75, colour at half resolution), 30 dB",
         "95 % interval",
@@ -76,7 +77,7 @@ BY_HAND: Mapping[str, str] = {
         "300 10 140 17 34 600 170 850 1,500 64 900 100 64 2 900 10 11,500 10 1,000 1,000 100,000 1,000 100,000 "
         "10,000 3,000"
     ),
-    "docs/transformers.md": "1,115,394 8 256 2,000 2 12 768 1,024 50,257 124,439,808 1 2 2 1 4 1 4 0 0 0 0 2,000 8 8",
+    "docs/transformers.md": "1,115,394 8 256 2,000 12 768 1,024 50,257 124,439,808 1 2 2 1 4 1 4 0 0 0 0 2,000 64 8 8",
     "arpit2016_batch_size_1/deviations": "8 8 12 2 50,000",
     "arpit2016_data_normalization/deviations": "8 8 16 50,000",
     "arpit2016_table/deviations": "60 2015 8 8 16 2 50,000",

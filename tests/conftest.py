@@ -15,7 +15,7 @@ THREADS = int(os.environ.get("OMP_NUM_THREADS") or 1)  # several processes test 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without looking for garbage, a third of the time: what is imported stays, and is never looked at again."""
+    """Collect without looking for garbage, which takes a third of the time: what is imported stays anyway."""
     gc.disable()
     try:
         return (yield)

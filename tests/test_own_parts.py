@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from in_process import InProcess
 
 DOCS = Path(__file__).parents[1] / "docs" / "own_parts.md"
 TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
@@ -44,6 +45,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "odd_parts.py").write_text(ODD)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)  # test_plugin.py has a worker that is a process
+    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 1)  # one: torch.fx traces in one thread only
     yield tmp_path
     for name in ("my_parts", "odd_parts"):
         sys.modules.pop(name, None)

@@ -69,7 +69,13 @@ def test_run_leaves_the_files_of_a_run_directory(train):
     assert len(environment["data"]["sha256"]) == 64
     assert environment["parameters"] == 650
     assert (environment["device"], environment["threads"]) == ("cpu", 1)
-    assert len(environment["load"]) == len(environment["load_at_end"])
+
+
+def test_run_records_the_load_of_the_machine_at_its_begin_and_at_its_end(train, monkeypatch):
+    monkeypatch.setattr("normexp.training.hardware.load_average", lambda: [1.0])
+    monkeypatch.setattr("normexp.runs.recorder.load_average", lambda: [2.0])
+    environment = train().environment
+    assert (environment["load"], environment["load_at_end"]) == ([1.0], [2.0])
 
 
 def test_run_metrics_have_one_row_per_evaluation_and_fixed_columns(train):

@@ -52,11 +52,13 @@ def test_study_with_equal_settings_gives_equal_bytes(tmp_path):
     assert written[0] == written[1]
 
 
-def test_study_loads_no_data_it_does_not_ask_for(tmp_path):
+def test_study_loads_no_data_it_does_not_ask_for(tmp_path, monkeypatch):
+    loads = iter([[1.0], [2.0]])
+    monkeypatch.setattr("normexp.runs.study_run.load_average", lambda: next(loads))
     run_study(compose([STUDY, "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
     environment = json.loads((tmp_path / "x" / "environment.json").read_text())
     assert "data" not in environment
-    assert len(environment["load"]) == len(environment["load_at_end"])
+    assert (environment["load"], environment["load_at_end"]) == ([1.0], [2.0])
 
 
 def test_study_numbers_read_back_exactly(tmp_path, monkeypatch):

@@ -93,12 +93,15 @@ def test_what_cannot_be_stacked_is_refused_before_anything_is_written(cli, resul
     assert not results.exists()
 
 
-@pytest.mark.parametrize(("words", "stack"), [((), True), ((), "true"), (("stack=auto",), False)])
-def test_from_python_as_from_the_command_line(words, stack, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "given", "together"),
+    [((), {"stack": True}, 4), ((), {"stack": "true"}, 4), (("stack=auto",), {}, 4), ((), {}, None)],
+)
+def test_from_python_as_from_the_command_line(words, given, together, tmp_path, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     grid = [word for word in GRID if word != "jobs=1"]
-    runs = normexp.sweep([*grid, f"results_dir={tmp_path}", *words], jobs=1, stack=stack)
-    assert [run.environment["stacked"] for run in runs] == [4, 4, 4, 4]
+    runs = normexp.sweep([*grid, f"results_dir={tmp_path}", *words], jobs=1, **given)
+    assert [run.environment.get("stacked") for run in runs] == [together] * 4
     assert {run.status["status"] for run in runs} == {"done"}
 
 

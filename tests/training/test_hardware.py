@@ -84,6 +84,7 @@ def test_hardware_says_which_arithmetic_torch_uses():
     facts = describe(CPU, threads=1)["arithmetic"]
     assert facts["instructions"] == torch.backends.cpu.get_cpu_capability()
     assert facts["blas"]
+    assert facts["kernels"] == kernels.kernels_in_use()
     assert len(describe(CPU, threads=1)["load"]) in (0, 3)
 
 

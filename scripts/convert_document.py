@@ -12,7 +12,6 @@ from networks import NETWORKS, SAMPLE
 Row = Mapping[str, str]
 LETTERS = string.ascii_lowercase
 WRONG = "WRONG"
-TOO_SMALL = "converted, but in the first batch its smallest maps (one pixel, behind a global pool) are too small"
 REASONS = "| | why a pair is refused (the first reason that is met) | pairs | networks | schemes |"
 HEAD = """# Schemes in networks of others
 

@@ -65,8 +65,3 @@ def shape(network: str) -> tuple[int, int, int]:
     """Return the shape of an image that is as small as the network takes."""
     side = SIDES.get(network, 64)
     return (3, side, side)
-
-
-def on_meta(network: str) -> nn.Module:
-    """Build a network and forget its weights: shapes are all that is left."""
-    return build(network).to("meta")

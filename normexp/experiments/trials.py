@@ -28,11 +28,6 @@ def points(select: Selection, values: Mapping[str, Any], steps: int | None = Non
     return [(*values.items(), ("seed", seed), *budget) for seed in select.seeds]
 
 
-def all_points(select: Selection) -> list[Point]:
-    """Return the points of all runs of the full grid."""
-    return [point for values in combinations(select) for point in points(select, values)]
-
-
 def trials(
     experiment: Experiment,
     results: Path,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from normexp.experiments.experiment import Point
+from normexp.experiments.grids import Selection
+from normexp.experiments.trials import combinations, points
+
 MADE_UP: dict[str, Any] = {
     "paper": "A paper",
     "item": "Table 1",
@@ -15,3 +19,8 @@ MADE_UP: dict[str, Any] = {
     "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
     "scales": {"cpu": None, "paper": None},
 }
+
+
+def every_point(select: Selection) -> list[Point]:
+    """Return the points of all runs of the full grid of a choice."""
+    return [point for values in combinations(select) for point in points(select, values)]

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import MADE_UP
+from made_up import MADE_UP, every_point
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import parse
 from normexp.experiments.reproduce import expected_plan, run_plan, selection_plan
 from normexp.experiments.selection import choice_path, read_choice, write_choice
-from normexp.experiments.trials import all_points
 
 DATA: dict[str, Any] = {
     **MADE_UP,
@@ -32,7 +31,7 @@ def experiment() -> Experiment:
 
 def fabricate(experiment: Experiment, results: Path, arm: str, batch_size: int) -> None:
     """Make the finished runs of one choice: the rate of BEST does better."""
-    for point in all_points(experiment.select):
+    for point in every_point(experiment.select):
         place = run_place(results, experiment, arm, (("batch_size", batch_size), *point), "select")
         place.mkdir(parents=True)
         (place / "status.json").write_text(json.dumps({"status": "done"}))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from in_process import InProcess
+from made_up import every_point
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
@@ -22,7 +23,7 @@ from normexp.experiments.selection import (
     undecided_choices,
     write_choice,
 )
-from normexp.experiments.trials import all_points, final_score, trials
+from normexp.experiments.trials import final_score, trials
 
 NAME = "ioffe2015_figure1"
 
@@ -48,7 +49,7 @@ def fabricate(
 ) -> None:
     """Make a finished run for every point of the selection; `diverged` is one that diverged."""
     assert experiment.select is not None
-    for point, final, loss in zip(all_points(experiment.select), finals, losses or [1.0] * len(finals), strict=True):
+    for point, final, loss in zip(every_point(experiment.select), finals, losses or [1.0] * len(finals), strict=True):
         place = run_place(results, experiment, arm, point, "select")
         place.mkdir(parents=True)
         status = "diverged" if final == "diverged" else "done"
@@ -113,7 +114,7 @@ def test_choice_for_one_arm_is_that_of_all(experiment, results):
 
 def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):
     fabricate(experiment, results, "With BN", ["0.1"] * 6)
-    place = run_place(results, experiment, "With BN", all_points(experiment.select)[0], "select")
+    place = run_place(results, experiment, "With BN", every_point(experiment.select)[0], "select")
     assert math.isclose(final_score(place, "validation/accuracy"), 0.1)
     with pytest.raises(UserError, match="has no test/loss; it has step, validation/accuracy"):
         final_score(place, "test/loss")

@@ -499,8 +499,12 @@ MUTATIONS: dict[str, list[Mutation]] = {
     )
     + of(
         "kernels/moments.py",
-        ("pooled variance without that of the means", "var.mean(dim) + mean.var(dim, correction=0)", "var.mean(dim)"),
-        ("unbiased variance of the means", "mean.var(dim, correction=0)", "mean.var(dim, correction=1)"),
+        ("pooled variance without that of the means", "var.mean(dim) + apart.square().mean(dim)", "var.mean(dim)"),
+        (
+            "unbiased variance of the means",
+            "apart.square().mean(dim)",
+            "apart.square().sum(dim) / (apart.shape[dim] - 1)",
+        ),
         ("no gradient through the variance", "slope = 2 * grads[1] / count", "slope = 0 * grads[1] / count"),
     ),
     "decorrelated": of(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel
-from normexp.norms.kernels.moments import mean_square, over_positions
+from normexp.norms.kernels.moments import mean_square, scaled
 from normexp.norms.options import positive
 
 
@@ -24,7 +24,7 @@ class RootMeanSquare(PerChannel):
     def forward(self, x: Tensor) -> Tensor:
         scale = (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
         scale = scale.expand(-1, x.shape[1]) if self.weight is None else scale * self.weight
-        return (x * over_positions(scale, x)).to(x.dtype)
+        return scaled(x, scale)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.layout import num_positions
-from normexp.norms.kernels.moments import mean_square, over_positions
+from normexp.norms.kernels.moments import mean_square, scaled
 from normexp.norms.options import positive
 
 
@@ -26,7 +26,7 @@ class OneLength(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         squares = mean_square(x).sum(1, keepdim=True) * num_positions(x)
         scale = (self.gain * (squares + self.eps).rsqrt()).expand(-1, x.shape[1])
-        return (x * over_positions(scale, x)).to(x.dtype)
+        return scaled(x, scale)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}"

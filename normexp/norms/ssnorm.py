@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.moments import mean_square, over_positions
+from normexp.norms.kernels.moments import mean_square, scaled
 from normexp.norms.options import positive
 
 
@@ -23,7 +23,7 @@ class SingleScale(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         scale = self.gain * (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
-        return (x * over_positions(scale.expand(-1, x.shape[1]), x)).to(x.dtype)
+        return scaled(x, scale.expand(-1, x.shape[1]))
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}"

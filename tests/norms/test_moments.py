@@ -8,7 +8,8 @@ from torch import nn
 
 from normexp.norms.batch import BatchNorm
 from normexp.norms.dynamic_tanh import DynamicTanh
-from normexp.norms.kernels.moments import mean_square, moments, pooled
+from normexp.norms.kernels import tiles
+from normexp.norms.kernels.moments import mean_square, moments, pooled, scaled
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.layer import LayerNorm
 from normexp.norms.positional import PositionalNorm
@@ -100,3 +101,16 @@ def test_pooled_statistics_are_batch_normalizations():
     mean, var = pooled(*moments(x), 0)
     torch.testing.assert_close(module.running_mean, mean)
     torch.testing.assert_close(module.running_var, var * (24 / 23))
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_scaled_maps_in_half_precision_are_rounded_once(memory_format, monkeypatch):
+    monkeypatch.setattr(tiles, "TILE", 2 * 3 * 8)
+    x = torch.randn(5, 3, 4, 2).bfloat16().contiguous(memory_format=memory_format).requires_grad_()
+    scale, grad = torch.rand(5, 3, dtype=torch.float32, requires_grad=True), torch.randn_like(x)
+    y = scaled(x, scale)
+    assert torch.equal(y, (x.float() * scale[..., None, None]).bfloat16())
+    of_x, of_scale = torch.autograd.grad(y, [x, scale], grad)
+    assert torch.equal(of_x, (grad.float() * scale[..., None, None]).bfloat16())
+    torch.testing.assert_close(of_scale, (grad.float() * x.float()).sum([2, 3]))
+    assert y.stride() == of_x.stride() == x.stride()

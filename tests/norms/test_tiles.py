@@ -21,6 +21,9 @@ from normexp.norms.kernels import tiles
 from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.kernels.moments import moments, scale_shift
 from normexp.norms.online import OnlineNorm
+from normexp.norms.rms import RMSNorm
+from normexp.norms.scale_norm import ScaleNorm
+from normexp.norms.ssnorm import SSNorm
 from normexp.norms.switchable import SwitchableNorm
 
 FORMATS = [torch.contiguous_format, torch.channels_last]
@@ -32,6 +35,9 @@ IN_TILES = {
     "filter_response": FilterResponseNorm(),
     "evonorm_b0": EvoNormB0(),
     "evonorm_s0": EvoNormS0(),
+    "rms": RMSNorm(),
+    "scale_norm": ScaleNorm(),
+    "ssnorm": SSNorm(),
     "switchable": SwitchableNorm(),
     "online": OnlineNorm(),
 }

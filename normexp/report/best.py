@@ -115,7 +115,9 @@ def curve(choice: Choice) -> Chart | None:
 
 def _arm(group: Sequence[Row], shown: Sequence[str]) -> str:
     """Return what an arm is called: its scheme, then what else tells it apart."""
-    return ", ".join(_told(name, group[0].key[name]) for name in shown)
+    from normexp.report.figures.words import of_arm
+
+    return of_arm(", ".join(_told(name, group[0].key[name]) for name in shown))
 
 
 def _told(name: str, value: str) -> str:

@@ -74,7 +74,7 @@ def test_no_text_is_cut_or_overlaps_and_no_name_is_missing(fabricate: Fabric, co
     runs = [fabricate(0.1 + i / 15, norm="mean_only", epochs=i + 1, model__name="resnet18") for i in range(count)]
     made = figure(runs)
     assert_clean(made)
-    names = [text.get_text() for text in texts(made) if text.get_text().startswith("mean_only")]
+    names = [text.get_text() for text in texts(made) if text.get_text().startswith("Mean-only batch norm")]
     assert len(names) == count
 
 
@@ -91,7 +91,7 @@ def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     finally:
         matplotlib.rcdefaults()
     words = {element.text for element in ElementTree.fromstring(first[1]).iter() if element.tag.endswith("text")}
-    assert {"train loss", "batch", "step"} <= words
+    assert {"train loss", "Batch norm", "step"} <= words
     assert str(run.path.parent).encode() not in first[1]
     assert b"DejaVuSans" in first[2]
     assert b"mean over 2 runs" in first[3]
@@ -110,7 +110,7 @@ def test_by_makes_the_lines(fabricate: Fabric) -> None:
     for norm, rate in (("none", 0.1), ("none", 0.2), ("batch", 0.1)):
         fabricate(norm=norm, optim__lr=rate)
     drawn = curves_of(folder_frame(find_runs([fabricate.root])), by=["norm"])
-    assert list(drawn.styles) == ["none", "batch"]
+    assert list(drawn.styles) == ["No norm", "Batch norm"]
     assert lines_of(drawn, next(iter(drawn.by_panel())))[0].runs == 2
     with pytest.raises(UserError, match=r"optim\.ir.*optim\.lr"):
         plot_command([str(fabricate.root)], by=["optim.ir"])
@@ -120,8 +120,8 @@ def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:
     run, *_ = [fabricate(norm=norm) for norm in ("batch", "layer", "none")]
     paths = plot_command([str(run.path.parent), "norm=batch,layer"], formats=["svg"])
     words = {element.text for element in ElementTree.parse(paths[0]).iter() if element.tag.endswith("text")}
-    assert {"batch", "layer"} <= words
-    assert "none" not in words
+    assert {"Batch norm", "Layer norm"} <= words
+    assert "No norm" not in words
     with pytest.raises(UserError, match="norm=group matches no run"):
         plot_command([str(run.path.parent), "norm=group"])
 

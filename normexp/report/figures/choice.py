@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -10,12 +9,11 @@ import pandas as pd
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import of_arms
+from normexp.report.figures.words import of_key
 from normexp.report.measurements import is_share, title
 
 MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
-AT = re.compile(r" at ([\w.]+)=(\S+)")  # a point of the grid, as claims write it
-KEYS = {"lr": "learning rate", "batch_size": "batch size", "weight_decay": "weight decay"}
 
 
 def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mapping[str, str]) -> Chart:
@@ -29,30 +27,19 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
     """
     unit = 100.0 if is_share(metric) else 1.0
     panels = {
-        key: Panel(words(key) if len(over) > 1 else "", percent=is_share(metric), log=_log(data, key)) for key in over
+        key: Panel(of_key(key) if len(over) > 1 else "", percent=is_share(metric), log=_log(data, key)) for key in over
     }
     places = sorted(set(data["place"])) if len(over) == 1 else []
     several = ["At each value of one the best value of the others."] if len(over) > 1 else []
     return Chart(
         data.assign(value=unit * data["value"]), "interval", x="place", y="value", colour="line", panel="key",
-        band="range", title=f"Choosing {', '.join(map(words, over))}", panels=panels, styles=of_arms(schemes),
+        band="range", title=f"Choosing {', '.join(map(of_key, over))}", panels=panels, styles=of_arms(schemes),
         share_y="none",
-        labels={"x": words(over[0]) if len(over) == 1 else "", "y": title(metric)}, sentences=tuple(several),
+        labels={"x": of_key(over[0]) if len(over) == 1 else "", "y": title(metric)}, sentences=tuple(several),
         ticks={place: short(place) for place in places} if len(places) <= MOST_TICKS else {},
     )  # fmt: skip
-
-
-def words(key: str) -> str:
-    """Return what a key of the configuration is called."""
-    name = key.rpartition(".")[2]
-    return KEYS.get(name, name.replace("_", " "))
 
 
 def _log(data: pd.DataFrame, key: str) -> frozenset[str]:
     places = data.loc[data["key"] == key, "place"]
     return frozenset({"x"} if places.min() > 0 and places.max() >= LOG_RATIO * places.min() else ())
-
-
-def in_words(text: str) -> str:
-    """Return a text in which `batch at batch_size=128` is `batch, batch size 128`."""
-    return AT.sub(lambda match: f", {words(match[1])} {match[2]}", text)

@@ -79,7 +79,7 @@ def _as_formula(data: pd.DataFrame) -> pd.DataFrame:
 def _formula_styles(predicted: Subject[Any], axis: str) -> dict[str, Style]:
     """Return a dashed line without markers for each prediction, black if there is one."""
     names = list(dict.fromkeys(predicted.name(cell, axis) for cell in predicted.runs))
-    dashed = [replace(style, dashes=(4, 2), width=1.0, marker="None") for style in in_order(len(names))]
+    dashed = [replace(style, dashes=(3, 4), width=1.0, marker="None") for style in in_order(len(names))]
     return {f"formula: {name}": style for name, style in zip(names, dashed, strict=True)}
 
 

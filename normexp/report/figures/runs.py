@@ -13,6 +13,7 @@ from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.styles import Style, of_arms
+from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
 from normexp.report.measurements import is_share, title
@@ -81,14 +82,14 @@ def _finished(frame: Frame) -> pd.DataFrame:
     line = curves["arm"].astype(str)
     for axis in axes:
         line = line + [f", {axis}={value}" if value is not None else "" for value in curves[axis]]
-    return curves.assign(line=line, place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
+    return curves.assign(line=line.map(of_arm), place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
 
 
 def _named_by(frame: Frame, by: Sequence[str]) -> dict[str, str]:
-    """Return what each run's line is called: `batch, optim.lr=0.1` by norm and optim.lr."""
+    """Return what each run's line is called: `Batch norm, learning rate 0.1` by norm and optim.lr."""
     told = frame.keys(by)
     return {
-        str(run): ", ".join(value if key == "norm" else f"{key}={value}" for key, value in zip(by, values, strict=True))
+        str(run): of_arm(", ".join(v if key == "norm" else f"{key}={v}" for key, v in zip(by, values, strict=True)))
         for run, values in zip(told.index, told.itertuples(index=False), strict=True)
     }
 

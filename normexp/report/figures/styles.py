@@ -24,7 +24,11 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.2, 1.2), (6, 1.4, 1.2,
 DOTTED = (1.0, 1.4)
 NEUTRAL = "#333333"  # of rows and lines that no scheme tells apart
 SALT = "2411871"  # found by search: the schemes of configs/norm are all distinct, and batch is blue
-OTHERWISE = {"scale_norm": "ScaleNorm", "rep_batch": "RepBatchNorm"}  # they would look like an earlier scheme
+OTHERWISE = {
+    "scale_norm": "ScaleNorm",
+    "rep_batch": "RepBatchNorm",
+    "derf": "DERF",
+}  # they would look like another scheme
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0
 MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too light on white

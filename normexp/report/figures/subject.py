@@ -20,6 +20,7 @@ from normexp.report.experiment.measured import Measured, split_point
 from normexp.report.experiment.ratio_column import ratios
 from normexp.report.figures.chart import Chart, Panel, Range, Reference
 from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
+from normexp.report.figures.words import of_arm, of_key
 from normexp.report.measurements import is_share, measurements, title
 
 MOST = 12  # arms whose rows have colours
@@ -92,12 +93,13 @@ class Subject(Generic[Spec]):
         return self.spec.title or ", ".join([self.experiment.title, *arms, *point])
 
     def label(self, name: str) -> str:
-        """Return what `labels` calls an arm, an axis, a column or a layer; otherwise its name without underscores."""
-        return self.spec.labels.get(name, name.replace("_", " "))
+        """Return what `labels` calls an arm, an axis, a column or a layer; otherwise its name in words."""
+        usual = of_arm(name) if name in self.experiment.arms else name.replace("_", " ")
+        return self.spec.labels.get(name, usual)
 
     def axis(self, key: str) -> str:
         """Return what an axis of the grid is called: without its group, unless `labels` says otherwise."""
-        return self.spec.labels.get(key, self.label(key.rpartition(".")[2]))
+        return self.spec.labels.get(key) or self.spec.labels.get(key.rpartition(".")[2]) or of_key(key)
 
     def words(self, axis: str, usual: str) -> str:
         """Return what stands at an axis."""

@@ -32,16 +32,20 @@ def steps_to_target(subject: Subject[StepsToTarget]) -> Chart:
         order = data.groupby("line", sort=False)["steps"].median().sort_values(kind="stable").index
         data = data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable")
         data = data.astype({"line": str})
-    labels, meaning = {"x": subject.words("x", "steps to the target")}, _meaning(subject, better, data)
+    meaning = f"First evaluation with {_goal(subject, better)}.{_never(subject, data)}"
+    labels = {"x": subject.words("x", f"steps to {_goal(subject, better)}")}
     given: dict[str, Any] = {"styles": subject.row_styles(), "labels": labels, "sentences": (meaning,)}
     return subject.chart(data, mark="point", x="steps", y="line", **given)
 
 
-def _meaning(subject: Subject[StepsToTarget], better: str, data: pd.DataFrame) -> str:
+def _goal(subject: Subject[StepsToTarget], better: str) -> str:
     metric, target = subject.spec.metric, subject.spec.target
     goal = f"the {target} with the same seed" if isinstance(target, str) else f"{factor(metric) * target:g}"
-    text = f"First evaluation with {title(metric)} {'≥' if better == 'higher' else '≤'} {goal}."
-    if data["steps"].map(math.isinf).any():
-        longest = max(int(run.step[-1]) for runs in subject.runs.values() for run in runs.values() if len(run.step))
-        text += f" Never: not within the steps trained, at most {longest:,}."
-    return text
+    return f"{title(metric)} {'≥' if better == 'higher' else '≤'} {goal}"
+
+
+def _never(subject: Subject[StepsToTarget], data: pd.DataFrame) -> str:
+    if not data["steps"].map(math.isinf).any():
+        return ""
+    longest = max(int(run.step[-1]) for runs in subject.runs.values() for run in runs.values() if len(run.step))
+    return f" Never: not within the steps trained, at most {longest:,}."

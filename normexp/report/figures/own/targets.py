@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from normexp.report.figures.chart import Chart, Panel, Reference
-from normexp.report.figures.choice import in_words
 from normexp.report.figures.styles import COLOURS, Style
+from normexp.report.figures.words import in_words, of_arm
 from normexp.report.measurements import is_share, title
 
 NAME = "targets"
@@ -63,11 +63,16 @@ def over_targets(
     )
 
 
+def _arm(place: str) -> str:
+    """Return what a claim's arm is called, with its point of the grid."""
+    return of_arm(in_words(place))
+
+
 def _row(claim: Mapping[str, Any], at: Mapping[str, Any], named: bool) -> dict[str, Any]:
     """Return one point; `named`: the panel says which metric."""
     race, ratio = claim["race"], float(at["speed_up"])
     return {
-        "race": in_words(f"{race['of']} over {race['than']}") + (f", {title(race['metric'])}" if named else ""),
+        "race": f"{_arm(race['of'])} over {_arm(race['than'])}" + (f", {title(race['metric'])}" if named else ""),
         "target": at["target"] * (100 if is_share(race["metric"]) else 1),
         "speed_up": ratio if 0 < ratio < np.inf else np.nan,
         "low": float(at["low"]),

@@ -1,0 +1,42 @@
+"""What figures call keys and schemes: in words, as a reader knows them, not as they are typed."""
+
+from __future__ import annotations
+
+import re
+
+from normexp.config import option, options
+
+AT = re.compile(r" at ([\w.]+)=(\S+)")  # a point of the grid, as claims write it
+KEYS = {"lr": "learning rate", "batch_size": "batch size", "weight_decay": "weight decay", "num_groups": "groups"}
+KEYS |= {"optim": "optimizer", "init": "initialization", "dataset.subset": "training examples"}
+KEYS |= {"norm.momentum": "momentum of the estimates"}  # optim.momentum is the one that everybody calls so
+NAMED = ("norm", "optim")  # groups whose options say what they are called
+BETWEEN = re.compile(r"(, | \+ )")  # parts of an arm's name
+CODE = re.compile(r"\w+(\.\w+)+")  # my_norms.Scale
+SETTING = re.compile(r"([a-z_]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
+
+
+def of_key(key: str) -> str:
+    """Return what a key of the configuration is called: learning rate for optim.lr."""
+    name = key.rpartition(".")[2]
+    return KEYS.get(key) or KEYS.get(name) or name.replace("_", " ")
+
+
+def of_arm(name: str) -> str:
+    """Return an arm's name in words: `batch, optim.lr=0.1` is Batch norm, learning rate 0.1."""
+    return "".join(part if place % 2 else _of_part(part) for place, part in enumerate(BETWEEN.split(name)))
+
+
+def _of_part(part: str) -> str:
+    for group in NAMED:
+        if part in options(group):
+            return str(option(group, part).get("_called_", part.replace("_", " ")))
+    setting = SETTING.fullmatch(part)
+    if setting:
+        return f"{of_key(setting[1])} {setting[2]}"
+    return part if CODE.fullmatch(part) else part.replace("_", " ")
+
+
+def in_words(text: str) -> str:
+    """Return a text in which `batch at batch_size=128` is `batch, batch size 128`."""
+    return AT.sub(lambda match: f", {of_key(match[1])} {match[2]}", text)

@@ -1,0 +1,38 @@
+"""What figures call schemes and keys: words that a reader knows, never the keys that are typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.config import option, options
+from normexp.report.figures.words import in_words, of_arm
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("none", "No norm"),
+        ("layer, adamw", "Layer norm, AdamW"),
+        ("weight_standard + group", "Weight standardization + Group norm"),
+        ("dynamic_tanh, He's start", "Dynamic tanh, He's start"),
+        ("batch, optim.lr=0.1, batch_size=8", "Batch norm, learning rate 0.1, batch size 8"),
+        ("group, norm.num_groups=4", "Group norm, groups 4"),
+        ("batch, norm.momentum=0.2, optim.momentum=0", "Batch norm, momentum of the estimates 0.2, momentum 0"),
+        ("model.widths=[100, 100]", "widths [100, 100]"),
+        ("my_norms.Scale", "my_norms.Scale"),
+        ("With batch normalization", "With batch normalization"),
+        ("gamma = 1/1.21", "gamma = 1/1.21"),
+    ],
+)
+def test_an_arm_in_words(typed: str, words: str) -> None:
+    assert of_arm(typed) == words
+
+
+def test_a_point_of_the_grid_in_words() -> None:
+    assert of_arm(in_words("batch at batch_size=128")) == "Batch norm, batch size 128"
+
+
+def test_every_scheme_has_a_name_of_its_own() -> None:
+    names = [option("norm", scheme)["_called_"] for scheme in options("norm")]
+    assert len(set(names)) == len(names)
+    assert not [name for name in names if "_" in name]

@@ -75,13 +75,27 @@ def _data(name: str) -> Any:
         raise UserError(f"{name}: cannot be read as an array ({first_line(error)})") from None
 
 
+def _meant(name: str) -> str:
+    from normexp.config.hints import torchvision_names
+
+    module, dot, function = name.rpartition(".")
+    if name in torchvision_names():
+        return f"; did you mean torchvision.models:{name}?"
+    return (
+        f"; did you mean {module}:{function}?"
+        if dot and module and function.isidentifier() and function != "py"
+        else ""
+    )
+
+
 def _called(name: str) -> Any:
     """Call MODULE:FUNCTION; modules in the current folder are found. Raises UserError."""
     from normexp.config.instantiate import locate
 
     module, colon, function = name.partition(":")
     if not (module and colon and function):
-        raise UserError(f"{name!r}: is not MODULE:FUNCTION, as in my_nets:resnet")
+        raise UserError(f"{name!r}: is not MODULE:FUNCTION, as in my_nets:resnet{_meant(name)}")
+    module = module.removesuffix(".py").replace("/", ".")
     found = locate(f"{module}.{function}", [module])
     if not callable(found):
         raise UserError(f"{name}: is no function")

@@ -120,6 +120,8 @@ def _option(group: str, name: Any) -> str:
     allowed = options(group)
     if str(name) in allowed:
         return str(name)
+    if isinstance(name, list) and len(name) > 1:
+        raise UserError(f"{group}={name}: several are {group}={','.join(map(str, name))}, without brackets, in a sweep")
     hint = option_hint(group, str(name))
     raise UserError(f"{group}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
 

@@ -12,6 +12,8 @@ from normexp.config.options import option, options
 from normexp.errors import did_you_mean, nearest
 
 _BUILDER = re.compile(r"^@register_model\(.*?\)\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
+_CODE = re.compile(r"(\w+)(?:\.py)?[:/](\w+)$")  # my_nets:Net, as diagnose takes it
+_OPTIMIZER = re.compile(r"^class (\w+)\(Optimizer\)", re.MULTILINE)
 KEYS = {  # what other programs call our keys
     "learning_rate": "optim.lr", "lr": "optim.lr", "wd": "optim.weight_decay", "weight_decay": "optim.weight_decay",
     "momentum": "optim.momentum", "bs": "batch_size", "batchsize": "batch_size", "max_epochs": "epochs",
@@ -41,8 +43,15 @@ def word_hint(word: str, allowed: Iterable[str]) -> str:
 
 def option_hint(group: str, name: str) -> str:
     """Return how an option that does not exist may have been meant; nothing where nothing is near."""
-    if group == "model" and name in torchvision_names():
-        return f"; did you mean model=torchvision model.name={name}?"
+    known = name.casefold().replace("-", "")
+    if group == "model" and (name in torchvision_names() or known in torchvision_names()):
+        return f"; did you mean model=torchvision model.name={name if name in torchvision_names() else known}?"
+    if (code := _CODE.match(name)) and code[1] != group:
+        return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
+    if name in ("all", "*"):
+        return did_you_mean(f"'{group}=glob(*)', in a sweep")
+    if group == "optim" and (there := _of_torch(name)):
+        return did_you_mean(f"optim=torch.optim.{there} optim.lr=NUMBER")
     plain = SHORT.get(name.lower(), _plain(name)) if group == "norm" else _plain(name)
     for candidate in options(group):
         if plain in (candidate, _plain(candidate), _plain(option(group, candidate)["_target_"].rpartition(".")[2])):
@@ -68,3 +77,13 @@ def torchvision_names() -> frozenset[str]:
 def _plain(name: str) -> str:
     """Return a name without case, underscores, `Norm` and the number of dimensions: BatchNorm2d is batch."""
     return re.sub(r"(norm(alization)?)?(\dd)?$", "", name.lower().replace("_", "").replace("-", ""))
+
+
+def _of_torch(name: str) -> str | None:
+    """Return the optimizer of torch with this name in any case; torch is not imported for it."""
+    found = find_spec("torch")
+    for folder in (found and found.submodule_search_locations) or ():
+        path = Path(folder, "optim", f"{name.casefold()}.py")
+        if name.isidentifier() and path.is_file() and (defined := _OPTIMIZER.search(path.read_text(encoding="utf-8"))):
+            return defined[1]
+    return None

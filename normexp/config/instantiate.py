@@ -109,6 +109,8 @@ def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any
         for key in given:
             if key not in parameters:
                 raise unknown(f"{name}: key", key, [each for each in parameters if each not in extra])
+    for key in given.keys() & extra.keys():
+        raise UserError(f"{name}: key {key!r} is not yours to set: the program gives its {key}")
     try:
         signature.bind(**given, **extra)
     except TypeError as error:

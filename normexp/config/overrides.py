@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.identity import PATH_KEYS
@@ -105,9 +106,16 @@ def _example(text: str) -> str:
     if text.endswith((".yaml", ".yml")):
         path = shortened(text)
         return f"; settings in a file: --config {path}; an experiment of your own: normexp reproduce {path}"
+    if Path(text, "config.yaml").is_file():
+        return "; the settings of a run: --like RUN, of one"
+    if text.endswith(",") or ",," in text:
+        return "; a value is missing beside a comma"
+    key, _, value = text.strip("{}").partition(":")
     for group in groups():
         if text in options(group):
             return f"; did you mean {group}={text}?"
+        if key == group and value.strip():
+            return f"; did you mean {group}={value.strip()}?"
         if text == group:
             return f"; allowed: {group}=NAME, one of {', '.join(options(group))}"
     return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"

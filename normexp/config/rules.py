@@ -156,3 +156,5 @@ def _rate_is_given(values: Values, about: About) -> None:
             f"optim={values['optim']['_target_']}: its learning rate, which the schedule changes, is not given; "
             "add optim.lr=NUMBER"
         )
+    if values["optim"]["_target_"] == "torch.optim.LBFGS":
+        raise Impossible("optim=torch.optim.LBFGS: wants several losses for one update, a closure; a run computes one")

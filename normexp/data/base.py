@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from normexp.config.instantiate import first_line
 from normexp.errors import UserError
 
 Array = np.ndarray[Any, Any]
@@ -133,13 +134,25 @@ class Dataset:
 
         Raises UserError where the data cannot be had, or has too few examples for what is asked.
         """
-        data = self.read(seed)
+        data = self._read(seed)
         self._check_crop(data)
         if len(data.validation) == 0:
             data = hold_out(data, self.validation, self.split_seed)
         if self.subset is not None:
             data = replace(data, train=data.train.take(self._subset(data)))
         return standardize_target(data) if self.standardize_target else in_float32(data)
+
+    def _read(self, seed: int) -> Data:
+        """Return all of the data. Raises UserError, which says so, where code of the user's own fails."""
+        try:
+            return self.read(seed)
+        except UserError:
+            raise
+        except Exception as error:
+            own = f"{type(self).__module__}.{type(self).__name__}"
+            if own.startswith("normexp."):
+                raise
+            raise UserError(f"{own}: read failed ({first_line(error)}); --debug shows where") from error
 
     def _check_crop(self, data: Data) -> None:
         side = min(data.train.x.shape[1:3])

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from normexp.config.hints import key_hint
 from normexp.config.text import shown
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.curves import Cell, Curve
 from normexp.report.labels import PLACES, Labels
 from normexp.report.record import OWN, Record
@@ -81,7 +82,8 @@ class Frame:
     def check_key(self, key: str) -> None:
         known = {*OWN, *self.axes, *(name for record in self.records for name in record.options or ())}
         if key not in known:
-            raise unknown("key", key, sorted(known))
+            meant = did_you_mean(key_hint(key, list(known)))
+            raise UserError(f"key {key!r} does not exist{meant}") if meant else unknown("key", key, sorted(known))
 
     @cached_property
     def cells(self) -> dict[Cell, dict[int, Curve]]:

@@ -103,6 +103,39 @@ def empty():
 def infinite():
     return images / 0
 """,
+    "parts.py": """
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from normexp.data.base import Data, Dataset, Split
+
+
+class Net(torch.nn.Module):
+    def __init__(self, input_shape, num_outputs, norm, width=4):
+        super().__init__()
+        self.layer = norm.block(torch.nn.Conv2d(input_shape[0], int(width), 3), torch.nn.ReLU())
+        self.head = torch.nn.Linear(int(width), num_outputs)
+
+    def forward(self, x):
+        return self.head(self.layer(x).mean((2, 3)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Dataset):
+    count: int = 60
+
+    def read(self, seed):
+        x = np.random.default_rng(seed).normal(size=(self.count, 2)).astype(np.float32)
+        third = self.count // 3
+        split = [Split(each, (each[:, 0] > 0).astype(np.int64)) for each in np.split(x, [third, 2 * third])]
+        return Data(split[0], split[1], split[2], "classification", ("left", "right"))
+
+
+def falling(step, total, floor=0.0):
+    return floor + (1 - floor) * (1 - step / total)
+""",
     "misspelt.py": "class Scale(:\n    pass\n",
     "raises.py": "raise RuntimeError('two\\nlines')\n",
     "leaves.py": "import sys\nsys.exit(0)\n",

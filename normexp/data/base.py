@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from normexp.config.instantiate import first_line
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 
 Array = np.ndarray[Any, Any]
 

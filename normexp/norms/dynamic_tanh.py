@@ -58,7 +58,8 @@ class DynamicTanh(Norm):
     Shape: (N, C, *) -> (N, C, *).
 
     Source: Zhu, Chen, He, LeCun & Liu 2025, arXiv:2503.10622, and its authors' code.
-    Differs: nothing known. The paper puts it where transformers have layer normalization.
+    Differs: the authors' large decoders begin with an alpha by width and place, and multiply the embedding by a learned
+    number (`model.scaled_embedding` of `gpt`). The paper puts it where transformers have layer normalization.
     """
 
     alpha: float = positive(0.5)

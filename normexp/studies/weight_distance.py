@@ -36,8 +36,10 @@ class WeightDistance(Study):
     of the line. The walk is driven by the noise of the updates, which the root of the batch size keeps as it is (study
     update_noise). What the batch's mean gradient adds grows with the rate, at most by the root; and with one rate
     for all the walk alone would be shorter by the root. So the ratio is nearer to 1 than to either, its logarithm
-    being within a quarter of ln(batch_size / reference). `misfit` is the root mean square distance from the line over
-    that from a line in t^(1/4), as weights grow whose length does not count: ||w||^4 is linear in t.
+    being within a quarter of ln(batch_size / reference); `remainder` is what that allows above 1, on either side.
+
+    `misfit` is the root mean square distance from the line over that from a line in t^(1/4), as weights grow whose
+    length does not count: ||w||^4 is linear in t.
 
     Args:
         reference: examples of the smaller batch.

@@ -175,6 +175,14 @@ def unselectable(arm: str) -> list[float]:
     return [100 * cell("law_selectable_keys/paper", f"Control: {arm} study.keys=150", "unselectable mean")]
 
 
+def distances() -> list[float]:
+    """Return the ratio of two batch sizes' distances, first and last under the law, and its ends under the control."""
+    arms = ("512-examples,-twice-the-rate", "Control-512-examples,-the-same-rate")
+    law, control = ([ratio for step, ratio in curve("law_weight_distance/paper", arm, "relative").items() if step >= 16]
+                    for arm in arms)  # fmt: skip
+    return [law[0], law[-1], min(control), max(control)]
+
+
 def mistakes() -> list[int]:
     return [(TOP / "tests" / "cli" / "mistakes.md").read_text(encoding="utf-8").count("\n    $ normexp")]
 
@@ -202,6 +210,8 @@ QUOTES = (
         "the stream has {:.1f} times the square of layer 1, under pre-norm {:.0f} times",
         lambda: [cell("law_layer_norm_scaling/paper", arm, "relative mean") for arm in ("Layer norm scaling", "Pre")],
     ),
+    Quote("law_weight_distance", "the ratio falls from {:.2f} to {:.2f}.", lambda: distances()[:2]),
+    Quote("law_weight_distance", "The control's ratio is {:.2f} to {:.2f}.", lambda: distances()[2:]),
     Quote("law_selectable_keys", "{:.0f} % of 150 Gaussian keys", lambda: unselectable("without either")),
     Quote("law_selectable_keys", "{:.0f} % behind its projection alone", lambda: unselectable("without scaling")),
     Quote("ioffe2015_table/deviations", "{:.0f},000 at an eighth of it", weights),

@@ -85,14 +85,16 @@ def test_experiment_without_a_law_and_damaged_claims_are_refused(tmp_path):
         read_laws(folder, [NAME])
 
 
-def test_committed_laws_have_controls_that_left_and_no_verdict_is_missing():
+def test_committed_laws_have_controls_that_left_or_a_finding_why_not_and_no_verdict_is_missing():
     found = [law for law in read_laws(RESULTS) if law.checks]
     assert len(found) >= 12
     for law in found:
         assert law.seconds
         controls = [check for check in law.checks if check.compare == "leaves"]
         assert controls
-        assert {check.verdict for check in controls} == {"control leaves the law"}
+        stayed = [check for check in controls if check.verdict != "control leaves the law"]
+        assert len(stayed) < len(controls)
+        assert not stayed or any("control" in finding for finding in read(law.experiment, "paper").findings)
     assert "\n".join(page(found))
 
 

@@ -212,7 +212,7 @@ def test_weights_go_as_far_at_any_batch_size_of_which_the_rate_knows():
     assert root[2]["remainder"] == pytest.approx(4**0.25 - 1)
 
 
-def test_the_reference_itself_is_not_trained_twice():
+def test_the_reference_beside_itself_has_the_ratio_1():
     rows = measured(*SMALL_DISTANCE, "study.reference=64").rows
     assert {row["relative"] for row in rows} == {1.0}
     assert rows[0]["remainder"] == 0

@@ -85,7 +85,8 @@ def _add_sweep(verbs: Verbs[Parser]) -> None:
         help="train a grid of configurations",
         description="Train every cell of a grid: norm=none,batch seed='range(5)'. Finished cells are skipped, "
         "interrupted ones continue; the same command again does what is missing. jobs=N runs N cells side by side; "
-        "stack=true trains small networks that differ in seed and optim.lr alone together.",
+        "stack=true trains small networks that differ in seed and optim.lr alone together. sampler=tpe trials=N draws "
+        "the values of keys with an interval.",
     )
     command.add_argument("overrides", nargs="*", metavar="GROUP=A,B|KEY='range(N)'")
     _add_settings(command)

@@ -19,7 +19,8 @@ from normexp.sweeps.plan import Cell, Plan, make_plan
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import sweep_progress
-from normexp.sweeps.shard import take_shard
+from normexp.sweeps.sampler import Search, search_through, take_search
+from normexp.sweeps.shard import WHOLE, take_shard
 from normexp.sweeps.stacks import Job, stacks, take_stack
 from normexp.sweeps.submit import Sharing, run_shared
 from normexp.training.cores import physical_cores
@@ -45,12 +46,39 @@ def sweep(
     """
     shard, overrides = take_shard(overrides)
     sharing, overrides = take_sharing(overrides, jobs, force)
+    search, overrides = take_search(overrides)
+    if search is not None:
+        if sharing.settings is not None or shard != WHOLE or force:
+            raise UserError(f"sampler={search.sampler}: trains on this machine, without executor=, shard= and --force")
+        return _search(search, overrides, dry_run, sharing, closing)
     plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
     with nullcontext() if dry_run else remembered(plan.cells, plan.results):
         status = run_plan(plan, dry_run, force, sharing)
     if closing and not dry_run:
         closing(plan)
+    return status
+
+
+def _search(
+    search: Search,
+    overrides: Sequence[str],
+    dry_run: bool,
+    sharing: Sharing,
+    closing: Callable[[Plan], None] | None,
+) -> int:
+    """Train trial after trial; return the exit status."""
+
+    def train(plan: Plan) -> int:
+        provide_data(plan, dry_run, False)
+        return run_plan(plan, dry_run, False, sharing)
+
+    status, plan = search_through(search, overrides, train, dry_run)
+    if not dry_run:
+        with remembered(plan.cells, plan.results):
+            pass
+        if closing:
+            closing(plan)
     return status
 
 

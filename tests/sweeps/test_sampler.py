@@ -1,0 +1,145 @@
+"""`sampler=`: trials by Optuna's samplers are ordinary runs, the same ones wherever the command was stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.records import RunDirectory, find_runs
+from normexp.sweeps import sweep as sweeping
+from normexp.sweeps.sampler import FILE
+
+SMALL = ("dataset=digits", "model=linear", "steps=4", "device=cpu", "threads=1", "recipe=none", "jobs=1")
+RATE = "optim.lr=tag(log,interval(0.001,1))"
+TRIALS = 12  # tpe draws its first ten at random
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+@pytest.fixture
+def sweep(cli, tmp_path, monkeypatch):
+    """Run `normexp sweep` with a worker in this process: sweep("folder", *words) -> (status, stderr)."""
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+
+    def call(folder: str, *words: str) -> tuple[int, str]:
+        status, _, stderr = cli("sweep", *SMALL, f"results_dir={tmp_path / folder}", *words)
+        return status, stderr
+
+    return call
+
+
+def trials(folder: Path) -> list[dict[str, float]]:
+    """Return what Optuna's storage has of each trial: its values and its score, by study."""
+    lines = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    return [{**line["params"], "score": line["value"]} for line in lines if "params" in line]
+
+
+def rates(folder: Path) -> set[float]:
+    return {run.config["optim"]["lr"] for run in find_runs([folder])}
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_a_search_that_was_stopped_goes_on_with_the_same_trials(sweep, tmp_path, monkeypatch, sampler):
+    words = (RATE, f"sampler={sampler}", f"trials={TRIALS}")
+    assert sweep("whole", *words)[0] == 0
+    whole = trials(tmp_path / "whole")
+    assert len(whole) == len({trial["optim.lr"] for trial in whole}) == TRIALS
+    assert all(0.001 <= trial["optim.lr"] <= 1 for trial in whole)
+    train, calls = sweeping.run_plan, []
+
+    def mortal(*arguments: object) -> int:
+        calls.append(1)
+        if len(calls) == TRIALS:  # trained, and killed before it is scored
+            train(*arguments)
+            raise Killed
+        return train(*arguments)
+
+    monkeypatch.setattr(sweeping, "run_plan", mortal)
+    with pytest.raises(Killed):
+        sweep("stopped", *words)
+    assert len(trials(tmp_path / "stopped")) == TRIALS - 1
+    monkeypatch.setattr(sweeping, "run_plan", train)
+    assert sweep("stopped", *words)[0] == 0
+    assert trials(tmp_path / "stopped") == whole
+    assert rates(tmp_path / "stopped") == {trial["optim.lr"] for trial in whole}
+
+
+def test_the_seed_of_the_sampler_decides_which_trials_there_are(sweep, tmp_path):
+    for seed in (0, 1):
+        sweep(str(seed), RATE, "sampler=random", "trials=2", f"sampler_seed={seed}")
+    assert rates(tmp_path / "0").isdisjoint(rates(tmp_path / "1"))
+
+
+def test_a_score_is_the_mean_over_seeds_and_every_arm_has_its_own_study(sweep, tmp_path, cli):
+    status, text = sweep(
+        "r", RATE, "norm=none,batch", "model.normalize_output=true", "seed=0,1", "sampler=tpe", "trials=2"
+    )
+    assert status == 0, text
+    scored, runs = trials(tmp_path / "r"), find_runs([tmp_path / "r"])
+    assert len(scored) == 4
+    assert len(runs) == 8
+    means: dict[tuple[str, float], list[float]] = {}
+    for run in runs:
+        means.setdefault((run.config["norm"]["_target_"], run.config["optim"]["lr"]), []).append(last_score(run))
+    assert any(first != second for first, second in means.values())
+    assert sorted(trial["score"] for trial in scored) == pytest.approx(sorted(sum(own) / 2 for own in means.values()))
+    status, table, _ = cli("best", str(tmp_path / "r"))
+    assert status == 0
+    assert "optim.lr" in table
+
+
+def last_score(run: RunDirectory) -> float:
+    return float(run.rows("metrics.csv")[-1]["validation/accuracy"])
+
+
+def test_a_trial_that_diverges_is_worse_than_any_and_is_no_failure(sweep, tmp_path):
+    words = ("optim.lr=interval(1e30,1e38)", "optim.momentum=0", "sampler=tpe", "trials=2")
+    status, text = sweep("wild", *words)
+    assert status == 0
+    assert "diverged" in text
+    assert [trial["score"] for trial in trials(tmp_path / "wild")] == [None, None]
+
+
+def test_whole_numbers_stay_whole(sweep, tmp_path):
+    assert sweep("w", "batch_size=int(interval(10,40))", "sampler=random", "trials=3")[0] == 0
+    assert all(isinstance(run.config["batch_size"], int) for run in find_runs([tmp_path / "w"]))
+
+
+REFUSED = {
+    "sampler": ((RATE, "sampler=tpo"), "tpo"),
+    "trials": ((RATE, "sampler=tpe", "trials=0"), "trials=0: must be an integer in [1, inf)"),
+    "trials alone": (("trials=3",), "trials=3: is of a search; give sampler=tpe or sampler=random with it"),
+    "no interval": (("sampler=tpe",), "sampler=tpe: no key has an interval; for example"),
+    "empty": (("optim.lr=tag(log,interval(0,1))", "sampler=tpe"), "optim.lr=tag(log,interval(0,1)): "),
+    "not allowed": (("optim.lr=interval(-1,1)", "sampler=tpe"), "optim.lr=-1"),
+    "no validation": ((RATE, "dataset.validation=0", "sampler=tpe"), "has no validation split"),
+    "elsewhere": ((RATE, "sampler=tpe", "shard=1/2"), "sampler=tpe: trains on this machine"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_searched_is_one_line(sweep, tmp_path, words, said):
+    status, text = sweep("refused", *words)
+    assert (status, len(text.splitlines())) == (2, 1), text
+    assert said in text
+    assert not (tmp_path / "refused").exists()
+
+
+def test_a_missing_library_is_one_line(sweep, monkeypatch):
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: None)
+    status, text = sweep("missing", RATE, "sampler=tpe")
+    assert status == 2
+    assert text == "normexp: sampler=tpe: optuna is not installed; pip install 'normexp[optuna]'\n"
+
+
+def test_a_damaged_storage_is_one_line(sweep, tmp_path):
+    sweep("d", RATE, "sampler=random", "trials=1")
+    (tmp_path / "d" / FILE).write_text('{"op_code": 0}\n')
+    status, text = sweep("d", RATE, "sampler=random", "trials=2")
+    assert status == 2
+    assert text.splitlines()[-1].endswith("damaged; delete it, the same command scores the runs again")

@@ -63,8 +63,13 @@ class Text(Dataset):
             if value not in allowed:
                 raise unknown(key, value, allowed)
         tokens, classes, width = self._encoded(self._bytes())
-        first, second = len(tokens) - self.validation - self.test, len(tokens) - self.test
-        parts = {"training": tokens[: max(0, first)], "validation": tokens[first:second], "test": tokens[second:]}
+        if (held_out := self.validation + self.test) >= len(tokens):
+            raise UserError(
+                f"dataset.validation={self.validation} and dataset.test={self.test} leave none of the text's "
+                f"{len(tokens)} {self.unit} to train on; give smaller ones or a longer text"
+            )
+        first, second = len(tokens) - held_out, len(tokens) - self.test
+        parts = {"training": tokens[:first], "validation": tokens[first:second], "test": tokens[second:]}
         train, validation, test = (self._windows(name, part) for name, part in parts.items())
         return Data(train, validation, test, "language", classes, self._note(), bytes_per_token=width)
 

@@ -56,6 +56,9 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
         loaded = yaml.load(text, Loader=_LOADER)
     except ValueError:
         raise
+    except yaml.MarkedYAMLError as error:
+        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ValueError(f"not YAML: {where}{error.problem}") from None
     except Exception as error:  # constructors meet values that they were not made for: `!!int ""` is an IndexError
         raise ValueError(f"not YAML: {type(error).__name__}") from None
     if not isinstance(loaded, dict):

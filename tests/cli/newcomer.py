@@ -181,6 +181,7 @@ EXPERIMENTS = {
     "broken": "arms: {a: [\n",
     "tabs": "arms:\n\ta: {}\n",
     "tag": "arms: !!python/object/apply:os.system ['touch proof']\n",
+    "documents": "norm: batch\n---\nnorm: layer\n",
     "recursive": "&a {arms: *a}\n",
     "deep": "arms: " + "[" * 20_000 + "\n",
     "bomb": "a: &a [x,x,x,x,x,x,x,x,x]\n"

@@ -89,7 +89,7 @@ def test_encode_is_the_inverse_of_decode(file):
 BAD = {
     "binary": ({"name": "topics"}, b"\xff\xfe\x00", "is not a text, byte 0 is not UTF-8; dataset.unit=bytes"),
     "zeros": ({}, b"abc\0def" * 99, "is not a text, character 3 is 0"),
-    "short": ({}, b"abc", "dataset.context=10: the training text has 0 characters"),
+    "short": ({}, b"abc", "leave none of the text's 3 characters to train on; give smaller ones"),
     "context": ({"context": 150}, b"abcdefghij" * 60, "dataset.context=150: the validation text has 100 characters"),
     "subset": ({"subset": 1000}, b"abcdefghij" * 60, "dataset.subset=1000: the training split has 29 examples"),
     "name": ({"name": "shakespear"}, b"abc", "did you mean tiny_shakespeare"),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from normexp.errors import UserError, first_line
+from normexp.errors import UserError, kind_and_line
 
 Array = np.ndarray[Any, Any]
 
@@ -151,7 +151,7 @@ class Dataset:
             own = f"{type(self).__module__}.{type(self).__name__}"
             if own.startswith("normexp."):
                 raise
-            raise UserError(f"{own}: read failed ({first_line(error)}); --debug shows where") from error
+            raise UserError(f"{own}: read failed ({kind_and_line(error)}); --debug shows where") from error
 
     def _check_crop(self, data: Data) -> None:
         side = min(data.train.x.shape[1:3])

@@ -113,7 +113,7 @@ BY_HAND: Mapping[str, str] = {
     "law_batch_norm_explosion/deviations": "20 40",
     "law_gradient_projection/deviations": "6 100",
     "law_largest_rate/deviations": "100 102 110",
-    "law_layer_norm_scaling/deviations": "2 2 2 1000 1149",
+    "law_layer_norm_scaling/deviations": "2 1000 1149",
     "law_norm_placement/deviations": "0 11 16 16",
     "law_orthogonalization/deviations": "800 500",
     "law_rezero/deviations": "100 102",

@@ -24,6 +24,7 @@ from normexp.report.figures.own.path import cut_path
 from normexp.report.figures.picture import draw
 from normexp.report.figures.rows import NEVER
 from normexp.report.figures.scales import MINUS, TIMES, power, short
+from normexp.report.figures.words import of_arm
 
 FIGURE: dict[str, dict[str, Any]] = {
     "curves": {"metric": "test/loss", "log": ["y"]},
@@ -96,7 +97,7 @@ def test_twelve_arms_stay_readable(fabricate: Fabric) -> None:
         figure = many.figure(kind=kind, **FIGURE[kind], **({} if "axis" in FIGURE[kind] else HERE))
         assert_clean(figure)
         if kind in ("curves", "against", "multiples"):
-            assert len({text.get_text() for text in texts(figure)} & {name.replace("_", " ") for name in arms}) == 12
+            assert len({text.get_text() for text in texts(figure)} & {of_arm(name) for name in arms}) == 12
 
 
 def test_a_legend_is_below_and_takes_no_width(two: Made) -> None:

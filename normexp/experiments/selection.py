@@ -147,7 +147,7 @@ def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
     if select is None or len(select.seeds) > 2 or not choice_path(experiment, results).exists():
         return []
     record = read_selection(experiment, results)
-    return [name for name, tried in record["tried"].items() if _within_noise(last_rung(tried), experiment, select)]
+    return [name for name, tried in record["tried"].items() if within_noise(last_rung(tried), experiment, select)]
 
 
 def noise_is_unknown(experiment: Experiment, results: Path) -> bool:
@@ -158,7 +158,8 @@ def noise_is_unknown(experiment: Experiment, results: Path) -> bool:
     return len(select.seeds) == 1 and not select.highest
 
 
-def _within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
+def within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
+    """Tell whether the best two of some trials are no further apart than noise, as `undecided_choices` says."""
     scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
     if len(scored) < 2:
         return False

@@ -10,6 +10,7 @@ ABOUT = {
     "memory": "peak memory of a run beside bare torch",
     "growth": "how time grows with batch size, width, evaluations, number of run directories and length of curves",
     "looks": "what a sequential design costs and saves, over simulated experiments",
+    "halving": "what successive halving would have chosen, replayed from the curves of full grids",
     "waiting": "how threads wait for each other, with and without busy neighbours",
     "stack": "runs of one shape trained together (stack=true) against one after the other",
     "roofline": "the time of a step beside what the machine's matrix rate and memory bandwidth allow",

@@ -30,7 +30,8 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
         experiment = load(name, "cpu")
         for steps, keep in designs[: 1 if quick else None]:
             found = [
-                replayed(experiment, steps, keep, *place) for place in experiment.choices(experiment.arms).values()
+                replayed(experiment, steps, keep, *place)
+                for place in experiment.choices(list(experiment.arms)).values()
             ]
             cells.append([name, _words(steps, keep), *_counts(experiment, found, steps, keep)])
     yield Result(

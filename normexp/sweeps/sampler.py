@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
+from normexp.config.options import groups
 from normexp.config.overrides import parse_overrides, take_out
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import better_direction
@@ -104,6 +105,8 @@ def _studies(search: Search, overrides: Sequence[str]) -> list[Study]:
     space: Space = {}
     for override in intervals:
         interval: Any = override.value()
+        if override.key_or_group in groups():
+            raise UserError(f"{override.input_line}: {override.key_or_group} has options, an interval is of numbers")
         whole = isinstance(interval.start, int) and isinstance(interval.end, int)
         kind = IntDistribution if whole else FloatDistribution
         try:

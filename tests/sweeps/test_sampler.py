@@ -117,6 +117,10 @@ REFUSED = {
     "no interval": (("sampler=tpe",), "sampler=tpe: no key has an interval; for example"),
     "empty": (("optim.lr=tag(log,interval(0,1))", "sampler=tpe"), "optim.lr=tag(log,interval(0,1)): "),
     "not allowed": (("optim.lr=interval(-1,1)", "sampler=tpe"), "optim.lr=-1"),
+    "a group": (
+        ("norm=interval(0,1)", "sampler=tpe"),
+        "norm=interval(0,1): norm has options, an interval is of numbers",
+    ),
     "no validation": ((RATE, "dataset.validation=0", "sampler=tpe"), "has no validation split"),
     "elsewhere": ((RATE, "sampler=tpe", "shard=1/2"), "sampler=tpe: trains on this machine"),
 }

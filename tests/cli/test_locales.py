@@ -90,3 +90,33 @@ def test_program_works_without_a_home(tmp_path, home):
     done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.glob("results/runs/*/curves.png"))
+
+
+SURROUNDINGS = {
+    "no assertions, no docstrings": {"PYTHONOPTIMIZE": "2"},
+    "warnings are errors": {"PYTHONWARNINGS": "error"},
+    "another order of sets": {"PYTHONHASHSEED": "77"},
+    "no such time zone": {"TZ": "nonsense/zone"},
+    "a terminal of one column that can do nothing": {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "1"},
+    "no folder for temporary files": {"TMPDIR": "/nonexistent"},
+}
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return rows_in(tmp_path_factory.mktemp("ordinary"), {})
+
+
+def rows_in(folder: Path, variables: dict[str, str]) -> bytes:
+    """Return the curve of a run under these environment variables, which says nothing that it does not say else."""
+    command = [sys.executable, "-m", "normexp", "run", "model=linear", "steps=2", "threads=1", "--quiet"]
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    (metrics,) = folder.glob("results/runs/*/metrics.csv")
+    return metrics.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_a_run_has_the_same_bytes_in_all_surroundings(tmp_path, ordinary, name):
+    assert rows_in(tmp_path, SURROUNDINGS[name]) == ordinary

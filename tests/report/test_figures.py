@@ -78,6 +78,14 @@ def test_no_text_is_cut_or_overlaps_and_no_name_is_missing(fabricate: Fabric, co
     assert len(names) == count
 
 
+def test_a_legend_is_not_cut_in_a_narrow_figure(fabricate: Fabric) -> None:
+    cells = [(norm, rate) for norm in ("none", "batch", "layer") for rate in (0.01, 0.1)]
+    runs = [fabricate(0.1 + i / 15, norm=norm, optim__lr=rate) for i, (norm, rate) in enumerate(cells)]
+    narrow = look("paper", "3.3in")
+    with settings(narrow):
+        assert_clean(draw(chart(runs), narrow))
+
+
 def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     run, *_ = [fabricate(norm=norm, seed=seed) for norm in ("batch", "none") for seed in (0, 1)]
     paths = plot_command([str(run.path.parent)], formats=["png", "svg", "pdf"])

@@ -191,7 +191,8 @@ def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | Non
     rows = range(1, len(handles) + 1)
     for columns in dict.fromkeys(-(-len(handles) // lines) for lines in rows):
         legend = figure.legend(loc="outside lower left", ncols=columns, **style)
-        if columns == 1 or legend.get_window_extent().width <= 0.98 * width:
+        beside = max(0.02 * width, 1.2 * legend.prop.get_size_in_points() * figure.dpi / 72)
+        if columns == 1 or legend.get_window_extent().width <= width - beside:
             lines = legend.get_window_extent().height / figure.dpi
             figure.set_figheight(figure.get_figheight() + max(0.0, lines - FREE))
             return

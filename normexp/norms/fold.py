@@ -23,7 +23,7 @@ FAR = 2.0**20  # far from 0, so that the slope of a map with a large shift is ex
 class Folded(nn.Identity):
     """What stands where a normalization was; refuses inputs of another rank, whose channels were others.
 
-    Raises: AssertionError for such an input.
+    Raises: AssertionError for such an input, by what torch.fx can trace; like all assertions, not under python -O.
     """
 
     def __init__(self, rank: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,13 @@ from normexp.sweeps.worker import VERBS
 
 class InProcess(Worker):
     def request(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
-        arguments, logger = dict(message), logging.getLogger("normexp")
-        logger.disabled = True  # what a worker says nobody hears
+        arguments, logger, here = dict(message), logging.getLogger("normexp"), threading.get_ident()
+
+        def of_others(record: logging.LogRecord) -> bool:
+            return record.thread != here
+
+        logger.addFilter(of_others)  # what a worker says nobody hears; another thread may be the sweep's own
         try:
             return VERBS[arguments.pop("verb")](io.StringIO(), **arguments)
         finally:
-            logger.disabled = False
+            logger.removeFilter(of_others)

@@ -351,7 +351,8 @@ def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
 
 def test_run_refused_at_its_first_evaluation_leaves_one_line_and_no_trace(cli, tmp_path):
     """Only what a probe finds in the network can refuse it; the batch would be worth a note if the run were made."""
-    refused = ("run", *TINY, "probe=equilibrium", "batch_size=5000", f"results_dir={tmp_path / 'results'}")
+    applies = ("model=mlp", "norm=batch", "probe=equilibrium")
+    refused = ("run", *TINY, *applies, "batch_size=5000", f"results_dir={tmp_path / 'results'}")
     status, stdout, stderr = cli(*refused)
     assert (status, stdout, stderr.count("\n")) == (2, "", 1)
     assert stderr.startswith("normexp: weight_decay=0: without weight decay")

@@ -52,7 +52,7 @@ class Allowed:
         if self.choices and isinstance(value, str):
             value = [value]  # one word needs no brackets
         if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
-            raise UserError(f"{key}={shortened(shown(value))}: must be {self.describe()}")
+            raise UserError(f"{key}={shortened(shown(value))}: must be {self.describe()}{self._bracketed(key, value)}")
         return [self._one(key, item, whole=list(value)) for item in value]
 
     def describe(self) -> str:
@@ -70,6 +70,12 @@ class Allowed:
             hint = word_hint(shown(value), self.choices) if self.choices else self._largest(value)
             raise UserError(f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}")
         return converted
+
+    def _bracketed(self, key: str, value: Any) -> str:
+        """Say how one value is typed as a list of one, where that may be what was meant."""
+        one = self._convert(value)
+        fits = one is not None and self.length in (None, 1) and self._in_range(one)
+        return f"; did you mean {key}=[{shortened(shown(value))}]?" if fits else ""
 
     def _largest(self, value: Any) -> str:
         """Say which numbers the arithmetic holds, where one lies beyond."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from normexp.errors import UserError, did_you_mean, nearest
+from normexp.models.pretrained import load_pretrained
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.convert import convert
 
@@ -19,15 +20,19 @@ def torchvision_model(
     num_outputs: int,
     norm: Norm,
     name: str = "resnet18",
+    weights: str | None = None,
     normalize_output: bool = False,
 ) -> nn.Module:
-    """Build torchvision's network `name` untrained, for these images and classes, with its norm replaced.
+    """Build torchvision's network `name` for these images and classes, with its norm replaced.
 
     Below 64 pixels the first strided convolution becomes a 3 x 3 one of stride 1 and the max pool of the stem
-    (kernel 3, stride 2) disappears, as is usual for CIFAR.
+    (kernel 3, stride 2) disappears, as is usual for CIFAR; not where the network was trained before.
+
+    Args:
+        weights: torchvision's name of the weights that it was trained to; None: it begins untrained.
 
     Raises:
-        UserError: if torchvision has no such classification network, or it does not take images of this size.
+        UserError: if torchvision has no such classification network or weights, or it does not take these images.
         ValueError: if it cannot be converted.
     """
     from torchvision import models
@@ -38,16 +43,20 @@ def torchvision_model(
             f"model.name={name} does not exist; allowed: the {len(names)} classification networks of torchvision, "
             f"among them resnet18, vgg11, densenet121, mobilenet_v2, vit_b_16{did_you_mean(nearest(name, names))}"
         )
+    options = _options(name, input_shape)
     try:
-        network = models.get_model(name, weights=None, num_classes=num_outputs, **_options(name, input_shape))
+        network = models.get_model(name, weights=None, num_classes=num_outputs, **options)
     except AssertionError as why:  # torchvision checks the image size so
         size = " x ".join(map(str, input_shape[1:]))
         raise UserError(f"model.name={name} takes no images of {size} pixels: {why}") from why
     _fit_channels(network, input_shape[0])
-    if min(input_shape[1:]) < SMALL:
+    if weights is not None:
+        load_pretrained(network, name, weights, options, num_outputs)
+    elif min(input_shape[1:]) < SMALL:
         _use_small_stem(network)
     converted = convert(network, norm, output=normalize_output)
     converted.keeps_initialization = True  # type: ignore[assignment]  # torchvision's own, see normexp.training.build
+    converted.pretrained = weights is not None  # type: ignore[assignment]
     return converted
 
 

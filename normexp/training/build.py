@@ -86,6 +86,9 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
     with seeded(config["seed"], "initialization"), fitting(config):
         model = make_model(config, norm, input_shape, num_outputs)
     init = instantiate_part(config, "init", Init)
+    if getattr(model, "pretrained", False) and not init.keeps_own:
+        chosen = config.choices["init"]
+        raise UserError(f"init={chosen} would overwrite the trained weights of model.weights; leave it out")
     if not (init.keeps_own and getattr(model, "keeps_initialization", False)):
         init.apply(model, config["seed"])
     if isinstance(model, Transformer):

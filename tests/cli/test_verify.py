@@ -80,5 +80,5 @@ def test_what_run_refuses_is_refused_in_the_same_line(cli, tmp_path):
     words = ("model=mlp", "probe=equilibrium", "norm=none", "steps=1", "threads=1")
     status, _, refused = cli("run", *words, f"results_dir={tmp_path}", "--quiet")
     assert status == 2
-    assert "without weight decay" in refused
+    assert "no weight is scale-invariant" in refused
     assert cli("verify", "resume", *words) == (2, "", refused)

@@ -36,6 +36,13 @@ def test_mutations_still_apply(mutations):
             assert new != old
 
 
+def test_page_of_the_documentation_names_the_test_that_notices_each_mutation(mutations):
+    page = (ROOT / "docs" / "mutants.md").read_text()
+    for scheme, each in mutations.items():
+        for mutation in each:
+            assert f"| {scheme} | {mutation.breaks} | killed by " in page
+
+
 def test_mutations_have_names_of_their_own(mutations):
     for scheme, each in mutations.items():
         names = Counter(mutation.breaks for mutation in each)

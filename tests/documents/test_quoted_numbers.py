@@ -34,6 +34,7 @@ GENERATED = {
     "convert": "test_convert_networks.py",
     "experiments": "test_own_experiment.py",
     "laws": "test_laws_page.py",
+    "mutants": "test_check_mutations.py",
     "schemes": "test_check_command.py",
     "sources": "test_generated.py",
 }

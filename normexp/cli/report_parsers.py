@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from normexp.cli.parser import Parser, Verbs
+from normexp.errors import UserError
+
+FILES = (".md", ".csv", ".tex", ".html", ".json", ".pdf", ".png", ".svg")
+
+
+def folder(out: str) -> str:
+    """Refuse `--out t.tex`, where a folder of that name would be made."""
+    path = Path(out)
+    if path.suffix in FILES and not path.is_dir():
+        meant = path.with_suffix("")
+        raise UserError(f"--out {out}: is a folder for several files, not one; did you mean --out {meant}?")
+    return out
 
 
 def add_report(verbs: Verbs[Parser]) -> None:
@@ -14,7 +28,9 @@ def add_report(verbs: Verbs[Parser]) -> None:
     )
     command.add_argument("names", nargs="*", metavar="NAME|PATH|KEY=VALUE", help="default: all that has records")
     command.add_argument("--open", action="store_true", help="show the page in the browser")
-    command.add_argument("--out", metavar="DIR", help="write the figures alone, there: for a paper or a talk")
+    command.add_argument(
+        "--out", metavar="DIR", type=folder, help="write the figures alone, there: for a paper or a talk"
+    )
     _add_look(command)
 
 
@@ -27,7 +43,7 @@ def add_plot(verbs: Verbs[Parser]) -> None:
     )
     _add_paths(command)
     command.add_argument("--by", metavar="KEY,...", help="one line per value of these keys, instead of one per arm")
-    command.add_argument("--out", metavar="DIR", help="where to write; default: beside the runs")
+    command.add_argument("--out", metavar="DIR", type=folder, help="where to write; default: beside the runs")
     command.add_argument("--metric", metavar="NAME", help="a column of metrics.csv, for example test/accuracy")
     _add_look(command)
 
@@ -43,7 +59,7 @@ def add_table(verbs: Verbs[Parser]) -> None:
     command.add_argument("--by", metavar="KEY,...", help="one row per value of these keys, instead of one per arm")
     _add_table_format(command)
     command.add_argument("--json", action="store_true", help="print title, rows in full precision and notes as JSON")
-    command.add_argument("--out", metavar="DIR", help="write table.md, .csv, .tex and .html there as well")
+    command.add_argument("--out", metavar="DIR", type=folder, help="write table.md, .csv, .tex and .html there as well")
 
 
 def add_best(verbs: Verbs[Parser]) -> None:
@@ -55,7 +71,7 @@ def add_best(verbs: Verbs[Parser]) -> None:
     )
     _add_paths(command)
     command.add_argument("--over", metavar="KEY,...", help="the hyperparameters (default: all that vary)")
-    command.add_argument("--out", metavar="DIR", help="draw the metric over each hyperparameter, there")
+    command.add_argument("--out", metavar="DIR", type=folder, help="draw the metric over each hyperparameter, there")
     command.add_argument("--metric", metavar="NAME", help="choose by this column of metrics.csv instead")
     _add_table_format(command)
 

@@ -12,28 +12,16 @@ from normexp.errors import UserError
 
 logger = logging.getLogger("normexp")
 
-FILES = (".md", ".csv", ".tex", ".html", ".json", ".pdf", ".png", ".svg")
-
 
 def report(arguments: argparse.Namespace) -> int:
     look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
         raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
-    _check_folder(arguments)
     if arguments.out is not None:
         from normexp.report.ledger import figures_to
 
         return _print(figures_to(arguments.out, arguments.names, **look), arguments.open)
     return _print(_written(arguments.names), arguments.open)
-
-
-def _check_folder(arguments: argparse.Namespace) -> None:
-    """Refuse `--out t.tex`, where a folder of that name would be made."""
-    out = Path(arguments.out or ".")
-    if out.suffix in FILES and not out.is_dir():
-        raise UserError(
-            f"--out {out}: is a folder for several files, not one; did you mean --out {out.with_suffix('')}?"
-        )
 
 
 def _written(words: list[str]) -> Iterator[Path]:
@@ -62,7 +50,6 @@ def _print(paths: Iterator[Path], show: bool) -> int:
 def plot(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import plot_command
 
-    _check_folder(arguments)
     options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
     for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **options):
@@ -73,7 +60,6 @@ def plot(arguments: argparse.Namespace) -> int:
 def table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
-    _check_folder(arguments)
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
     format = "json" if arguments.json else arguments.format
     print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
@@ -83,7 +69,6 @@ def table(arguments: argparse.Namespace) -> int:
 def best(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import best_command
 
-    _check_folder(arguments)
     options = {"last": arguments.last_sweep, "out": arguments.out}
     over = _keys(arguments.over)
     text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format, **options)

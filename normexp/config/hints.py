@@ -43,9 +43,9 @@ def word_hint(word: str, allowed: Iterable[str]) -> str:
 
 def option_hint(group: str, name: str) -> str:
     """Return how an option that does not exist may have been meant; nothing where nothing is near."""
-    known = name.casefold().replace("-", "")
-    if group == "model" and (name in torchvision_names() or known in torchvision_names()):
-        return f"; did you mean model=torchvision model.name={name if name in torchvision_names() else known}?"
+    for known in (name, name.casefold().replace("-", "")) if group == "model" else ():
+        if known in torchvision_names():
+            return did_you_mean(f"model=torchvision model.name={known}")
     if (code := _CODE.match(name)) and code[1] != group:
         return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
     if name in ("all", "*"):

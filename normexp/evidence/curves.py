@@ -118,6 +118,10 @@ def is_share(metric: str) -> bool:
     return metric.endswith(("accuracy", "/error"))
 
 
+MEASURES = ("validation/accuracy", "validation/rmse", "validation/loss")
+"""What a run is chosen by: the first of them that it has."""
+
+
 def better_direction(metric: str) -> str | None:
     """Return whether `higher` or `lower` is better, by the metric's last word; None where the name does not tell."""
     word = metric.replace("/", "_").rpartition("_")[2]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.curves import better_direction
+from normexp.evidence.curves import MEASURES, better_direction
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE, PLACES
@@ -23,7 +23,6 @@ from normexp.report.tidy import text
 if TYPE_CHECKING:
     from normexp.report.figures.chart import Chart
 
-MEASURES = ("validation/accuracy", "validation/rmse", "validation/loss")
 MEANING = "Best by the mean over the seeds at the last step; a value with which a run diverged is never the best."
 
 

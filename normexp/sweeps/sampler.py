@@ -23,7 +23,7 @@ from normexp.config.grid import expand
 from normexp.config.options import groups
 from normexp.config.overrides import parse_overrides, take_out
 from normexp.errors import UserError, unknown
-from normexp.evidence.curves import better_direction
+from normexp.evidence.curves import MEASURES, better_direction
 from normexp.records import METRICS, RunDirectory
 from normexp.sweeps.plan import Plan, make_plan
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 WORDS = {"trials": (20, 1), "sampler_seed": (0, 0)}  # the usual number, and the least
-MEASURES = ("validation/accuracy", "validation/rmse", "validation/loss")  # the first that a run has is its score
 DIGITS = 4  # of a number that is drawn: it stands in a command, and in the name of a run
 FILE = "optuna.journal"
 Space = dict[str, Any]  # key -> Optuna's distribution
@@ -80,13 +79,14 @@ def search_through(
     """
     studies, plans = _studies(search, overrides), list[Plan]()
     for number in range(1 if dry_run else search.trials):
-        made = [make_plan([*study.words, *study.draw(number)]) for study in studies]
+        drawn = [study.draw(number) for study in studies]
+        made = [make_plan([*study.words, *words]) for study, words in zip(studies, drawn, strict=True)]
         plans += made
         logger.info(f"trial {number + 1} of {search.trials}, sampler={search.sampler}")
         if (status := train(_joined(made))) or dry_run:
             return status, _joined(plans)
-        for study, plan in zip(studies, made, strict=True):
-            study.tell(number, plan)
+        for study, words, plan in zip(studies, drawn, made, strict=True):
+            study.tell(number, words, plan)
     return 0, _joined(plans)
 
 
@@ -162,8 +162,9 @@ class Study:
         if not (self.results / FILE).exists():
             return []
         try:
-            studies = {study.study_name: study for study in self._storage().get_all_studies()}
-            return self._storage().get_all_trials(studies[self.name]._study_id) if self.name in studies else []
+            storage = self._storage()
+            studies = {study.study_name: study for study in storage.get_all_studies()}
+            return storage.get_all_trials(studies[self.name]._study_id) if self.name in studies else []
         except Exception:  # whatever a damaged line makes of its reader
             again = "delete it, the same command scores the runs again"
             raise UserError(f"{self.results / FILE}: damaged; {again}") from None
@@ -185,14 +186,13 @@ class Study:
         drawn = study.ask(self.space).params
         return {key: _rounded(value, self.space[key]) for key, value in drawn.items()}
 
-    def tell(self, number: int, plan: Plan) -> None:
+    def tell(self, number: int, words: Sequence[str], plan: Plan) -> None:
         """Record the score of a trial whose runs have ended; one in which a run diverged is worse than all others."""
         from optuna import create_study
         from optuna.trial import TrialState, create_trial
 
         told = self.told()
         metric, score = _score(plan)
-        words = self.draw(number)
         shown = "diverged" if score is None else f"{score:.6g}"
         logger.info(f"{plan.cells[0].config.title}, {' '.join(words)}: {metric} {shown}")
         if number < len(told):

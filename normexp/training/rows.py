@@ -7,7 +7,7 @@ they return, and every rule costs time in Python. Layers that are not written ou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +22,23 @@ CHAINS = (Linear, MLP)  # they flatten their input and call their children in or
 ELEMENTWISE = tuple(ACTIVATIONS.values())
 
 
-def chain(model: nn.Module) -> list[tuple[str, nn.Module]] | None:
+class Layer(NamedTuple):
+    """One layer with its parameters and buffers of all runs, under the names that they have in it."""
+
+    module: nn.Module
+    parameters: Tensors
+    buffers: Tensors
+
+
+def chain(model: nn.Module, parameters: Tensors, buffers: Tensors) -> list[Layer] | None:
     """Return the layers that a network calls one after the other on its flattened input, None where it is no chain."""
-    return list(_layers(model, "")) if type(model) in CHAINS else None
+    if type(model) not in CHAINS:
+        return None
+    return [Layer(module, _below(prefix, parameters), _below(prefix, buffers)) for prefix, module in _layers(model, "")]
+
+
+def _below(prefix: str, tensors: Tensors) -> Tensors:
+    return {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
 
 
 def _layers(parent: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
@@ -35,13 +49,11 @@ def _layers(parent: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
             yield f"{prefix}{name}.", module
 
 
-def call(layers: list[tuple[str, nn.Module]], parameters: Tensors, buffers: Tensors, x: Tensor) -> Tensor:
+def call(layers: list[Layer], x: Tensor) -> Tensor:
     """Return the outputs (K, N, *) of K runs for x: (K, N, *)."""
     x = x.flatten(2)
-    for prefix, layer in layers:
-        own = {name.removeprefix(prefix): each for name, each in parameters.items() if name.startswith(prefix)}
-        kept = {name.removeprefix(prefix): each for name, each in buffers.items() if name.startswith(prefix)}
-        x = _layer(layer, own, kept, x)
+    for layer in layers:
+        x = _layer(*layer, x)
     return x
 
 

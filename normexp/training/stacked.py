@@ -43,8 +43,8 @@ class Stacked:
     def __init__(self, runs: Sequence[Components]) -> None:
         first, self.runs = runs[0], runs
         self.model = copy.deepcopy(first.model)  # the form alone: its own numbers are never used
-        self.chain = chain(self.model) if first.compiled is None else None
         self.parameters, self.buffers = stack_module_state([run.model for run in runs])
+        self.chain = chain(self.model, self.parameters, self.buffers) if first.compiled is None else None
         for row, run in enumerate(runs):
             for name, tensor in itertools.chain(run.model.named_parameters(), run.model.named_buffers()):
                 tensor.data = (self.parameters if name in self.parameters else self.buffers)[name].data[row]
@@ -91,7 +91,7 @@ class Stacked:
 
     def _outputs(self, x: Tensor, shared: bool) -> Tensor:
         if self.chain is not None:
-            return call(self.chain, self.parameters, self.buffers, x.expand(len(self.runs), *x.shape) if shared else x)
+            return call(self.chain, x.expand(len(self.runs), *x.shape) if shared else x)
 
         def alone(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
             return functional_call(self.model, (parameters, buffers), (x,))

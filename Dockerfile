@@ -1,14 +1,19 @@
 # Two targets:
 #   docker build --target cpu -t normexp --build-arg TORCH_INDEX=URL .    (URL: PyTorch's index of CPU wheels)
 #   docker build --target cuda -t normexp:cuda .                          docker run --gpus all ...
-#   docker run --rm -v "$PWD/results:/home/normexp/results" normexp run norm=batch model=cnn
+#   docker run --rm -v normexp-results:/home/normexp/results normexp run norm=batch model=cnn
+# In place of the volume a folder of yours works ($PWD/results) if user 1000 may write there; -v normexp-data:/home/normexp/data
+# keeps downloads.
 FROM python:3.12-slim AS wheel
 WORKDIR /source
 COPY . .
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.12-slim AS base
-RUN useradd --create-home --uid 1000 normexp
+# torch.compile (compile=true) calls a compiler.
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
+RUN useradd --create-home --uid 1000 normexp && install --directory --owner=normexp /home/normexp/data /home/normexp/results
 WORKDIR /home/normexp
 ENV NORMEXP_DATA=/home/normexp/data PYTHONUNBUFFERED=1
 COPY constraints.txt /wheels/

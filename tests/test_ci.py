@@ -79,3 +79,19 @@ def test_the_image_has_both_targets_and_is_given_what_the_wheel_needs():
     allowed = {line[1:] for line in (TOP / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert all((TOP / name).exists() for name in allowed)
     assert {"normexp", "configs", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} <= allowed
+
+
+def test_the_builder_is_one_that_reads_the_licence_as_it_is_written():
+    written = tomllib.loads((TOP / "pyproject.toml").read_text())["build-system"]["requires"]
+    needs = [*written, *(need for need in PROJECT["optional-dependencies"]["test"] if need.startswith("hatchling"))]
+    assert (type(PROJECT["license"]), type(PROJECT["license-files"])) == (str, list)
+    assert needs == ["hatchling>=1.27"] * 2  # before, a text and a list were refused or left out
+
+
+def test_the_folders_of_the_image_can_be_written_as_its_user():
+    made = re.search(r"^RUN useradd .* --uid (\d+) (\w+) && install .* --owner=(\w+) (.*)$", DOCKERFILE, re.MULTILINE)
+    assert made is not None
+    assert re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE) == [made[1]] * 2
+    assert made[2] == made[3]
+    mounted = set(re.findall(r"-v \S+?:(/\S+)", DOCKERFILE)) | set(re.findall(r"NORMEXP_DATA=(\S+)", DOCKERFILE))
+    assert mounted == set(made[4].split())

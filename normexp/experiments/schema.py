@@ -87,8 +87,11 @@ class ExperimentFile(Strict):
     scales: dict[Scale, AtScale | None] = Field(min_length=1)
     """What is laid over the rest at each scale."""
     table: Table
+    """What stands in the table."""
     published: list[Published] = Field(default_factory=list)
+    """Numbers that the paper prints, set beside ours."""
     published_only: list[PublishedOnly] = Field(default_factory=list)
+    """Rows of the printed table that are not run here."""
     figures: list[FigureSpec] = Field(default_factory=list)
     """What is drawn; see `normexp.experiments.figures`."""
     claims: list[AnyClaim] = Field(default_factory=list)

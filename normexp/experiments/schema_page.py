@@ -51,7 +51,7 @@ def page() -> str:
         *_section("Claims", estimands),
         *_section("Figures", [figures.Figure]),
     ]
-    kinds = [f"- `{kind}`: {_first_line(model)}" for kind, model in figures.MODELS.items()]
+    kinds = [f"- `{kind}`: {_first_line(model)} It {_own_keys(model)}" for kind, model in figures.MODELS.items()]
     return "\n".join([*parts, *kinds]) + "\n"
 
 
@@ -63,15 +63,25 @@ def _section(title: str, models: list[type[BaseModel]]) -> Iterator[str]:
         for name, field in model.model_fields.items():
             needed = "yes" if field.is_required() else ""
             meaning = field.description or _attributes(model).get(name, "")
-            yield f"| `{spelling(name, field)}` | {needed} | {meaning.replace('|', 'or')} |"
+            yield f"| `{spelling(name, field)}` | {needed} | {' '.join(meaning.replace('|', 'or').split())} |"
         yield ""
+
+
+def _own_keys(model: type[BaseModel]) -> str:
+    """Return the keys that a kind of figure has beside those of every figure, the ones that it needs first."""
+    own = {name: field for name, field in model.model_fields.items() if name not in figures.Figure.model_fields}
+    meanings = _attributes(model)
+    words = {name: f"`{name}`" + (f" ({meanings[name]})" if name in meanings else "") for name in own if name != "kind"}
+    needed = ", ".join(text for name, text in words.items() if own[name].is_required())
+    others = ", ".join(text for name, text in words.items() if not own[name].is_required())
+    return "; ".join(part for part in (needed and f"needs {needed}", others and f"takes {others}") if part) + "."
 
 
 def _attributes(model: type[BaseModel]) -> dict[str, str]:
     """Return what the docstring of a model says about its fields."""
     text = (model.__doc__ or "").partition("Attributes:\n")[2]
     parts = re.findall(r"^ {8}(\w+): (.*(?:\n {9,}.*)*)", text, re.MULTILINE)
-    return {name: " ".join(words.split()) for name, words in parts}
+    return {name: " ".join(words.split()).rstrip(".") for name, words in parts}
 
 
 def _first_line(model: type[BaseModel]) -> str:

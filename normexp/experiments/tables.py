@@ -52,6 +52,7 @@ class Published(Look):
     """A number that the paper prints. It is judged at scale paper only."""
 
     arm: Text
+    """The row of the table."""
     value: Text
     """As printed, quoted; `never` for a target that is not reached."""
     place: Text
@@ -89,9 +90,13 @@ class PublishedOnly(Strict):
     """A row of the printed table that is not run here."""
 
     arm: Text
+    """Its name as printed."""
     metric: Text
+    """The column that it belongs to."""
     value: Text
+    """As printed, quoted."""
     place: Text
+    """Page, table and row."""
 
 
 class Table(Strict):

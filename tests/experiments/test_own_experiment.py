@@ -95,6 +95,15 @@ def test_the_page_of_the_schema_is_the_schema():
     assert (Path(__file__).parents[2] / "docs" / "experiments.md").read_text() == page()
 
 
+def test_every_key_on_the_page_has_a_meaning_in_its_own_row():
+    from normexp.experiments.schema_page import page
+
+    tables = [block.splitlines() for block in page().split("\n\n") if block.startswith("| key |")]
+    rows = [row.split(" | ") for table in tables for row in table[2:]]
+    assert len(rows) > 100
+    assert [row for row in rows if len(row) != 3 or not row[2].strip("| ")] == []
+
+
 @pytest.mark.parametrize("name", names())
 def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> None:
     declared = load_yaml(TOP / "configs" / "experiment" / f"{name}.yaml").get("minutes", {})

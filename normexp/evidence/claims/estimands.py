@@ -211,6 +211,7 @@ class Leaves(Follows):
     """A control, which breaks an assumption of the law, leaves the formula: the negation of `follows`."""
 
     compare: Literal["leaves"]  # type: ignore[assignment]
+    """`leaves`."""
 
 
 AnyClaim = Annotated[

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from normexp.config.options import groups, options
+
 TOP = Path(__file__).parent.parent
 DOCUMENTS = (*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
@@ -37,6 +39,17 @@ def test_quoted_tables_are_those_in_results(document: Path) -> None:
 def test_every_page_has_a_place_in_the_site() -> None:
     places = (TOP / "docs" / "index.md").read_text().split()
     assert [path.stem for path in DOCUMENTS if path.parent.name == "docs" and path.stem not in (*places, "index")] == []
+
+
+def test_the_table_of_groups_has_every_option_or_says_that_there_are_more() -> None:
+    page = (TOP / "docs" / "runs.md").read_text()
+    rows = {
+        group: row for group, row in re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE) if group in groups()
+    }
+    assert tuple(rows) == groups()
+    for group, row in rows.items():
+        named = set(re.findall(r"`(\w+)`", row))
+        assert named < set(options(group)) if " more " in row else named == set(options(group)), group
 
 
 def test_readme_is_short_and_shows_a_picture_and_a_table() -> None:

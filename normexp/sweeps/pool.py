@@ -1,4 +1,4 @@
-"""Worker processes side by side: a cell that fails, is killed or runs out of memory costs itself only."""
+"""Worker processes side by side: a cell that fails, is killed or runs out of memory stops no other."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def sweep(
 ) -> list[RunDirectory]:
     """Train every cell of a grid, as `normexp sweep` does, and return all run directories of the grid.
 
-    Finished cells are skipped, interrupted ones continue. A cell that fails costs itself only: its status says
+    Finished cells are skipped, interrupted ones continue. A cell that fails stops no other: its status says
     `failed`. What the command line prints goes to the logger `normexp`.
 
     Args:

@@ -1,4 +1,4 @@
-"""Forward and backward of a step as one function of torch.compile: what pays for tiny networks."""
+"""Forward and backward of a step as one function of torch.compile: what pays off for tiny networks."""
 
 from __future__ import annotations
 

@@ -2,13 +2,14 @@
 
 correct           the computed value, rounded to the printed digits, is the printed number
 rounded wrongly   less than one unit of the last printed digit away: truncated, or rounded to the wrong side
-its own scheme    the document defines a scheme, and says nothing of the program that it is set beside here
+its own scheme    the document defines a scheme, and says nothing of the program that it is set beside here; the study's
+                  option names such quantities under `_own_schemes_`, beside `_metrics_`
 wrong             anything else; the entry says what it should be and why
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
@@ -16,7 +17,6 @@ from normexp.evidence.stats import Printed
 
 NUMBERS = "numbers.csv"
 CORRECT, ROUNDED, OWN, WRONG = "correct", "rounded wrongly", "its own scheme", "wrong"
-OWN_SCHEMES = ("start of the running deviation, in PyTorch", "what PyTorch averages for testing is the deviation")
 DOCUMENTS = {
     "S000": "Xingdong Zuo, Normalization tricks (notes, 5 November 2018)",
     "S001": "Normalization (page of a public collection of machine learning notes)",
@@ -64,10 +64,10 @@ class Audited:
             return self.computed
 
 
-def audited(row: Mapping[str, str]) -> Audited:
-    """Judge one row of numbers.csv."""
+def audited(row: Mapping[str, str], own_schemes: Collection[str] = ()) -> Audited:
+    """Judge one row of numbers.csv; `own_schemes` are the quantities that the document defines for itself."""
     verdict = judged(row["printed"], row["computed"], row["agrees"])
-    if verdict == WRONG and row["quantity"] in OWN_SCHEMES:
+    if verdict == WRONG and row["quantity"] in own_schemes:
         verdict = OWN
     facts = {key: row[key] for key in ("document", "place", "quantity", "printed", "computed", "reading", "remark")}
     return Audited(**facts, verdict=verdict)

@@ -51,9 +51,10 @@ def test_audit_shows_two_digits_more_than_are_printed():
 
 
 def test_no_document_is_wrong_about_a_program_of_which_it_says_nothing():
-    facts = row(document="S004", quantity="start of the running deviation, in PyTorch", printed="0", computed="1")
-    assert audited(facts).verdict == OWN
-    assert audited({**facts, "computed": "0"}).verdict == CORRECT
+    facts = row(document="S004", quantity="start", printed="0", computed="1")
+    assert audited(facts, ["start"]).verdict == OWN
+    assert audited({**facts, "computed": "0"}, ["start"]).verdict == CORRECT
+    assert audited(facts, ["end"]).verdict == audited(facts).verdict == WRONG
 
 
 def test_sentence_that_is_right_under_one_reading_and_wrong_under_another_depends_on_it():

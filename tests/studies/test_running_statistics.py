@@ -10,6 +10,7 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, WRONG, judged
 from normexp.norms.batch import BatchNorm
+from normexp.report.experiment.printed import own_schemes
 from normexp.studies.base import StudyContext
 from normexp.studies.estimates import Statistics, average, exponential, observed
 from normexp.studies.running_statistics import RunningStatistics, conventions, evaluated_steps, put
@@ -121,4 +122,5 @@ def test_convention_of_momentum_is_measured_with_torch():
     weight = found["alpha, the weight of the old estimate, is what PyTorch calls momentum"]
     assert weight.computed == "batch {1, 3}: 1.8 by this formula, 0.2 in torch"
     averaged = found["what PyTorch averages for testing is the deviation"]
+    assert {number.quantity for number in found.values()} > set(own_schemes("running_statistics")) > {averaged.quantity}
     assert averaged.computed == "batch {1, 3}: running_var 1.1; the average of unbiased variances gives 1.1"

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
+from normexp.config.options import option, options
 from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
@@ -18,9 +19,17 @@ HEADS = ("document", "place", "quantity", "printed", "computed", "reading", "ver
 
 def printed_numbers(experiment: Experiment, results: Path) -> tuple[Audited, ...]:
     """Return the printed numbers that the experiment's runs checked, each once."""
-    places = (run_place(results, experiment, arm, point) for arm in experiment.arms for point in experiment.points())
-    rows = (row for place in places for row in read_rows(place / NUMBERS))
-    return tuple(dict.fromkeys(audited(row) for row in rows))
+    found: dict[Audited, None] = {}
+    for arm in experiment.arms:
+        own = own_schemes({**experiment.common, **experiment.arms[arm]}.get("study", "none"))
+        places = [run_place(results, experiment, arm, point) for point in experiment.points()]
+        found |= dict.fromkeys(audited(row, own) for place in places for row in read_rows(place / NUMBERS))
+    return tuple(found)
+
+
+def own_schemes(study: str) -> list[str]:
+    """Return the quantities of which a study says that the document defines a scheme of its own."""
+    return option("study", study).get("_own_schemes_", []) if study in options("study") else []
 
 
 def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:

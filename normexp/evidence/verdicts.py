@@ -4,6 +4,7 @@
     not reproduced   it lies outside, on either side: too good is not reproduced either; or no run stayed finite
     undecided        neither; with the number of seeds that would probably decide
     scaled           our runs are not at the paper's scale, so they neither confirm nor refute it
+    not judged       no margin was declared; the number is shown, and that is all
 
 A paper's number is often one run of its own, whose spread nobody knows; the margin has to allow for it.
 """
@@ -18,6 +19,7 @@ from normexp.errors import UserError
 from normexp.evidence.stats import Interval, PointEstimate, Printed, TTest, one_sample, required_sample_size
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED, SCALED = "reproduced", "not reproduced", "undecided", "scaled"
+NO_MARGIN = "not judged (no margin)"
 PAPER = "paper"  # the scale at which a number can be judged
 
 
@@ -40,21 +42,23 @@ class PublishedVerdict:
 
 
 def published_verdict(
-    values: Mapping[int, float], printed: str, margin: float, scale: str, confidence: float = 0.95
+    values: Mapping[int, float], printed: str, margin: float | None, scale: str, confidence: float = 0.95
 ) -> PublishedVerdict:
     """Judge a published number by our values.
 
     Args:
         values: seed -> final value of every finished run; that of a diverged run is not finite.
         printed: the number as the paper prints it, in the same unit ("72.2%" is the fraction 0.722).
-        margin: declared before the runs, in that unit, at least 0.
+        margin: declared before the runs, in that unit, at least 0; None where none was.
         scale: smoke, cpu or paper.
     Raises: UserError where the printed number or the margin is none.
     """
+    if scale != PAPER or margin is None:
+        return PublishedVerdict(NO_MARGIN if scale == PAPER else SCALED)
     region = Printed.of(printed).region(_checked(margin))
     sample = [value for _, value in sorted(values.items())]
     estimate = one_sample(sample)
-    verdict = _verdict(sample, estimate, region, confidence) if scale == PAPER else SCALED
+    verdict = _verdict(sample, estimate, region, confidence)
     return PublishedVerdict(verdict, _more_seeds(estimate, region, confidence) if verdict == UNDECIDED else None)
 
 

@@ -110,8 +110,8 @@ class Table(Strict):
     """Where a metric is read off that does not say."""
     baseline: str | None = None
     """The arm that differences are taken to."""
-    margin: float | None = Field(None, ge=0)
-    """How near to a published number counts as reproduced; declared before the first run."""
+    margin: float | None = Field(None, gt=0)
+    """How near to a published number counts as reproduced; declared before the first run. Without it none is judged."""
 
     @model_validator(mode="after")
     def _shows_something(self) -> Table:

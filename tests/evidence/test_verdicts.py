@@ -74,8 +74,14 @@ def test_never_is_a_published_value() -> None:
     assert judge([INF, INF], "13.3e6", 1e6).verdict == "not reproduced"
 
 
-@pytest.mark.parametrize("margin", [None, "0.1", -0.1, math.nan, INF, True])
-def test_margin_must_be_declared(margin: object) -> None:
+@pytest.mark.parametrize(("scale", "words"), [("paper", "not judged (no margin)"), ("cpu", "scaled")])
+def test_without_a_margin_nothing_is_judged(scale: str, words: str) -> None:
+    for values in ([0.1, 0.2, 0.1], [0.1, 0.1], [math.nan]):
+        assert str(published_verdict(dict(enumerate(values)), "0.1", None, scale)) == words
+
+
+@pytest.mark.parametrize("margin", ["0.1", -0.1, math.nan, INF, True])
+def test_margin_is_a_number(margin: object) -> None:
     with pytest.raises(UserError, match="margin"):
         judge([0.1, 0.2], "0.1", margin)  # type: ignore[arg-type]
 

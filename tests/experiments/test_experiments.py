@@ -205,7 +205,7 @@ UNSOUND = {
     "table without metric": (drop("table", "metric"), "table: give a metric"),
     "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),
     "wrong baseline": (change("table", "baseline", to="plain"), "table.baseline: arm 'plain'", "did you mean Plain?"),
-    "margin below 0": (change("table", "margin", to=-1), "table.margin: -1", "greater than or equal to 0"),
+    "margin below 0": (change("table", "margin", to=-1), "table.margin: -1", "greater than 0"),
     "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),
     "published number": (change("published", 0, "value", to=98.3), "published[0].value: 98.3 is not a text"),
     "published without place": (drop("published", 0, "place"), "published[0].place: is missing"),

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from normexp.errors import UserError
-from normexp.experiments.load import load
+from normexp.experiments.load import load, names, read, scales
 from normexp.report.ledger import REPRODUCE
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "paper_scale.sh"
@@ -91,3 +91,11 @@ def test_overrides_of_reproduce_reach_every_run():
     assert (config["precision"], config["compile"]) == ("bf16", True)
     with pytest.raises(UserError):
         experiment.with_extra({"precision": "bf8"}).config("With BN", experiment.points()[0])
+
+
+def test_what_has_a_paper_scale_judges_its_printed_numbers_by_a_declared_margin() -> None:
+    """Or shows them only: a table of several columns passes no verdict."""
+    there = [read(name, "paper") for name in names() if "paper" in scales(name)]
+    printed = [each for each in there if any(not (entry.ours or entry.said) for entry in each.published)]
+    assert [each.name for each in printed if each.table.margin is None] == ["rezero_table"]
+    assert [each.name for each in printed if each.table.columns] == ["rezero_table"]

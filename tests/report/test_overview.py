@@ -69,6 +69,10 @@ def plain(experiment: Made) -> dict[str, dict[str, str]]:
     return {line["arm"]: line for line in csv.DictReader(csv_text(table(experiment)).splitlines())}
 
 
+def test_overview_says_that_its_published_numbers_are_not_judged(experiment):
+    assert table(experiment).notes["Set-up"].count("Published numbers are shown beside ours here and not judged.") == 1
+
+
 def test_overview_has_the_published_numbers_before_their_columns(experiment):
     steps, speed = "steps to best of Slow", "speed-up over Slow [95 %]"
     assert table(experiment).heads == [

@@ -152,6 +152,10 @@ class Published(Column):
     def head(self) -> str:
         return f"published {self.of}"
 
+    @property
+    def meaning(self) -> str:
+        return "Published numbers are shown beside ours here and not judged." if self.values is not None else ""
+
     def _printed(self, row: Row) -> str:
         if self.values is not None:
             return self.values.get(row.cell.arm, "")
@@ -209,7 +213,7 @@ class Verdict(Column):
     """Whether the printed number is reproduced."""
 
     metric: Metric
-    margin: float
+    margin: float | None
     scale: str
     head = "verdict"
 

@@ -115,7 +115,7 @@ def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Ro
         *([Published(metric.short)] if printed else []),
         metric,
         *([Difference(metric, table.baseline)] if table.baseline else []),
-        *([Verdict(metric, table.margin or 0.0, experiment.scale)] if verdicts else []),
+        *([Verdict(metric, table.margin, experiment.scale)] if verdicts else []),
     ]
 
 

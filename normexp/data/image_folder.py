@@ -74,7 +74,7 @@ class ImageFolder(Dataset):
         path = self._path()
         if self.channels not in (1, 3):
             raise UserError(f"dataset.channels={self.channels}: must be 1 (grey) or 3 (RGB)")
-        key = f"{self.channels} {self.size} {self.content()}"
+        key = f"{self.channels} {self.size} upright {self.content()}"
         return cached("image_folder", key, lambda: self._build(path))
 
     def _build(self, path: Path) -> Content:

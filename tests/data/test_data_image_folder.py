@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -262,20 +265,112 @@ def test_link_to_nowhere_is_named(write_tree: Write, pictures: Pictures) -> None
         ImageFolder(path=str(path)).load(0)
 
 
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA", "1", "CMYK"])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_decode_takes_every_8_bit_mode(mode: str, channels: int) -> None:
+def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     buffer = io.BytesIO()
-    Image.new(mode, (4, 3)).save(buffer, "TIFF")
-    array = decode(buffer.getvalue(), "x", channels)
-    assert (array.shape, array.dtype) == ((3, 4, channels), np.uint8)
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
 
 
-def test_decode_refuses_16_bits() -> None:
-    buffer = io.BytesIO()
-    Image.new("I;16", (4, 3)).save(buffer, "PNG")
-    with pytest.raises(UserError, match="x: more than 8 bits per channel"):
-        decode(buffer.getvalue(), "x", 1)
+ORANGE = (250, 120, 10)
+KINDS = {  # of images that mean one thing -> how one whose pixels are all orange, or its grey, is made
+    "RGB": lambda: encoded(Image.new("RGB", (4, 3), ORANGE)),
+    "grey": lambda: encoded(Image.new("L", (4, 3), 146)),
+    "black and white": lambda: encoded(Image.new("1", (4, 3), 1)),
+    "a palette": lambda: encoded(Image.new("RGB", (4, 3), ORANGE).quantize(4)),
+    "opaque": lambda: encoded(Image.new("RGBA", (4, 3), (*ORANGE, 255))),
+    "opaque grey": lambda: encoded(Image.new("LA", (4, 3), (146, 255))),
+    "a colour of transparency that no pixel has": lambda: encoded(
+        Image.new("RGB", (4, 3), ORANGE), transparency=(0, 0, 0)
+    ),
+    "another format": lambda: encoded(Image.new("RGB", (4, 3), ORANGE), "BMP"),
+    "one frame": lambda: encoded(Image.new("RGB", (4, 3), ORANGE).quantize(4), "GIF"),
+}
+GREY = {"grey": 146, "opaque grey": 146, "black and white": 255}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decode_of_every_kind_that_means_one_thing(kind: str) -> None:
+    pixel = (GREY[kind],) * 3 if kind in GREY else ORANGE
+    colour, grey = (decode(KINDS[kind](), "x", channels) for channels in (3, 1))
+    assert (colour.shape, colour.dtype, grey.shape) == ((3, 4, 3), np.uint8, (3, 4, 1))
+    assert (colour == np.array(pixel)).all()
+    assert (grey == GREY.get(kind, 146)).all()  # ITU-R 601: 0.299 R + 0.587 G + 0.114 B
+
+
+CORNER = Image.fromarray(
+    np.pad(np.full((1, 1), 255, np.uint8), ((0, 1), (0, 2)))
+)  # 3 wide, 2 high, white at the top left
+PLACES = {1: (0, 0), 2: (0, 2), 3: (1, 2), 4: (1, 0), 5: (0, 0), 6: (0, 1), 7: (2, 1), 8: (2, 0)}  # of it: row, column
+
+
+@pytest.mark.parametrize("orientation", PLACES)
+def test_decode_turns_an_image_as_its_exif_data_say(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    array = decode(encoded(CORNER, exif=exif), "x", 1)[..., 0]
+    assert array.shape == ((2, 3) if orientation < 5 else (3, 2))
+    assert np.argwhere(array).tolist() == [list(PLACES[orientation])]
+
+
+def _frames(kind: str) -> bytes:
+    first, second = (Image.new("L", (4, 3), value) for value in (0, 200))
+    return encoded(first, kind, save_all=True, append_images=[second])
+
+
+def _colours_of_16_bits() -> bytes:
+    """Return a PNG of one pixel of three times 16 bits, which Pillow reads, but does not write."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header, pixels = struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0), zlib.compress(b"\0" + bytes(range(6)))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+REFUSED = {
+    "16 bits of grey": (lambda: encoded(Image.new("I;16", (4, 3))), r"more than 8 bits per channel \(16\)"),
+    "16 bits of colour": (_colours_of_16_bits, r"more than 8 bits per channel \(16\)"),
+    "colours of print": (lambda: encoded(Image.new("CMYK", (4, 3)), "JPEG"), "colours of mode CMYK"),
+    "transparent": (lambda: encoded(Image.new("RGBA", (4, 3), (*ORANGE, 254))), "has transparent pixels"),
+    "transparent grey": (lambda: encoded(Image.new("LA", (4, 3), (9, 0))), "has transparent pixels"),
+    "a transparent colour": (
+        lambda: encoded(Image.new("RGB", (4, 3), ORANGE), transparency=ORANGE),
+        "has transparent pixels",
+    ),
+    "a transparent entry of a palette": (
+        lambda: encoded(Image.new("RGB", (4, 3), ORANGE).quantize(4), transparency=0),
+        "has transparent pixels",
+    ),
+    "animated PNG": (lambda: _frames("PNG"), "animated"),
+    "animated GIF": (lambda: _frames("GIF"), "animated"),
+    "a format of many kinds": (lambda: encoded(Image.new("RGB", (4, 3)), "TIFF"), "not a readable image"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_decode_refuses_what_means_no_one_thing(kind: str) -> None:
+    make, said = REFUSED[kind]
+    with pytest.raises(UserError, match=f"^folder: a/1.png: {said}"):
+        decode(make(), "folder: a/1.png", 3)
+
+
+def test_decode_takes_the_photograph_of_a_file_with_a_preview() -> None:
+    photograph, preview = Image.new("RGB", (8, 8), "white"), Image.new("RGB", (8, 8), "black")
+    data = encoded(photograph, "MPO", save_all=True, append_images=[preview])
+    assert (decode(data, "x", 3) == 255).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_decode_of_damaged_bytes_is_an_image_or_a_refusal(seed: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x8769] = 6, {0x9286: "a comment"}
+    draw = np.random.default_rng(seed)
+    for kind in ("PNG", "JPEG", "WEBP"):
+        data = np.frombuffer(encoded(CORNER.convert("RGB"), kind, exif=exif), np.uint8).copy()
+        places = draw.integers(8, len(data), size=3)
+        data[places] = draw.integers(0, 256, size=3)
+        with suppress(UserError):
+            assert decode(data.tobytes(), "x", 3).ndim == 3
 
 
 def test_decode_crops_the_centre() -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from normexp.errors import UserError
 DELIMITERS = ",;\t|"
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
+SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 
 Row = tuple[int, list[str]]  # its line in the file, its cells
@@ -45,16 +46,17 @@ class Table:
     def column(self, name: str) -> Array:
         """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, as str (N,), missing "".
 
-        Where every sign between digits separates thousands, as in "1,003", the cells are numbers all the same. Raises
-        UserError where only some cells are numbers: one of them is likely a slip.
+        Where every sign between digits separates thousands, as in "1,003", or can only stand before decimals, as in
+        "3,5", the cells are numbers all the same. Raises UserError where only some cells are numbers: one of them is
+        likely a slip.
         """
-        cells = _ungrouped(self._filled(name), self.decimal)
-        numbers = [_number(cell, self.decimal) for cell in cells]
+        cells, decimal = self._reading(name)
+        numbers = [_number(cell, decimal) for cell in cells]
         odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
         if odd and len(odd) == sum(map(bool, cells)):
             return np.array(cells)
         if odd:
-            raise self._slip(name, odd[0], cells[odd[0]])
+            raise self._slip(name, odd, cells[odd[0]])
         return np.array([np.nan if number is None else number for number in numbers])
 
     def remark(self, name: str) -> str:
@@ -78,10 +80,24 @@ class Table:
     def _filled(self, name: str) -> list[str]:
         return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
 
-    def _slip(self, name: str, row: int, cell: str) -> UserError:
+    def _reading(self, name: str) -> tuple[list[str], str]:
+        """Return a column's cells without separators of thousands, and its sign before decimals: usually the file's."""
+        cells = self._filled(name)
+        other = "," if self.decimal == "." else "."
+        signed = [_sign(cell) for cell in cells if other in cell]
+        if (
+            len(signed) > 1
+            and set(signed) == {other}
+            and all(_number(cell or "0", other) is not None for cell in cells)
+        ):
+            return cells, other
+        return _ungrouped(cells, self.decimal), self.decimal
+
+    def _slip(self, name: str, rows: Sequence[int], cell: str) -> UserError:
         what = f"beyond {LARGEST:.1e}" if _is_large(cell, self.decimal) else "not a number, though others there are"
+        more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
-            f"{self.path}: line {self.lines[row]}, column {name!r}: {cell!r} is {what}; "
+            f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {cell!r} is {what}{more}; "
             "correct it, or choose other columns with dataset.features"
         )
 
@@ -94,8 +110,8 @@ def given_file(file: str) -> Path:
 def read_table(path: Path) -> Table:
     """Read a CSV file with a header, separated by comma, semicolon, tab or bar (whichever the header has most of).
 
-    In a file of semicolons a comma is the sign before decimals. Blank lines are skipped. Raises UserError, naming
-    the line, for what is no such file.
+    Where no comma separates columns, the sign before decimals is the comma if some number can only mean that (0,5) and
+    none says the point. Blank lines are skipped. Raises UserError, naming the line, for what is no such file.
     """
     text = _text(path)
     delimiter = _delimiter(path, text)
@@ -105,7 +121,7 @@ def read_table(path: Path) -> Table:
     _check_rows(path, rows, len(names))
     columns = zip(*(cells for _, cells in rows), strict=True)
     stripped = {name: tuple(map(str.strip, cells)) for name, cells in zip(names, columns, strict=True)}
-    return Table(path, stripped, tuple(line for line, _ in rows), "," if delimiter == ";" else ".")
+    return Table(path, stripped, tuple(line for line, _ in rows), _decimal(delimiter, stripped.values()))
 
 
 def _text(path: Path) -> str:
@@ -170,6 +186,25 @@ def _check_rows(path: Path, rows: Sequence[Row], width: int) -> None:
             raise UserError(f"{path}: line {line} has {len(cells)} cells, line 1 names {width} columns")
 
 
+def _decimal(delimiter: str, columns: Iterable[Sequence[str]]) -> str:
+    """Return the file's sign before decimals; in a file of semicolons what may be one is enough."""
+    if delimiter == ",":
+        return "."
+    cells = [cell for column in columns for cell in column if SIGNED.fullmatch(cell)]
+    signs = {sign for cell in cells if (sign := _sign(cell))}
+    if not signs and delimiter == ";":
+        signs = {sign for cell in cells for sign in ",." if sign in cell}
+    return "," if signs == {","} else "."
+
+
+def _sign(cell: str) -> str | None:
+    """Return the sign before a number's decimals where it can be nothing else: of 0,5 and 1.003,5, not of 1,003."""
+    match = SIGNED.fullmatch(cell)
+    if match is None or match[2] in match[1] or (len(match[3]) == 3 and re.fullmatch(r"[1-9]\d{0,2}", match[1])):
+        return None
+    return match[2]
+
+
 def _ungrouped(cells: list[str], decimal: str) -> list[str]:
     """Return the cells without separators of thousands, if all their signs are such and one can be nothing else."""
     signs = SEPARATORS + (",." if decimal == "." else ".,")[0]
@@ -187,7 +222,8 @@ def _number(cell: str, decimal: str) -> float | None:
         number = float(cell.replace(decimal, "."))
     except ValueError:
         return None
-    return number if abs(number) <= LARGEST and "_" not in cell else None
+    foreign = "_" in cell or (decimal == "," and "." in cell)
+    return None if foreign or not abs(number) <= LARGEST else number
 
 
 def _is_large(cell: str, decimal: str) -> bool:

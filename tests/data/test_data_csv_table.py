@@ -67,11 +67,27 @@ SEPARATED = {
         [1003, 850, -2345678.5],
         "'1,003', taken as numbers (here 1003)",
     ),
-    "point": ("a;b\n1.003;1\n850;2\n2.500,50;3\n", [1003, 850, 2500.5], "'2.500,50', taken as numbers (here 2500.5)"),
+    "point": ("a;b\n1.003;1\n850;2\n2.500,50;3\n", [1003, 850, 2500.5], "'1.003', taken as numbers (here 1003)"),
     "space": ("a,b\n1 003,1\n850,2\n2\u202f500,3\n", [1003, 850, 2500], "'1 003', taken as numbers (here 1003)"),
     "apostrophe": ("a,b\n1'003,1\n850,2\n,3\n", [1003, 850, np.nan], '"1\'003", taken as numbers (here 1003)'),
     "three decimals": ("a;b\n1.003;1\n850;2\n2.5;3\n", [1.003, 850, 2.5], ""),
     "decimal commas": ('a,b\n"1,5",1\n"1,003",2\n', ["1,5", "1,003"], "'1,5', taken as words"),
+    "decimal commas alone": (
+        'a,b\n"3,5",1\n4,2\n"0,125",3\n,4\n',
+        [3.5, 4, 0.125, np.nan],
+        "'3,5', taken as numbers (here 3.5)",
+    ),
+    "decimal commas, tabs": ("a\tb\n3,5\t1\n1,003\t2\n", [3.5, 1.003], ""),
+    "decimal points, semicolons": ("a;b\n3.5;1\n1.003;2\n", [3.5, 1.003], ""),
+    "points of thousands, as another column says": (
+        "a;b\n1.003;1,5\n2.500;2\n",
+        [1003, 2500],
+        "'1.003', taken as numbers (here 1003)",
+    ),
+    "points, as another column says": ("a;b\n1.003;0.5\n2.500;2\n", [1.003, 2.5], ""),
+    "points beside commas": ("a;b\n3.5;1,5\n2.25;2,5\n", [3.5, 2.25], ""),
+    "nothing says what points are": ("a;b\n1.003;1\n2.500;2\n", [1.003, 2.5], ""),
+    "nothing says what commas are": ("a;b\n1,003;1\n2,500;2\n", [1.003, 2.5], ""),
     "percent": ("a,b\n12%,1\n3%,2\n", ["12%", "3%"], "'12%', taken as words"),
     "words": ("a,b\nx,1\ny 2,2\n", ["x", "y 2"], ""),
 }
@@ -84,10 +100,31 @@ def test_table_says_how_it_reads_what_is_no_plain_number(table, content: str, nu
     assert read.remark("a") == (said and f"a has {said}")
 
 
-@pytest.mark.parametrize("cells", [("1,003", "x"), ("1,003", "12", "1,00")])
+MIXED = [("1,003", "x"), ("1,003", "12", "1,00"), ("3,5", "12", "1,75", "2.5"), ("1,5", "12", "3")]
+
+
+@pytest.mark.parametrize("cells", MIXED)
 def test_table_column_of_some_numbers_with_separators_is_refused(table, cells: tuple[str, ...]) -> None:
     with pytest.raises(UserError, match="is not a number, though others there are"):
         table("a,b\n" + "".join(f'"{cell}",1\n' for cell in cells)).column("a")
+
+
+def test_table_column_with_both_signs_before_decimals_is_refused(table) -> None:
+    with pytest.raises(UserError, match=r"line 2, column 'a': '3,5' is not a number, .* \(2 such cells\)"):
+        table("a;b\n3,5;1\n12;1\n1,75;2\n2.5;1\n").column("a")
+
+
+def test_table_says_how_many_cells_are_no_numbers(table) -> None:
+    read = table("a,b\n1,2\n-,3\n-,3\nx,3\n" + "4,5\n" * 100)
+    with pytest.raises(UserError, match=r"line 3, column 'a': '-' is not a number, .* \(3 such cells\); correct it"):
+        read.column("a")
+
+
+def test_table_of_mixed_line_ends_is_read_line_by_line(table) -> None:
+    read = table(b"\xef\xbb\xbfa,b\r\n1,2\n3,4\r5,6\r\n\r\n7,x\n")
+    assert read.column("a").tolist() == [1, 3, 5, 7]
+    with pytest.raises(UserError, match="line 6, column 'b': 'x'"):
+        read.column("b")
 
 
 MISTAKES = {

@@ -25,6 +25,7 @@ from normexp.config.overrides import parse_overrides, take_out
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import MEASURES, better_direction
 from normexp.records import METRICS, RunDirectory
+from normexp.records.locks import locked
 from normexp.sweeps.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -191,12 +192,9 @@ class Study:
         from optuna import create_study
         from optuna.trial import TrialState, create_trial
 
-        told = self.told()
         metric, score = _score(plan)
         shown = "diverged" if score is None else f"{score:.6g}"
         logger.info(f"{plan.cells[0].config.title}, {' '.join(words)}: {metric} {shown}")
-        if number < len(told):
-            return
         kinds = {key: type(each.low) for key, each in self.space.items()}
         trial = create_trial(
             state=TrialState.PRUNED if score is None else TrialState.COMPLETE,
@@ -206,14 +204,19 @@ class Study:
             user_attrs={"metric": metric, "runs": [str(cell.path.relative_to(plan.results)) for cell in plan.cells]},
         )
         direction = _direction(better_direction(metric))
-        study = create_study(study_name=self.name, storage=self._storage(), direction=direction, load_if_exists=True)
-        study.add_trial(trial)
+        with locked(self.results):
+            if number < len(self.told()):
+                return
+            storage = self._storage()
+            study = create_study(study_name=self.name, storage=storage, direction=direction, load_if_exists=True)
+            study.add_trial(trial)
 
     def _storage(self) -> Any:
         from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
 
-        return JournalStorage(JournalFileBackend(str(self.results / FILE)))
+        from normexp.sweeps.journal import Journal
+
+        return JournalStorage(Journal(self.results / FILE))
 
 
 def _direction(better: str | None) -> str:

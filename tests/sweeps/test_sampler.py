@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from in_process import InProcess
 
 from normexp.records import RunDirectory, find_runs
+from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
 from normexp.sweeps.sampler import FILE
 
@@ -67,6 +69,63 @@ def test_a_search_that_was_stopped_goes_on_with_the_same_trials(sweep, tmp_path,
     assert sweep("stopped", *words)[0] == 0
     assert trials(tmp_path / "stopped") == whole
     assert rates(tmp_path / "stopped") == {trial["optim.lr"] for trial in whole}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_search_that_is_killed_while_it_writes_goes_on(sweep, tmp_path, monkeypatch, moment):
+    words = (RATE, "sampler=random", "trials=3")
+    sweep("whole", *words)
+    replace, calls = os.replace, []
+
+    def mortal(source, place):
+        calls.append(Path(place).name == FILE)
+        if sum(calls) == 3 and moment == "before":  # of the study and the first trial
+            raise Killed
+        replace(source, place)
+        if sum(calls) == 3:
+            raise Killed
+
+    monkeypatch.setattr(os, "replace", mortal)
+    with pytest.raises(Killed):
+        sweep("killed", *words)
+    monkeypatch.setattr(os, "replace", replace)
+    assert sweep("killed", *words)[0] == 0
+    assert trials(tmp_path / "killed") == trials(tmp_path / "whole")
+
+
+def test_what_others_left_beside_the_trials_stops_nothing(sweep, tmp_path):
+    """A lock of Optuna's, half a line of an earlier version's; a link in the storage's place is not followed."""
+    words = (RATE, "sampler=random")
+    sweep("r", *words, "trials=3")
+    whole = trials(tmp_path / "r")
+    place, precious = tmp_path / "r" / FILE, tmp_path / "precious"
+    last = place.read_bytes().splitlines(keepends=True)
+    place.write_bytes(b"".join(last[:-1]) + last[-1][:20])
+    place.with_name(f"{FILE}.lock").symlink_to(f"r/{FILE}")
+    assert sweep("r", *words, "trials=3")[0] == 0
+    assert trials(tmp_path / "r") == whole
+    precious.write_bytes(place.read_bytes())
+    place.unlink()
+    place.symlink_to(precious)
+    status, text = sweep("r", *words, "trials=4")
+    assert status == 2
+    assert text.splitlines()[-1].endswith("damaged; delete it, the same command scores the runs again")
+    assert precious.read_bytes().count(b"params") == 3
+
+
+def test_a_trial_that_another_process_scored_meanwhile_counts_once(sweep, tmp_path, monkeypatch):
+    words = (RATE, "sampler=random", "trials=2")
+    score, calls = sampling._score, []
+
+    def slow(plan):
+        if not calls:
+            calls.append(1)
+            assert sweep("r", *words)[0] == 0
+        return score(plan)
+
+    monkeypatch.setattr(sampling, "_score", slow)
+    assert sweep("r", *words)[0] == 0
+    assert len(trials(tmp_path / "r")) == 2
 
 
 def test_the_seed_of_the_sampler_decides_which_trials_there_are(sweep, tmp_path):

@@ -129,11 +129,12 @@ def full(path: Path, error: BaseException) -> UserError:
     return UserError(f"{printable(path)}: {why}; once there is room, the same command goes on")
 
 
-def sweep_temporaries(folder: Path, older: float = 0.0) -> None:
+def sweep_temporaries(folder: Path, older: float = 0.0, of: str = "") -> None:
     """Delete what killed processes left half-written in a folder.
 
     Args:
         older: seconds; younger files may be somebody's who still writes. Whoever holds the folder's lock needs none.
+        of: the file that was written; of all where it is not given.
     """
     before = time.time() - older
     with os.scandir(folder) as entries:
@@ -141,6 +142,7 @@ def sweep_temporaries(folder: Path, older: float = 0.0) -> None:
             entry.path
             for entry in entries
             if _TEMPORARY.fullmatch(entry.name)
+            and entry.name.startswith(f".{of}")
             and entry.is_file(follow_symlinks=False)
             and entry.stat(follow_symlinks=False).st_mtime <= before
         ]

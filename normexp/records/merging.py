@@ -11,13 +11,14 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.records.archive import packed
-from normexp.records.files import write_atomically
+from normexp.records.files import sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import locked
 from normexp.records.names import ARCHIVE, FINISHED, METRICS
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 
 _HALF = ".merge-"
+ABANDONED = 3600.0  # seconds after which another process's half-written archive belongs to nobody
 NAMED = 10  # contradictions in one error
 
 Runs = dict[str, RunDirectory]
@@ -69,6 +70,7 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     fresh = {name: run for name, run in chosen.items() if run is not there.get(name)}
     if target.suffix == ".zip":
         write_atomically(target, packed(_members(chosen)))
+        sweep_temporaries(target.parent, ABANDONED, of=target.name)
     else:
         _write_folders(target, fresh)
     return Merging(len(fresh), len(chosen) - len(fresh), left)

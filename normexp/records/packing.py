@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from normexp.errors import Busy, UserError
 from normexp.records.archive import open_archive, packed
-from normexp.records.files import write_atomically
+from normexp.records.files import sweep_temporaries, write_atomically
 from normexp.records.find import archives_below, runs_below
 from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
@@ -39,6 +39,8 @@ def pack(folder: Path) -> Packing:
         done = Packing()
         fresh = {run.path: contents for run in runs_below(folder) if (contents := _contents(run, done)) is not None}
         old = list(archives_below(folder))
+        for place in {folder, *(path.parent for path in old)}:
+            sweep_temporaries(place, of=ARCHIVE)
         everything = _unpacked(folder, old)
         own = {path.relative_to(folder).as_posix(): contents for path, contents in fresh.items()}
         everything = {name: data for name, data in everything.items() if name.rpartition("/")[0] not in own}

@@ -155,6 +155,7 @@ def test_killed_while_packing_loses_nothing(experiment, after):
     assert told(experiment) == before
     pack(experiment)
     assert told(experiment) == before
+    assert not list(experiment.rglob(".records.zip.*"))
     assert code in (0, 9)
 
 

@@ -130,6 +130,11 @@ MISTAKES = {
     "no optimizer": (["optim=odd_parts.Nothing", "optim.lr=1"], "odd_parts.Nothing: is no Optimizer"),
     "no rate": (["optim=torch.optim.NAdam"], "add optim.lr=NUMBER"),
     "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),
+    "a word for a truth value": (
+        ["optim=torch.optim.NAdam", "optim.lr=1", "optim.decoupled_weight_decay=off"],
+        "torch.optim.NAdam: decoupled_weight_decay=off: must be true or false",
+    ),
+    "underscores": (["model=my_parts.Net", "model.width=1_0"], "model.width=1_0: 1_0 is no number"),
     "no schedule": (["schedule=odd_parts.no_schedule"], "odd_parts.no_schedule: is no schedule"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from normexp.cli.parser import Parser, Verbs
+from normexp.cli.parser import Parser, Verbs, number
 
 
 def add_diagnose(verbs: Verbs[Parser]) -> None:
@@ -16,9 +16,9 @@ def add_diagnose(verbs: Verbs[Parser]) -> None:
     )
     command.add_argument("network", metavar="MODULE:FUNCTION", help="returns the network, or (network, data)")
     command.add_argument("data", nargs="?", metavar="DATA", help="MODULE:FUNCTION of a batch or loader, or a .npy file")
-    command.add_argument("--lr", type=float, metavar="RATE", help="of the SGD that trains it: for effective rates")
-    command.add_argument("--momentum", type=float, default=0.0, metavar="M", help="its momentum (default 0)")
-    command.add_argument("--weight-decay", type=float, metavar="D", help="its weight decay: for the equilibrium angle")
+    command.add_argument("--lr", type=number, metavar="RATE", help="of the SGD that trains it: for effective rates")
+    command.add_argument("--momentum", type=number, default=0.0, metavar="M", help="its momentum (default 0)")
+    command.add_argument("--weight-decay", type=number, metavar="D", help="its weight decay: for the equilibrium angle")
     command.add_argument("--fix", metavar="FIX", help="recalibrate or convert=group; goes with --out")
     command.add_argument("--out", metavar="FILE", help="where the repaired network's state goes: FILE.safetensors")
     command.add_argument("--json", action="store_true", help="print the same as JSON")

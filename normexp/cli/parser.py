@@ -29,6 +29,21 @@ def add_names(command: Parser, about: str) -> None:
 def whole(text: str) -> int:
     """Read the value of an option that counts something."""
     try:
-        return int(text)
+        return int(_decimal(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: must be an integer") from None
+
+
+def number(text: str) -> float:
+    """Read the value of an option that measures something."""
+    try:
+        return float(_decimal(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a number") from None
+
+
+def _decimal(text: str) -> str:
+    """Return a text as it is. Raises ValueError for one that Python alone takes for a number: 1_0, or other digits."""
+    if "_" in text or not text.isascii():
+        raise ValueError
+    return text

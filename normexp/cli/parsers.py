@@ -7,7 +7,7 @@ import argparse
 from normexp import __version__
 from normexp.bench.suites import ABOUT
 from normexp.cli.diagnose_parser import add_diagnose
-from normexp.cli.parser import Parser, Verbs, add_names, whole
+from normexp.cli.parser import Parser, Verbs, add_names, number, whole
 from normexp.cli.record_parsers import add_archive, add_merge, add_verify
 from normexp.cli.report_parsers import add_best, add_plot, add_report, add_table
 from normexp.cli.sweep_parsers import add_status, add_worker
@@ -173,7 +173,7 @@ def _add_sample(verbs: Verbs[Parser]) -> None:
     command.add_argument("--prompt", metavar="TEXT", help="what the texts go on from (default: new line)")
     command.add_argument("--length", type=whole, default=300, metavar="N", help="characters a text (default 300)")
     command.add_argument("--texts", type=whole, default=1, metavar="N", help="number of texts (default 1)")
-    command.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1 more careful (default 1)")
+    command.add_argument("--temperature", type=number, default=1.0, metavar="T", help="below 1 careful (default 1)")
 
 
 def _add_new(verbs: Verbs[Parser]) -> None:

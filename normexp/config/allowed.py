@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import word_hint
-from normexp.config.text import shortened, shown
+from normexp.config.text import check_digits, shortened, shown
 from normexp.errors import UserError
 
 _SPEC = re.compile(
@@ -54,6 +54,13 @@ class Allowed:
         if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
             raise UserError(f"{key}={shortened(shown(value))}: must be {self.describe()}{self._bracketed(key, value)}")
         return [self._one(key, item, whole=list(value)) for item in value]
+
+    def check_typed(self, key: str, value: Any, text: str) -> Any:
+        """Check a value that was typed as `text`, which is what a key for text means: `results_dir=1e3` is a folder."""
+        if self.kind == "str" and not self.is_list and isinstance(value, int | float) and not isinstance(value, bool):
+            return self.check(key, text)
+        check_digits(key, text)
+        return self.check(key, value)
 
     def describe(self) -> str:
         """Say in words what is allowed."""

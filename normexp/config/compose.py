@@ -29,7 +29,7 @@ from normexp.config.options import (
 from normexp.config.overrides import parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
-from normexp.config.text import override_text, shortened
+from normexp.config.text import check_digits, override_text, shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Given:
     """What one override gives to one key.
 
     Args:
-        text: the value as typed, which is what a key for text means: `results_dir=1e3` is no number.
+        text: the value as typed.
     """
 
     value: Any
@@ -231,11 +231,10 @@ def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> An
     described = about[group] if rest else {}
     own_part = rest.partition(".")[0] in described.get("_own_parts_", ())
     if described.get("_own_") or own_part:  # what is the user's own checks its own parameters
+        check_digits(key, given.text)
         return given.value
     allowed = described.get("_allowed_", {}) if rest else about[""]["_allowed_"]
-    rule = parse(allowed.get(rest or key), default)
-    number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
-    return rule.check(key, given.text if rule.kind == "str" and not rule.is_list and number else given.value)
+    return parse(allowed.get(rest or key), default).check_typed(key, given.value, given.text)
 
 
 def _unknown_key(key: str, leaves: Sequence[str]) -> UserError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 MOST = 100_000  # cells of one sweep
+_NESTED = re.compile(r"""["'(){}\[\]\\]""")  # a comma may stand inside of these
 
 
 def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
@@ -42,6 +44,8 @@ def _values(override: Override) -> Sequence[str]:
     if override.is_interval_sweep():
         raise UserError(f"{text}: an interval has no finite list of values; use range() or a,b,c")
     value = override.value()
+    if getattr(value, "simple_form", False) and not _NESTED.search(text):
+        return [f"{typed}={word.strip()}" for word in text.partition("=")[2].split(",")]
     if isinstance(value, Glob):
         if override.key_or_group not in groups():
             raise UserError(f"{text}: glob() chooses options of a group; {override.key_or_group} is none")

@@ -15,6 +15,7 @@ from normexp.errors import UserError, did_you_mean, kind_and_line, nearest, unkn
 
 Part = TypeVar("Part")
 
+TRUTH = ("yes", "no", "on", "off", "y", "n")
 TRUSTED = ("normexp", "torch.optim")
 
 
@@ -92,6 +93,7 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     target = locate(node["_target_"], plugins)
     given = {key: _nested(value, plugins) for key, value in node.items() if key != "_target_"}
     _check_keys(node["_target_"], inspect.signature(target), given, extra)
+    _check_truth(node["_target_"], inspect.signature(target), given)
     try:
         return target(**given, **extra)
     except ValueError as error:
@@ -115,6 +117,15 @@ def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any
         signature.bind(**given, **extra)
     except TypeError as error:
         raise UserError(f"{name}: {error}") from None
+
+
+def _check_truth(name: str, signature: inspect.Signature, given: Mapping[str, Any]) -> None:
+    """Raise UserError for a word such as `off` where a truth value is due: Python takes every text for true."""
+    for key, value in given.items():
+        parameter = signature.parameters.get(key)
+        due = parameter and (isinstance(parameter.default, bool) or parameter.annotation in (bool, "bool"))
+        if due and isinstance(value, str) and value.casefold() in TRUTH:
+            raise UserError(f"{name}: {key}={value}: must be true or false")
 
 
 def _nested(value: Any, plugins: Sequence[str]) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.identity import PATH_KEYS
 from normexp.config.options import groups, options
-from normexp.config.text import has_control_characters, quoted, shortened
+from normexp.config.text import check_digits, has_control_characters, quoted, shortened
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def _parsed(text: str) -> Override:
             continue
         except ValueError:  # Python's limit for integers
             raise UserError(f"{shortened(text)}: a number of too many digits") from None
+        if override.is_sweep_override():  # its values are made from numbers, not from what was typed
+            check_digits(*text.split("=", 1))
         return override
     raise UserError(f"{shortened(text)!r} is not key=value{_example(text)}")
 

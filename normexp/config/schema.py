@@ -23,7 +23,9 @@ Path = tuple[str | int, ...]
 class Strict(BaseModel):
     """A mapping whose keys are all known and whose values are of the declared types; it does not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod

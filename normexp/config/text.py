@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from normexp.errors import UserError
+
 _PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
 _WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # a tab harms nobody
+_APART = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|[\s,:()\[\]{}]"""
+)  # what stands in quotes, and between items
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(_\d{3})+(\.\d*)?")
 LONGEST = 200  # characters of a value that an error repeats
 
 
@@ -45,3 +51,21 @@ def shortened(text: str) -> str:
 def has_control_characters(text: str) -> bool:
     """Tell whether a text has line breaks, terminal controls or bytes that are no text."""
     return _CONTROL.search(text) is not None
+
+
+def check_digits(key: str, text: str) -> None:
+    """Raise UserError for a number with underscores elsewhere than between thousands: 1_0 is 10 to Python alone."""
+    for word in _APART.split(text) if "_" in text else ():
+        if word and "_" in word and _is_number(word) and not _THOUSANDS.fullmatch(word):
+            raise UserError(
+                f"{shortened(f'{key}={text}')}: {shortened(word)} is no number as people write it; write "
+                f"{shortened(word.replace('_', ''))}, or quotes around a text"
+            )
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -72,24 +72,6 @@ def _tree(text: str) -> Any:
     return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
-def repeated(text: str) -> tuple[int, str] | None:
-    """Return line and name of a key that a mapping has twice, of which YAML would keep the last one; None for none."""
-    return _repeated(yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-
-
-def _repeated(node: Any) -> tuple[int, str] | None:
-    if isinstance(node, yaml.SequenceNode):
-        return next(filter(None, map(_repeated, node.value)), None)
-    seen: set[str] = set()
-    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
-        if key.value in seen:
-            return key.start_mark.line + 1, str(key.value)
-        seen.add(str(key.value))
-        if found := _repeated(value):
-            return found
-    return None
-
-
 def _below(node: Any, key: str | int) -> tuple[int, Any] | None:
     """Return the line of a key or an item, and the node of its value."""
     if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from normexp.config import config_dir
-from normexp.config.options import load_yaml
 from normexp.errors import UserError, nearest_file, unknown
-from normexp.experiments.document import Document, check_own, repeated
+from normexp.experiments.document import Document, check_own
 from normexp.experiments.shape import SCALES
+from normexp.records.meaning import meant
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
     from normexp.evidence.stats import Design
@@ -98,15 +98,15 @@ def _read(document: Document) -> dict[str, Any]:
     try:
         if document.path.parent != config_dir() / "experiment":
             check_own(document)
-        data: Any = load_yaml(document.path)
+        data: Any = meant(document.path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise document.error(f"is not YAML ({' '.join(str(error).split())})") from None
     except UnicodeDecodeError:
         raise UserError(f"{document.path}: is no text in UTF-8") from None
+    except ValueError as error:
+        raise document.error(str(error)) from None
     if not isinstance(data, dict):
         raise document.error(f"{data!r} is not a mapping")
-    if found := repeated(document.path.read_text(encoding="utf-8")):
-        raise document.error(f"line {found[0]}: the key {found[1]!r} is given twice")
     return data
 
 

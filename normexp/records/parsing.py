@@ -94,21 +94,6 @@ def _section(text: str) -> bytes:
     return pickle.dumps(loaded) if isinstance(loaded, dict) else b""
 
 
-def check_keys(text: str) -> None:
-    """Raise ValueError for a key that stands twice in a mapping: YAML keeps the last alone, and says nothing."""
-    nodes = [yaml.compose(text, Loader=_LOADER)]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-        if isinstance(node, yaml.MappingNode):
-            keys = [str(key.value) for key, _ in node.value]
-            if twice := next((i for i, key in enumerate(keys) if key in keys[:i]), None):
-                line = node.value[twice][0].start_mark.line + 1
-                raise ValueError(f"line {line}: key {keys[twice]!r} stands there twice")
-            nodes += [value for _, value in node.value]
-
-
 def csv_rows(data: bytes) -> list[dict[str, str]]:
     """Return the rows of CSV text that end in a line break (a killed process may leave half a row), as text."""
     lines = io.StringIO(decoded(data), newline="")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once, parse_overrides, plain_value
+from normexp.config.text import check_digits
 from normexp.errors import Submitted, Unavailable, UserError, unknown
 from normexp.evidence.audit import cited
 from normexp.evidence.claims import still_open
@@ -69,6 +70,8 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
         raise UserError(f"reproduce: --all and {'--laws' if of_laws else chosen[0]}: give one of the two")
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "paper" if of_laws else None)
     _check_files(given)
+    for key, value in given.items():
+        check_digits(key, value)
     extra = {key: plain_value(parse_overrides([f"{key}={value}"])[0]) for key, value in given.items()}
     wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     if len(wanted) == 1:

@@ -12,7 +12,7 @@ from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened
 from normexp.errors import UserError, first_line, nearest_file
 from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
-from normexp.records.parsing import check_keys
+from normexp.records.meaning import check_keys, meant
 
 MOST = 1 << 20  # bytes of a file of settings
 RECORDED = ("_changes_", "_choices_")  # what the config.yaml of a run has beside its values
@@ -31,12 +31,12 @@ def settings_of_file(path: str) -> dict[str, Any]:
     try:
         data = read_regular(Path(path), MOST)
         content = yaml_mapping(data)
-        check_keys(data.decode())
+        if all(key in content for key in RECORDED):
+            check_keys(data.decode())
+            return _changes(content["_changes_"] or {})
+        found = dict(_leaves(meant(data.decode()), path))
     except ValueError as error:
         raise UserError(f"--config {path}: {first_line(error)}") from None
-    if all(key in content for key in RECORDED):
-        return _changes(content["_changes_"] or {})
-    found = dict(_leaves(content, path))
     if found.get(CODE, []) != []:
         raise UserError(f"--config {path}: plugins are code that is run, so they are typed: add 'plugins=[...]'")
     return found

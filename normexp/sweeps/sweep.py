@@ -181,14 +181,10 @@ def take_sharing(overrides: Sequence[str], jobs: int | None, force: bool) -> tup
 def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
     """Take `jobs=N` out of the overrides: it belongs to the sweep, not to a run."""
     given, rest = take_out(overrides, "jobs")
-    if given:
-        try:
-            jobs = int(given[-1])
-        except ValueError:
-            raise UserError(f"jobs={given[-1]}: must be an integer in [1, inf)") from None
-    if jobs is not None and jobs < 1:
-        raise UserError(f"jobs={jobs}: must be an integer in [1, inf)")
-    return jobs, rest
+    asked = given[-1] if given else jobs
+    if asked is not None and not (str(asked).isdecimal() and len(str(asked)) < 10 and int(asked) > 0):
+        raise UserError(f"jobs={asked}: must be an integer in [1, inf)")
+    return None if asked is None else int(asked), rest
 
 
 def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -> str:

@@ -15,6 +15,11 @@ GRIDS = {
     "choice": ("seed=choice(4,2)", ["seed=4", "seed=2"]),
     "glob": ("norm=glob(l*)", ["norm=layer"]),
     "glob without some": ("norm=glob(ba*,exclude=*re*)", ["norm=batch"]),
+    "texts like numbers stay as typed": (
+        "dataset.target=1.10,010",
+        ["dataset.target=1.10", "dataset.target=010"],
+    ),
+    "thousands": ("dataset.subset=1_000,2_000", ["dataset.subset=1_000", "dataset.subset=2_000"]),
     "a list is one value": ("model.widths=[8,4]", ["model.widths=[8,4]"]),
     "letters beyond ASCII": ("dataset.target=größe,n", ['dataset.target="größe"', "dataset.target=n"]),
     "lists": ("model.widths=[8,4],[2]", ["model.widths=[8,4]", "model.widths=[2]"]),
@@ -51,6 +56,11 @@ REFUSED = {
         "a sweep of 2 x more than 100,000 cells; at most 100,000 are allowed",
     ),
     "product without end": ("threads=range(60000)", "threads: a sweep of 2 x 60,000 cells"),
+    "underscores elsewhere": (
+        "dataset.subset=1_0,2",
+        "dataset.subset=1_0,2: 1_0 is no number as people write it; write 10",
+    ),
+    "underscores in a range": ("dataset.subset=range(1_0)", "1_0 is no number"),
     "not an override": ("norm", "is not key=value"),
 }
 

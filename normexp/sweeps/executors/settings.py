@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.allowed import parse
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.text import shortened
+from normexp.config.text import check_digits, shortened
 from normexp.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def _one_value(override: Override) -> tuple[str, Any]:
     """Return an override's key and value. Raises UserError for several values: a sweep has one executor."""
     if override.is_sweep_override():
         raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; quote a text with commas")
+    check_digits(str(override.key_or_group), override.get_value_string())
     return override.key_or_group, plain_value(override)
 
 

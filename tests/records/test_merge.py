@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -113,6 +114,15 @@ def count(event, arguments):
 sys.addaudithook(count)
 merge(Path(sys.argv[1]), Path(sys.argv[2]), None, ())
 """
+
+
+def test_archive_that_a_killed_merge_left_half_written_is_deleted_after_an_hour(machines, tmp_path):
+    old, young = tmp_path / ".both.zip.0a1b2c3d", tmp_path / ".both.zip.4e5f6a7b"
+    for path in (old, young):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    merge(*machines, tmp_path / "both.zip", ())
+    assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):

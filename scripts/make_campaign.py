@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from pathlib import Path
 
-from normexp.experiments.experiment import Experiment
+from normexp.evidence.claims import NOT_YET, UNDECIDED
+from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
-from normexp.records import RunDirectory, find_runs
+from normexp.records import FINISHED, RunDirectory, find_runs
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = TOP / "docs" / "campaign.md"
@@ -23,10 +24,16 @@ KEPT = "records.zip"
 MOST_SEEDS = 60  # more of them would better be an equivalence with a margin
 
 
+def with_records() -> list[Path]:
+    """Return the folders results/NAME/SCALE with records, in one archive or, where they are many, in several."""
+    results = TOP / "results"
+    found = {archive.relative_to(results).parts[:2] for archive in results.glob(f"*/*/**/{KEPT}")}
+    return [results / name / scale for name, scale in sorted(found)]
+
+
 def spent() -> Iterator[list[str]]:
     """Yield experiment, scale, arms, seeds, runs and core-hours of every experiment with records."""
-    for archive in sorted((TOP / "results").glob(f"*/*/{KEPT}")):
-        scale = archive.parent
+    for scale in with_records():
         if scale.parent.name in names() and scale.name in scales(scale.parent.name):
             experiment, runs = read(scale.parent.name, scale.name), find_runs([scale])
             counts = (len(experiment.arms), len(experiment.grid["seed"]), len(runs))
@@ -59,12 +66,36 @@ def core_hours(runs: Iterable[RunDirectory]) -> float:
 
 
 def waiting() -> Iterator[list[str]]:
-    """Yield experiment, scale, arms, seeds, runs that count and runs that choose, of what has no records."""
+    """Yield experiment, scale, arms, seeds, runs that count, runs that choose and what is trained of both.
+
+    Of an experiment without records every scale counts, of another those that are trained in part.
+    """
+    folders = with_records()
     for name in names():
-        if not list((TOP / "results" / name).glob(f"*/{KEPT}")):
-            for scale in scales(name):
-                if scale != "smoke":
-                    yield declared(read(name, scale))
+        there = [folder.name for folder in folders if folder.parent.name == name]
+        for scale in scales(name):
+            experiment, folder = read(name, scale), TOP / "results" / name / scale
+            counted, chosen = trained(experiment, folder)
+            left = len(experiment.arms) * len(experiment.points()) - counted
+            if (scale in there and left and undecided(experiment, folder)) or not (there or scale == "smoke"):
+                yield [*declared(experiment), str(counted), str(chosen)]
+
+
+def undecided(experiment: Experiment, folder: Path) -> bool:
+    """Tell whether runs that are not there are missing: under looks only while a claim is open."""
+    path = folder / "claims.json"
+    verdicts = {claim["verdict"] for claim in json.loads(path.read_text())["claims"]} if path.exists() else {NOT_YET}
+    return experiment.design is None or bool(verdicts & {UNDECIDED, NOT_YET})
+
+
+def trained(experiment: Experiment, folder: Path) -> tuple[int, int]:
+    """Return how many runs are finished, of those that count and of those that choose."""
+    runs = find_runs([folder]) if folder.exists() else []
+    done = {run.path for run in runs if run.status["status"] in FINISHED}
+    counted = {
+        run_place(TOP / "results", experiment, arm, point) for arm in experiment.arms for point in experiment.points()
+    }
+    return len(done & counted), sum(path.parents[1].name == "select" for path in done)
 
 
 def declared(experiment: Experiment) -> list[str]:
@@ -74,12 +105,13 @@ def declared(experiment: Experiment) -> list[str]:
 
 
 def trials(experiment: Experiment) -> int:
-    """Return how many runs choose hyperparameters, all combinations with all seeds of the selection."""
+    """Return how many runs choose hyperparameters: all combinations at the first rung, those kept at the others."""
     select = experiment.select
     if select is None:
         return 0
     places = prod(len(experiment.grid[axis]) for axis in select.per)
-    return len(experiment.arms) * places * prod(map(len, select.search.values())) * len(select.seeds)
+    tried = prod(map(len, select.search.values())) + sum(select.halving.keep if select.halving else ())
+    return len(experiment.selection_arms(list(experiment.arms))) * places * tried * len(select.seeds)
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -95,7 +127,7 @@ def blocks() -> dict[str, str]:
     return {
         "spent": f"{len(rows)} sets of records hold {total}.\n\n{table([*heads, 'core-hours'], rows)}",
         "decidable": table([*heads[:2], "open claims", "decidable", "seeds", "core-hours"], list(decidable())),
-        "waiting": table([*heads, "and to choose"], list(waiting())),
+        "waiting": table([*heads, "and to choose", "trained", "of those to choose"], list(waiting())),
     }
 
 

@@ -18,6 +18,7 @@ from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
+from normexp.records import FINISHED
 from normexp.runs.recorder import remove_directory
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
@@ -66,10 +67,12 @@ def reproduce(
             raise
 
     if experiment.select is not None:
-        for rung in range(1 if dry_run else rungs(experiment.select)):
+        for rung in range(rungs(experiment.select)):
             plan = selection_plan(experiment, results, arms, force, rung)
             if status := train(plan, f"choosing {', '.join(experiment.select.search)}{_rung(experiment.select, rung)}"):
                 return status
+            if dry_run and any(cell.state not in FINISHED for cell in plan.cells):
+                break  # which of them the next rung would train is not known yet
         if not dry_run:
             write_choice(experiment, results, arms)
         if names := undecided_choices(experiment, results):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, UNDECIDED
+from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
 from normexp.records import damaged, printable, read_json
@@ -29,7 +29,8 @@ Counted as holds / contradicted / undecided, by kind:
 - **scaled**: at a smaller scale of ours. "Holds at this scale" says that the ordering is seen there, and no more.
 - **own**: claimed by no source; what we looked for besides.
 
-A printed number is judged at the published set-up only; at another scale it is *not judged*. An asterisk: too few seeds
+A printed number is judged at the published set-up only; at another scale it is *not judged*. Claims on runs that are
+trained in part are *not judged yet*, and counted nowhere. An asterisk: too few seeds
 to decide every claim of the family by ranks; the experiment says why it stands."""
 
 
@@ -157,8 +158,9 @@ def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:
 def _cell(counts: Counter[str]) -> str:
     if counts["preview"]:
         return f"{counts['preview']} previews"
-    judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if counts else ""
-    return judged + (f" ({counts[NOT_JUDGED]} {NOT_JUDGED})" if counts[NOT_JUDGED] else "")
+    judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if any(map(counts.get, VERDICTS)) else ""
+    others = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (NOT_JUDGED, NOT_YET) if counts[verdict])
+    return f"{judged} ({others})".strip() if others else judged
 
 
 def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:

@@ -170,7 +170,7 @@ def _show(experiment: Experiment, results: Path) -> None:
 
 def report_all(words: Sequence[str]) -> Iterator[Path]:
     """Render what is recorded; yield the files written, the page of all of them last."""
-    from normexp.report.experiment.render import rendered, write_rendered
+    from normexp.report.experiment.render import NothingTrained, rendered, write_rendered
     from normexp.report.page.write import write_pages
 
     chosen, given = split(words, REPORT)
@@ -178,8 +178,16 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     contents = []
     for folder in recorded(words):
         name = folder.parent.name
-        contents.append(rendered(load(files.get(name, name), folder.name), results))
-        yield from write_rendered(contents[-1], results)
+        try:
+            contents.append(rendered(load(files.get(name, name), folder.name), results))
+        except NothingTrained as nothing:
+            if chosen:
+                raise
+            logger.info(f"left out: {nothing}")
+        else:
+            yield from write_rendered(contents[-1], results)
+    if not contents:
+        raise UserError(f"{results}: no run that counts is finished; `normexp reproduce NAME` goes on")
     yield from write_pages(contents, results, everything=not chosen)
 
 

@@ -16,7 +16,11 @@ LEVEL, MANY = 0.05, 200
 
 def power(experiment: Experiment, results: Path) -> Iterator[str]:
     """Yield a line per undecided claim, by the recorded runs as a pilot, whose seeds are not to be used again."""
-    verdicts = judged(experiment, measured(experiment, results))
+    found = measured(experiment, results)
+    if found.waiting:
+        yield f"{experiment.name}, scale {experiment.scale}: {found.waiting}"
+        return
+    verdicts = judged(experiment, found)
     undecided = [(claim, verdict) for claim, verdict in verdicts if verdict.verdict == UNDECIDED]
     used = {int(seed) for seed in experiment.grid["seed"]} | set(experiment.select.seeds if experiment.select else ())
     yield f"{experiment.name}, scale {experiment.scale}: {len(undecided)} of {len(verdicts)} claims are undecided"

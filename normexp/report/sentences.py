@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from normexp.evidence.audit import CITED, cited
-from normexp.evidence.claims import NOT_JUDGED
+from normexp.evidence.claims import NOT_JUDGED, NOT_YET
 from normexp.report.claims import PREVIEW, VERDICTS, Judged, Report, shown_verdict
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
@@ -35,7 +35,9 @@ def sentences(document: str, reports: Sequence[Report]) -> Iterator[str]:
              if report.scale != PREVIEW and is_from(document, claim)]  # fmt: skip
     if found:
         counts = Counter(claim["verdict"] for _, claim in found)
-        words = ", ".join(f"{verdict} {counts[verdict]}" for verdict in (*VERDICTS, NOT_JUDGED) if counts[verdict])
+        words = ", ".join(
+            f"{verdict} {counts[verdict]}" for verdict in (*VERDICTS, NOT_JUDGED, NOT_YET) if counts[verdict]
+        )
         yield f"<details><summary>Claims on its sentences, tested by experiments: {words}</summary>"
         yield from ("", "| experiment | claim | verdict |", "| --- | --- | --- |")
         for report, claim in found:

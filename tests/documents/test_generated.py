@@ -11,7 +11,7 @@ import pytest
 from normexp.evidence.audit import cited
 from normexp.experiments.load import load
 from normexp.report.claims import as_markdown, read_reports
-from normexp.report.experiment.render import CLAIMS, claims_text, rendered
+from normexp.report.experiment.render import CLAIMS, NothingTrained, claims_text, rendered
 from normexp.report.formats import csv_text, markdown
 from normexp.report.ledger import LEDGER, recorded
 from normexp.report.links import markdown_links
@@ -42,7 +42,11 @@ def test_ledger_and_page_of_sources_are_those_of_the_printed_numbers() -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_tables_and_verdicts_are_those_of_the_records(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("normexp.report.experiment.render._figures", lambda *_: [])  # are not looked at
-    content = rendered(load(folder.parent.name, folder.name), RESULTS)
+    try:
+        content = rendered(load(folder.parent.name, folder.name), RESULTS)
+    except NothingTrained:  # of what is begun there may be runs that choose, and no table
+        assert not (folder / "table.md").exists()
+        return
     made = {
         "table.md": markdown(content.table),
         "table.csv": csv_text(content.table),

@@ -12,6 +12,7 @@ from curve_maker import METRIC, cells, finals
 from normexp.evidence.claims import HOLDS, UNDECIDED, check_claim, judge, still_open
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.claims.sequential import looks_taken
+from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Design, EquivalenceTest, Interval, TTest
 from normexp.evidence.stats.sequential import over_looks, repeated_interval
 
@@ -78,6 +79,12 @@ def test_only_complete_looks_count() -> None:
     (early,) = judge([BETTER], curves(noisy(0.1, 0.01), 3), design=DESIGN)
     assert early.verdict == UNDECIDED
     assert "the first look, at 4 seeds, is not complete" in early.evidence
+
+
+def test_a_look_without_a_cell_that_is_to_be_there_is_not_complete() -> None:
+    there = curves(noisy(0.1, 0.01), 7)
+    assert len(looks_taken(there, DESIGN, list(there))) == 1
+    assert looks_taken(there, DESIGN, [*there, Cell("layer")]) == []
 
 
 def test_what_is_decided_at_a_look_stays_decided() -> None:

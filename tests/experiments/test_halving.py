@@ -141,3 +141,9 @@ def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, monke
     assert cli(*words)[:2] == (0, table)
     assert {each: each.stat().st_mtime_ns for each in before} == before
     assert (results / "own_halving" / "cpu" / "chosen.json").read_bytes() == chosen
+    _, _, planned = cli(*words, "--dry-run")
+    assert [line for line in planned.splitlines() if "choosing" in line][1:]  # a rung that is done tells the next one
+    for name in last[-1].iterdir():
+        name.unlink()
+    _, _, planned = cli(*words, "--dry-run")
+    assert "4 cells, 3 done, 1 to run" in planned

@@ -130,7 +130,7 @@ def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):
     assert status == 0, stderr
     assert {run.path.parent.name for run in find_runs([results])} == {"With-BN"}
     assert "| With BN |" in stdout
-    assert "no finished run of Without BN" in stdout
+    assert "2 of 4 runs are trained; claims wait for all of them" in stdout
     assert set(rendered(results)) == RENDERED
 
 

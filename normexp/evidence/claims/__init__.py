@@ -5,7 +5,7 @@ from normexp.evidence.claims.claim import KINDS, Claim
 from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.claims.judge import judge
-from normexp.evidence.claims.result import NOT_JUDGED
+from normexp.evidence.claims.result import NOT_JUDGED, NOT_YET
 from normexp.evidence.claims.sequential import still_open
 from normexp.evidence.claims.verdict import CONTRADICTED, HOLDS, UNDECIDED, Verdict, entry
 
@@ -14,6 +14,7 @@ __all__ = [
     "HOLDS",
     "KINDS",
     "NOT_JUDGED",
+    "NOT_YET",
     "UNDECIDED",
     "Claim",
     "Place",

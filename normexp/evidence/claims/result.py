@@ -11,6 +11,7 @@ from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
 NOT_JUDGED = "not judged"  # a printed number, at another scale than its own
+NOT_YET = "not judged yet"  # of a grid, or of a first look, that is trained in part
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Count, Equals
-from normexp.evidence.claims.result import UNDECIDED, TestResult
+from normexp.evidence.claims.result import NOT_YET, UNDECIDED, TestResult
 from normexp.evidence.claims.verdict import Verdict
-from normexp.evidence.curves import Curves
+from normexp.evidence.curves import Cell, Curves
 from normexp.evidence.stats.sequential import Design, over_looks, repeated_interval
 
 
-def looks_taken(curves: Curves, design: Design) -> list[Curves]:
-    """Return the curves at every look that is complete: each cell has finished runs of all its seeds."""
+def looks_taken(curves: Curves, design: Design, cells: Collection[Cell] = ()) -> list[Curves]:
+    """Return the curves at every look that is complete: each cell has finished runs of all its seeds.
+
+    Args:
+        cells: that there are to be; by default those that there are.
+    """
     taken: list[Curves] = []
+    there = [curves.get(cell, {}) for cell in cells or curves]
     for look in range(len(design.looks)):
         seeds = design.at(look)
-        if not all(seed in runs and runs[seed].finished for runs in curves.values() for seed in seeds):
+        if not all(seed in runs and runs[seed].finished for runs in there for seed in seeds):
             break
         taken.append({cell: {seed: runs[seed] for seed in seeds} for cell, runs in curves.items()})
     return taken
@@ -47,5 +52,5 @@ def still_open(claims: Sequence[tuple[Claim, Verdict]]) -> list[str]:
     return [
         claim.text
         for claim, verdict in claims
-        if verdict.verdict == UNDECIDED and not isinstance(claim, Count | Equals)
+        if verdict.verdict in (UNDECIDED, NOT_YET) and not isinstance(claim, Count | Equals)
     ]

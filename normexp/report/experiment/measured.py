@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.evidence.claims.sequential import looks_taken
@@ -27,6 +27,7 @@ class Measured:
         records: every run of the grid, whatever its status; under a sequential design those of the looks begun.
         confidence: of an interval that is one of 95 %, given how often it was looked at.
         progress: how far a sequential design got, in words.
+        waiting: why no claim is judged yet, in words; empty where the grid, or the first look, is trained.
     """
 
     curves: Curves
@@ -38,6 +39,13 @@ class Measured:
     records: tuple[Record, ...] = ()
     confidence: float = 0.95
     progress: str = ""
+    waiting: str = ""
+
+    @property
+    def partly(self) -> str:
+        """How many runs are trained, in words; empty where all are."""
+        total = len(self.records)
+        return f"{total - self.missing} of {total} runs are trained" if self.missing else ""
 
     @property
     def metrics(self) -> list[str]:
@@ -60,8 +68,9 @@ def measured(experiment: Experiment, results: Path) -> Measured:
     notes = {about.get("data", {}).get("note", "") for about in finished}
     precisions = {about.get("precision", "fp32") for about in finished}
     commits = {short_commit(about.get("commit")) for about in finished}
-    looks = len(looks_taken(frame.cells, experiment.design)) if experiment.design else 0
-    return Measured(
+    cells = dict.fromkeys(record.cell for record in frame.records)
+    looks = len(looks_taken(frame.cells, experiment.design, cells)) if experiment.design else 0
+    found = Measured(
         curves=frame.cells,
         missing=sum(not record.finished for record in frame.records),
         left_out=frame.left_out,
@@ -71,6 +80,9 @@ def measured(experiment: Experiment, results: Path) -> Measured:
         records=frame.records,
         confidence=experiment.design.confidence(looks) if experiment.design else 0.95,
         progress=experiment.design.progress(looks) if experiment.design else "",
+    )
+    return (
+        found if looks or not found.partly else replace(found, waiting=f"{found.partly}; claims wait for all of them")
     )
 
 

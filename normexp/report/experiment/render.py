@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Claim, Verdict, entry, judge
+from normexp.evidence.claims import NOT_YET, Claim, Verdict, entry, judge
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.curves import Cell, better_direction
 from normexp.experiments.experiment import Experiment
@@ -42,6 +42,10 @@ RATE = "optim.lr"
 MOST_CHOICES = 12  # that a footnote can hold
 
 
+class NothingTrained(UserError):
+    """No run that counts is finished; of those that choose hyperparameters there may be some."""
+
+
 @dataclass(frozen=True)
 class Rendered:
     """What an experiment shows, before it is files.
@@ -70,10 +74,13 @@ def render(experiment: Experiment, results: Path) -> list[Path]:
 
 
 def rendered(experiment: Experiment, results: Path) -> Rendered:
-    """Make table, verdicts and figures from the records, and write nothing. Raises UserError as `render` does."""
+    """Make table, verdicts and figures from the records, and write nothing.
+
+    Raises: UserError as `render` does, NothingTrained where no run is finished.
+    """
     found = measured(experiment, results)
     if not found.curves:
-        raise UserError(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
+        raise NothingTrained(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
     changes = changes_since_frozen(experiment, results)
     table = experiment_table(experiment, found, _notes(experiment, found, results, changes))
     claims = claim_entries(experiment, found, changes)
@@ -101,7 +108,9 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
 
 
 def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
-    """Check and judge the experiment's claims together."""
+    """Check and judge the experiment's claims together; none before all runs of the grid, or of a look, are there."""
+    if found.waiting:
+        return [(claim, Verdict(NOT_YET, found.waiting)) for claim in experiment.claims]
     known = [*found.metrics, *found.probe_metrics]
     claims = [check_names(claim, list(experiment.arms), known, experiment.axes) for claim in experiment.claims]
     return list(zip(claims, judge(claims, found.curves, experiment.scale, experiment.design), strict=True))
@@ -187,7 +196,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
-    missing = (f"{found.missing} runs are not finished.",) if found.missing else ()
+    missing = (f"Only {found.waiting or found.partly}.",) if found.missing else ()
     data = (f"Data: {note}." for note in found.notes)
     precisions = (f"Computed in {name} where that is safe." for name in found.precisions)
     looks = (f"Looked at in batches of seeds: {found.progress}.",) if found.progress else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED
+from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.curves import better_direction
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
@@ -18,6 +18,7 @@ HEADINGS = {
     CONTRADICTED: "What does not",
     UNDECIDED: "What these runs cannot tell",
     NOT_JUDGED: "Printed numbers, which only the published set-up can judge",
+    NOT_YET: "What waits for its runs",
     "preview": "What the full scale will judge",
 }
 
@@ -31,11 +32,13 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
     if not experiment.summary:
         return {}
     lines = [f"# {experiment.summary}", "", f"{experiment.about} Scale: {experiment.scale}.", ""]
+    lines += [f"Only {found.partly}.", ""] if found.partly else []
     for verdict, heading in HEADINGS.items():
         judged = [claim for claim in claims if claim["verdict"] == verdict]
         if judged:
             lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
-    lines += ["## Who came first", "", *_best(experiment, found), ""]
+    if not found.waiting:
+        lines += ["## Who came first", "", *_best(experiment, found), ""]
     if experiment.findings:
         lines += ["## What was looked into", "", *(f"- {text}" for text in experiment.findings), ""]
     lines += ["## What to keep in mind", "", *(f"- {text}" for text in experiment.deviations), ""]

@@ -44,9 +44,10 @@ def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str
         columns = list(_columns(experiment, found))
     columns = [*columns, *_learned(found, columns)]
     shown = [*columns, Finite(found, tuple(columns))]
+    partly = f" Only {found.partly}." if found.partly else ""
     return Table(
         title=experiment.title if experiment.title.endswith(("?", ".")) else f"{experiment.title}.",
-        source=f"{experiment.paper}, {experiment.item}. Scale: {experiment.scale}.",
+        source=f"{experiment.paper}, {experiment.item}. Scale: {experiment.scale}.{partly}",
         label=f"{experiment.name}-{experiment.scale}",
         heads=["arm", *(column.head for column in shown)],
         rows=[[cited(str(row.cell)), *(column.text(row) for column in shown)] for row in rows],

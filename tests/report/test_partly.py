@@ -1,0 +1,110 @@
+"""An experiment that is trained in part: what is said of it, that nothing is judged, and that nothing is counted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from drawn import Made, made
+from fabricated import Fabric
+
+from normexp.evidence.claims.check import read_claim
+from normexp.evidence.stats import Design
+from normexp.report.claims import as_json, as_markdown, read_reports
+from normexp.report.experiment.measured import measured
+from normexp.report.experiment.render import render
+from normexp.report.power import power
+
+WAITS = "5 of 6 runs are trained; claims wait for all of them"
+HIGHER = {
+    "text": "BN is better", "source": "Table 1", "compare": "difference", "metric": "test/accuracy",
+    "of": "With BN", "than": "Plain", "in": "> 0",
+}  # fmt: skip
+
+
+def rows(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:
+    return [{"step": 0, "test/accuracy": 0.1}, {"step": 10, "test/accuracy": 0.5 + (arm == "With BN") / 10}]
+
+
+def partly(fabric: Fabric, *missing: tuple[str, int], design: Design | None = None) -> Made:
+    """Return an experiment of six runs, of which those that are missing are not finished."""
+    experiment = made(fabric, claims=[read_claim(HIGHER)], summary="Which?", design=design)
+    experiment.statuses = dict.fromkeys(missing, "interrupted")
+    experiment.run(rows)
+    return experiment
+
+
+def test_a_table_says_first_how_much_is_trained_and_claims_wait(fabricate: Fabric) -> None:
+    render(partly(fabricate, ("Plain", 2)).experiment, fabricate.root)
+    folder = fabricate.root / "x" / "cpu"
+    lines = (folder / "table.md").read_text().splitlines()
+    assert lines[0].endswith("Scale: cpu. Only 5 of 6 runs are trained.")
+    assert f"- Only {WAITS}." in lines
+    summary = (folder / "summary.md").read_text()
+    assert "Only 5 of 6 runs are trained." in summary
+    assert f"## What waits for its runs\n\n- BN is better. [A paper, Table 1]\n  {WAITS}\n" in summary
+    assert "Who came first" not in summary
+
+
+def test_the_ledger_counts_what_waits_as_no_verdict(fabricate: Fabric) -> None:
+    experiment = partly(fabricate, ("Plain", 2)).experiment
+    render(experiment, fabricate.root)
+    reports = read_reports(fabricate.root)
+    text = list(as_markdown(reports))
+    assert "| x | cpu |  |  | (1 not judged yet) |  | (1 not judged yet) |" in text
+    assert any(line.startswith("| **all** |") and "/" not in line for line in text)
+    assert "- **not judged yet**: BN is better. [Table 1]" in text
+    assert any(line.startswith("0 claims were tested") for line in text)
+    assert as_json(reports)["totals"]["scaled"] == {"not judged yet": 1}
+    assert list(power(experiment, fabricate.root)) == [f"x, scale cpu: {WAITS}"]
+
+
+LOOKS = Design((0, 1, 2), (2, 3))
+
+
+def test_nothing_is_judged_before_the_first_look_is_complete(fabricate: Fabric) -> None:
+    experiment = partly(fabricate, ("Plain", 1), design=LOOKS)
+    for _, point, run in experiment.places():
+        if point["seed"] == 2:
+            shutil.rmtree(run.path)  # of the second look, which has not begun
+    found = measured(experiment.experiment, fabricate.root)
+    assert found.progress == "look 0 of at most 2, 0 of at most 3 seeds"
+    assert found.waiting == "3 of 4 runs are trained; claims wait for all of them"
+
+
+def test_an_arm_without_a_run_keeps_the_first_look_open(fabricate: Fabric) -> None:
+    experiment = partly(fabricate, design=LOOKS)
+    for arm, _, run in experiment.places():
+        if arm == "Plain":
+            shutil.rmtree(run.path)
+    found = measured(experiment.experiment, fabricate.root)
+    assert found.progress == "look 0 of at most 2, 0 of at most 3 seeds"
+    assert found.waiting == "3 of 6 runs are trained; claims wait for all of them"
+
+
+def test_a_complete_look_is_judged_while_the_next_one_is_trained(fabricate: Fabric) -> None:
+    experiment = partly(fabricate, ("Plain", 2), design=LOOKS)
+    found = measured(experiment.experiment, fabricate.root)
+    assert (found.partly, found.waiting) == ("5 of 6 runs are trained", "")
+    assert found.progress == "look 1 of at most 2, 2 of at most 3 seeds"
+
+
+def test_all_trained_says_nothing_of_it(fabricate: Fabric) -> None:
+    experiment = partly(fabricate)
+    assert measured(experiment.experiment, fabricate.root).partly == ""
+    render(experiment.experiment, fabricate.root)
+    assert "trained" not in (fabricate.root / "x" / "cpu" / "table.md").read_text()
+
+
+def test_report_of_everything_leaves_out_what_has_runs_that_choose_alone(cli, tmp_path: Path) -> None:
+    fabric = Fabric(tmp_path / "results")
+    fabric(name="which_norm/desk/select/batch/optim.lr=0.05,seed=100,steps=176")
+    status, _, stderr = cli("report", "which_norm", f"results_dir={fabric.root}")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "no finished run; start with `normexp reproduce which_norm scale=desk`" in stderr
+    status, _, stderr = cli("report", f"results_dir={fabric.root}")
+    assert status == 2
+    assert "left out: " in stderr
+    assert "no run that counts is finished" in stderr

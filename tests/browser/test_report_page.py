@@ -90,10 +90,22 @@ def test_axe_finds_no_barrier_in_the_pages_of_single_experiments(pages, window, 
     assert (watched.is_too_wide, watched.barriers, watched.wrong) == (False, [], [])
 
 
+def test_a_printed_page_is_dark_on_white_and_no_table_is_cut(report, window):
+    page = window("dark").open(report).page
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
+    cut = (
+        "[...document.querySelectorAll('table')].filter((each) => each.offsetWidth > document.body.clientWidth).length"
+    )
+    assert page.evaluate(cut) == 0
+
+
 def test_the_page_of_all_leads_to_every_page(pages, window):
     watched = window("dark").open(pages / "report.html")
     assert watched.page.locator("h1").text_content() == f"{len(OWN_PAGES)} experiments"  # six titles fill a phone
     links = watched.page.locator("nav a").all()
+    assert all(link.is_visible() for link in links)
     for link in [each.get_attribute("href") for each in links]:
         watched.open(pages / link)
         assert watched.page.locator("main h2").count() > 0

@@ -32,8 +32,12 @@ def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, li
     chosen = [judged[each.experiment.name, each.experiment.scale] for each in rendered]
     numbers = count()
     sections = [section(each, report.claims, numbers) for each, report in zip(rendered, chosen, strict=True)]
-    ledger = _ledger(chosen) + ("" if links else _joined(sections))
-    return document(title, ledger, html.element("nav", _contents(sections, links), aria_label="Experiments"))
+    if links:
+        return document(
+            title, _ledger(chosen) + _navigation(html.element("h2", "Experiments") + _list(sections, links))
+        )
+    contents = html.folded("Contents", _list(sections, [f"#{each.name}" for each in sections]))
+    return document(title, _ledger(chosen) + "".join(each.content for each in sections), _navigation(contents))
 
 
 def document(title: str, content: str, navigation: str = "") -> str:
@@ -66,22 +70,21 @@ def _file(name: str) -> str:
 def _intro() -> str:
     return html.element(
         "p",
-        "Every number on this page was measured in runs that are recorded; below each table stands from which, and the "
-        "command that trains them again. Mean ± standard deviation over seeds; intervals are of 95 %.",
+        "Every number was measured in recorded runs; with each table stands which, and the command that trains them "
+        "again. Mean ± standard deviation over seeds; intervals are of 95 %.",
     )
 
 
-def _joined(sections: Sequence[Section]) -> str:
-    return "".join(each.content for each in sections)
+def _navigation(content: str) -> str:
+    return html.element("nav", content, aria_label="Experiments")
 
 
-def _contents(sections: Sequence[Section], links: Sequence[str]) -> str:
-    addresses = links or [f"#{each.name}" for each in sections]
+def _list(sections: Sequence[Section], addresses: Sequence[str]) -> str:
     items = (
         html.element("li", html.element("a", html.text(each.title), href=address) + f" {_short(each)}")
         for each, address in zip(sections, addresses, strict=True)
     )
-    return html.folded("Contents", html.element("ol", "".join(items)))
+    return html.element("ol", "".join(items))
 
 
 def _short(found: Section) -> str:

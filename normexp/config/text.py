@@ -27,6 +27,11 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def amount(count: int, noun: str) -> str:
+    """Return a number of things: 1 run, 2 runs."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def override_text(value: Any) -> str:
     """Return a value in Hydra's override grammar: as it is shown, with quotes around a text that needs them."""
     if isinstance(value, list):

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 from normexp.records.printable import printable
-from normexp.sweeps.shared import Trained
+
+if TYPE_CHECKING:
+    from normexp.sweeps.plan import Plan
 
 FILE = ".last-sweep.json"  # in the results folder; what looks for run directories passes hidden files by
 
 
 @contextmanager
-def remembered(cells: Sequence[Trained], results: Path) -> Iterator[None]:
-    """Write which runs are the cells of a sweep, over those of the sweep before; not if it cannot be started."""
-    path = results / FILE
+def remembered(plan: Plan) -> Iterator[None]:
+    """Write which runs are the cells of a sweep, and what they are called; not if it cannot be started."""
+    results, path = plan.results, plan.results / FILE
     before = path.read_text(encoding="utf-8") if path.is_file() else None
-    content = json.dumps({"runs": [cell.path.relative_to(results).as_posix() for cell in cells]}) + "\n"
+    names = {cell.path.relative_to(results).as_posix(): plan.name(cell) for cell in plan.cells}
+    content = json.dumps({"runs": names}) + "\n"
     if content != before:
         results.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -45,12 +49,14 @@ def last_sweep(folder: Path) -> list[Path]:
     return [path for path in planned(folder) if path.exists()]
 
 
-def planned(folder: Path) -> list[Path]:
-    """Return the same with those that have not begun."""
+def planned(folder: Path) -> dict[Path, str]:
+    """Return the same with those that have not begun, and what the sweep called them."""
     results = next((each for each in (folder, folder.parent) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")
     runs = read_json(results / FILE).get("runs")
-    if not isinstance(runs, list) or not all(isinstance(run, str) and ".." not in Path(run).parts for run in runs):
+    if isinstance(runs, list):  # written before runs had names
+        runs = {run: Path(run).name for run in runs if isinstance(run, str)}
+    if not isinstance(runs, dict) or any(".." in Path(run).parts for run in runs):
         raise UserError(f"{printable(results / FILE)}: damaged; the next sweep writes it again")
-    return [results / run for run in runs]
+    return {results / run: str(name) for run, name in runs.items()}

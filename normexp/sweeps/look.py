@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory, printable
 from normexp.runs.progress import format_duration, is_score, named
@@ -31,6 +31,8 @@ class View(Protocol):
     def snapshot(self) -> Snapshot: ...
 
     def is_ended(self) -> bool: ...
+
+    def name(self, cell: str) -> str: ...
 
     def directory(self, cell: str) -> RunDirectory: ...
 
@@ -69,9 +71,9 @@ def headline(view: View, snapshot: Snapshot) -> str:
     counts = ", ".join(f"{snapshot.counts[name]} {words.get(name, name)}" for name in STATES if snapshot.counts[name])
     workers = len(snapshot.at_work)
     silent = len(snapshot.workers) - workers
-    parts = [f"{view.title}: {snapshot.total} cells: {counts}"]
+    parts = [f"{view.title}: {amount(snapshot.total, 'cell')}: {counts}"]
     if snapshot.ended < snapshot.total:
-        parts.append(f"{workers} workers" + (f", {silent} silent" if silent else ""))
+        parts.append(amount(workers, "worker") + (f", {silent} silent" if silent else ""))
         parts += _time(snapshot)
     return "; ".join(parts)
 
@@ -88,13 +90,15 @@ def _time(snapshot: Snapshot) -> list[str]:
 def rows(view: View, snapshot: Snapshot) -> list[tuple[str, ...]]:
     """Return a row for every worker, in the order of HEADERS."""
     shown = sorted(snapshot.workers, key=lambda worker: -worker.cell_seconds)[:MOST_ROWS]
-    return [(*_row(worker), *(curve(view.directory(worker.cell)) if worker.cell else ("", ""))) for worker in shown]
+    return [
+        (*_row(view, worker), *(curve(view.directory(worker.cell)) if worker.cell else ("", ""))) for worker in shown
+    ]
 
 
-def _row(worker: WorkerView) -> tuple[str, ...]:
+def _row(view: View, worker: WorkerView) -> tuple[str, ...]:
     via = f" ({worker.via})" if worker.via else ""
     state = "silent" if worker.silent else "looks for a cell"
-    cell = (Path(worker.cell).name if not worker.silent else f"{Path(worker.cell).name} (silent)") or state
+    cell = f"{view.name(worker.cell)} (silent)" if worker.silent else view.name(worker.cell)
     return (
         printable(f"{worker.host} {worker.name.split('-')[-2]}{via}" if worker.name else ""),
         printable(cell) if worker.cell else state,

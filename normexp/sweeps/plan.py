@@ -11,6 +11,7 @@ from typing import Any
 from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.config.recipe import described, recipe, with_recipe
+from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
@@ -95,7 +96,7 @@ class Plan:
 
     def describe(self) -> str:
         new = sum(cell.state == "new" for cell in self.open)
-        parts = [f"{len(self.cells)} cells", f"{len(self.done)} done", f"{new} to run"]
+        parts = [amount(len(self.cells), "cell"), f"{len(self.done)} done", f"{new} to run"]
         parts += [f"{len(self.open) - new - len(self.damaged)} to continue"]
         return ", ".join(parts)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from normexp.errors import UserError
-from normexp.records import ENVIRONMENT, FINISHED, METRICS, STATUS, RunDirectory, printable
+from normexp.records import CONFIG, FINISHED, METRICS, RunDirectory, printable
 from normexp.sweeps.snapshot import Snapshot, WorkerView
 from normexp.sweeps.status import state
 
@@ -21,18 +21,20 @@ class RunsView:
     Args:
         title: what they are of.
         runs: finds them anew; of a sweep also those that have not begun.
-        is_planned: whether those that are open are going to be trained.
+        names: what a sweep calls its runs; those of a planned sweep are going to be trained.
     """
 
-    def __init__(self, title: str, runs: Callable[[], Iterable[RunDirectory]], is_planned: bool) -> None:
-        self.title, self.runs, self.is_planned = title, runs, is_planned
+    def __init__(
+        self, title: str, runs: Callable[[], Iterable[RunDirectory]], names: Mapping[Path, str] | None = None
+    ) -> None:
+        self.title, self.runs, self.names = title, runs, names
         self._finished: dict[Path, tuple[str, float]] = {}  # how a run ended, and its seconds
         self._left = True
 
     def snapshot(self) -> Snapshot:
         """Look now."""
         counts: Counter[str] = Counter()
-        left = "free" if self.is_planned else "stopped"
+        left = "stopped" if self.names is None else "free"
         workers, failures = [], {}
         for run in self.runs():
             name, detail = self._state(run)
@@ -50,6 +52,9 @@ class RunsView:
 
     def directory(self, cell: str) -> RunDirectory:
         return RunDirectory(Path(cell))
+
+    def name(self, cell: str) -> str:
+        return (self.names or {}).get(Path(cell)) or Path(cell).name
 
     def _state(self, run: RunDirectory) -> tuple[str, str]:
         if run.path not in self._finished:
@@ -72,16 +77,19 @@ def _worker(run: RunDirectory) -> WorkerView:
 
 
 def _seconds(run: RunDirectory, name: str) -> float:
-    """Return how long the last attempt at a run took, or has taken, by the clock of the files; 0 in an archive."""
+    """Return how long the last attempt at a run has taken by the clock of its files; of one that ended, what it says.
+
+    That is less, by the evaluations, and also right of a study, whose files are written at its end.
+    """
+    if name != HELD:
+        return float(run.status.get("seconds", 0.0))
     try:
-        begun = (run.path / ENVIRONMENT).stat().st_mtime
-        until = time.time() if name == HELD else (run.path / STATUS).stat().st_mtime
-        return max(until - begun, 0.0)
+        return max(time.time() - (run.path / CONFIG).stat().st_mtime, 0.0)
     except OSError:
         return 0.0
 
 
-def planned_runs(results: Path, runs: Iterable[Path]) -> RunsView:
-    """Return the view of the sweep that a results folder remembers."""
-    found = [RunDirectory(run) for run in runs]
-    return RunsView(f"{printable(results)}, last sweep", lambda: found, is_planned=True)
+def planned_runs(results: Path, names: Mapping[Path, str]) -> RunsView:
+    """Return the view of the sweep that a results folder remembers: its runs, and what it calls them."""
+    found = [RunDirectory(run) for run in sorted(names)]
+    return RunsView(f"{printable(results)}, last sweep", lambda: found, names)

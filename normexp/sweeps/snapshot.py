@@ -123,6 +123,10 @@ class SweepView:
     def title(self) -> str:
         return printable(self.sweep.path)
 
+    def name(self, cell: str) -> str:
+        """Return what tells a cell apart that a worker names."""
+        return self.sweep.names.get(cell, cell)
+
     def directory(self, cell: str) -> RunDirectory:
         """Return the run directory of a cell that a worker names."""
         return RunDirectory(self.sweep.results / cell)

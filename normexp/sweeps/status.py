@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import FINISHED, STATUSES, RunDirectory, find_runs, printable
 
@@ -14,7 +15,7 @@ def overview(path: str | Path) -> str:
     """Return one line of counts and one line for every run that is not finished."""
     found = summary(path)
     counts = ", ".join(f"{count} {name}" for name, count in found["counts"].items())
-    lines = [f"{found['runs']} runs: {counts}"]
+    lines = [f"{amount(found['runs'], 'run')}: {counts}"]
     lines += [f"  {run['state']:11} {run['path']}  {run['detail']}" for run in found["unfinished"]]
     return "\n".join(lines) + "\n"
 

@@ -53,7 +53,7 @@ def sweep(
         return _search(search, overrides, dry_run, sharing, closing)
     plan = make_plan(overrides, force, shard)
     provide_data(plan, dry_run, force)
-    with nullcontext() if dry_run else remembered(plan.cells, plan.results):
+    with nullcontext() if dry_run else remembered(plan):
         status = run_plan(plan, dry_run, force, sharing)
     if closing and not dry_run:
         closing(plan)
@@ -75,7 +75,7 @@ def _search(
 
     status, plan = search_through(search, overrides, train, dry_run)
     if not dry_run:
-        with remembered(plan.cells, plan.results):
+        with remembered(plan):
             pass
         if closing:
             closing(plan)

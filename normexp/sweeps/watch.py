@@ -33,9 +33,9 @@ def views_of(path: Path) -> list[View]:
         view.snapshot()
     found: list[View] = [view for view in shared if not view.is_ended()]
     if (path / FILE).exists():
-        runs = set(planned(path))
-        if not any(runs == {view.sweep.directory(cell) for cell in range(len(view.sweep))} for view in shared):
-            found.append(planned_runs(path, sorted(runs)))
+        runs = planned(path)
+        if not any(set(runs) == {view.sweep.directory(cell) for cell in range(len(view.sweep))} for view in shared):
+            found.append(planned_runs(path, runs))
     return found or list(shared) or [_runs_at(path)]
 
 
@@ -44,7 +44,7 @@ def _runs_at(path: Path) -> RunsView:
         find_runs([path])
     except UserError as error:
         raise UserError(f"{error}; nor a sweep") from None
-    return RunsView(printable(path), lambda: find_runs([path]), is_planned=False)
+    return RunsView(printable(path), lambda: find_runs([path]))
 
 
 def watch(path: Path, write: Callable[[str], object] = print, rounds: int | None = None) -> int:

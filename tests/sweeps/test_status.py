@@ -36,8 +36,8 @@ def test_status_counts_and_names_what_is_not_finished(cli, tmp_path):
 def test_status_running_run_whose_process_is_gone_is_stopped(tmp_path):
     run = fabricate(tmp_path / "run", "running", step=5, steps=10)
     with run.lock():
-        assert overview(tmp_path).startswith("1 runs: 1 running\n")
-    assert overview(tmp_path).startswith("1 runs: 1 stopped\n")
+        assert overview(tmp_path).startswith("1 run: 1 running\n")
+    assert overview(tmp_path).startswith("1 run: 1 stopped\n")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"status": "dnoe"}'])

@@ -11,6 +11,7 @@ import pytest
 from in_process import InProcess
 
 from normexp.records import RunDirectory, find_runs
+from normexp.sweeps.last import planned, remembered
 from normexp.sweeps.look import BARS, WIDTH, curve, picture, spark, text
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import carry_out, end
@@ -72,8 +73,8 @@ def test_watch_shows_who_trains_what_how_well_and_until_when(results):
         head, row = looked(results)
         assert is_anybody_there(sweep, 60)
     assert not is_anybody_there(sweep, 60)
-    assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 workers; \S+ cells/h; about .* left \(until", head)
-    assert re.search(r"\(slurm 7_1\)  digits-linear-none-seed\S+  step 3/6 at \S+ steps/s  since 1 s  1 ended", row)
+    assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 worker; \S+ cells/h; about .* left \(until", head)
+    assert re.search(r"\(slurm 7_1\)  seed=\d  step 3/6 at \S+ steps/s  since .*s  1 ended", row)
     assert row.endswith("test accuracy 30.00 %  ▁▅█")
 
 
@@ -107,15 +108,18 @@ def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
 
 
 def test_watch_follows_the_last_sweep_of_this_machine(results):
-    cells = make_plan([*TINY, f"results_dir={results}", "seed=range(3)"]).cells
-    done, running, _ = (cell.path for cell in cells)
-    view = planned_runs(results, [cell.path for cell in cells])
-    (run := begun(done, 10)).finish("done", step=10, steps=10)
+    plan = make_plan([*TINY, f"results_dir={results}", "seed=range(3)"])
+    done, running, _ = (cell.path for cell in plan.cells)
+    with remembered(plan):
+        view = planned_runs(results, planned(results))
+    (run := begun(done, 10)).finish("done", step=10, steps=10, seconds=1800.0)
     assert run.status["status"] == "done"
     with begun(running, 4).lock():
         head, row = text(view, view.snapshot())
-    assert re.search(r"last sweep: 3 cells: 1 done, 1 running, 1 waiting; 1 workers; \S+ cells/h; about", head)
-    assert re.search(r"^  digits-linear-none-seed1-\w+  step 4/10 at \S+ steps/s  since .*test accuracy 40.00 %", row)
+    assert re.search(
+        r"last sweep: 3 cells: 1 done, 1 running, 1 waiting; 1 worker; 2 cells/h; about 48.0 min left", head
+    )
+    assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*test accuracy 40.00 %", row)
     assert not view.is_ended()
     assert (view.snapshot().counts["free"], view.snapshot().workers) == (2, [])  # its process has gone
     assert not view.is_ended()

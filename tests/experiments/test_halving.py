@@ -147,3 +147,8 @@ def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, monke
         name.unlink()
     _, _, planned = cli(*words, "--dry-run")
     assert "4 cells, 3 done, 1 to run" in planned
+    first = next(run.path for run in find_runs([results]) if run.config["steps"] == 2)
+    for name in first.iterdir():
+        name.unlink()
+    status, _, planned = cli(*words, "--dry-run")
+    assert (status, planned.count("choosing")) == (0, 1)  # which of a rung go on is not known before it is done

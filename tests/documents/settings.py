@@ -132,3 +132,48 @@ BY_HAND: Mapping[str, str] = {
     "vit_norms/deviations": "1,257",
     "which_norm_small/deviations": "2015",
 }
+
+# Phrases of a set-up that give a number to what another key, or none, sets.
+SPOKEN: Mapping[str, Sequence[str]] = {
+    "arpit2016_data_normalization": ("rate of 0.1", "1,000 held-out"),  # of a choice that is not among the records
+    "cooijmans2017_gamma_training": ("49 steps",),  # 7 x 7 pixels
+    "cooijmans2017_sequential_mnist": ("49 steps",),
+    "law_equilibrium": ("100 updates",),  # the study's window
+}
+
+# The numbers of a set-up, in their order, that no key has: they follow from several (45,000 = 50,000 - 5,000; 0.83 is
+# E[1 - tanh(z / 2)^2]), are a constant of a study, a fact of the data, or the paper's own.
+SET_UPS: Mapping[str, str] = {
+    "arpit2016_batch_size_1": "12",
+    "arpit2016_data_normalization": "0.01 1,000",
+    "arpit2016_table": "11 11",
+    "ba2016_figure2": "120 10,000 0.01",
+    "ba2016_figure2_babi": "9,000 0.01",
+    "ba2016_figure6": "60",
+    "batch_collision": "0.5",
+    "cooijmans2017_gamma": "64 784 784 0.99 0.83 0.61",
+    "cooijmans2017_gamma_training": "8 8 49 50,000",
+    "cooijmans2017_sequential_mnist": "8 8 49 100,000 784 784 501",
+    "digits_five_schemes": "1,257",
+    "ferreira2024_exercises": "2 5",
+    "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
+    "ioffe2015_figure1": "50,000",
+    "law_decay_rate": "1,000",
+    "law_gradient_projection": "2 100 30",
+    "law_largest_rate": "1,024",
+    "law_norm_placement": "2",
+    "law_orthogonalization": "250 250",
+    "ln_invariances": "2.2 15",
+    "ln_variable_length": "0.41 0.41",
+    "mnist1d": "40 4,000 1,000",
+    "mnist1d_schemes": "40 4,000",
+    "normprop_constants": "95",
+    "normprop_jacobian": "1.47 1.21",
+    "norms_in_resnet": "16",
+    "online_fashion_mnist": "400",
+    "salimans2016_beta1": "6.3",
+    "salimans2016_table1": "24 48",
+    "scale_invariance": "24 96 19",
+    "which_norm": "45,000",
+    "which_norm_small": "156 2,500",
+}

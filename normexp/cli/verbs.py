@@ -17,6 +17,7 @@ from normexp.config.text import shortened
 from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, kind_and_line, nearest, unknown
 from normexp.training.cores import wait_briefly
 
+_NO_PLACE = "No usable temporary directory"  # as Python says it
 _UNREADABLE = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # of a path, not of ours
 
 
@@ -73,6 +74,9 @@ def _main(given: list[str]) -> int:
             raise
         if isinstance(error, OSError) and error.errno in _UNREADABLE and error.filename:
             logger.error(f"{error.filename}: {error.strerror}")
+            return 2
+        if isinstance(error, OSError) and str(error.strerror).startswith(_NO_PLACE):
+            logger.error("no folder takes temporary files; set TMPDIR to one that can be written")
             return 2
         logger.error(f"failed: {kind_and_line(error)} (--debug shows the traceback)")
         return 1

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -69,6 +71,19 @@ def test_what_may_not_be_read_is_one_line(closed, tmp_path, monkeypatch, cli):
         assert "failed" not in said[0], (typed, said)
         assert "closed" in said[0], (typed, said)
         assert (status, stdout) == (2, ""), typed
+
+
+def test_no_folder_for_temporary_files_is_one_line(tmp_path, monkeypatch, cli):
+    def nowhere(**_: str) -> NoReturn:
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
+            tempfile._get_default_tempdir()
+        raise AssertionError
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", nowhere)
+    status, _, stderr = cli("verify", "resume", "--kills", "1", "model=linear", "steps=2")
+    assert status == 2
+    assert stderr == "normexp: no folder takes temporary files; set TMPDIR to one that can be written\n"
 
 
 def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch):

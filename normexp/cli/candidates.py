@@ -161,8 +161,6 @@ def _of_top_key(key: str) -> Candidates:
 
 
 def _values(key: str, name: str, tree: Mapping[str, Any]) -> Candidates:
-    if isinstance(tree.get(name), bool):
-        return _plain(f"{key}={value}" for value in ("true", "false"))
     if (allowed := tree.get("_allowed_", {}).get(name)) is None:
-        return []
+        return _plain(f"{key}={value}" for value in ("true", "false") if isinstance(tree.get(name), bool))
     return _plain(f"{key}={value}" for value in parse(allowed, tree.get(name)).choices)

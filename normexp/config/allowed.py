@@ -4,7 +4,7 @@ Grammar of a specification (the type may be left out where the key's default has
 
     [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
     list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items)
-    [list of] word | word | ...     fp32 | bf16
+    [list of] word | word | ...     fp32 | bf16     true | false | norms: a truth value, or a word
     SPECIFICATION or share          int [0, inf) or share: a number of examples, or a part of them (0.2)
 """
 
@@ -92,9 +92,9 @@ class Allowed:
 
     def _convert(self, value: Any) -> Any:
         """Return the value as this kind, or None where it is of another kind."""
-        if self.kind == "bool":
-            return value if isinstance(value, bool) else None
-        if isinstance(value, bool) or value is None:
+        if isinstance(value, bool) and (self.kind == "bool" or shown(value) in self.choices):
+            return value
+        if isinstance(value, bool) or value is None or self.kind == "bool":
             return None
         if self.kind == "float":
             return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST_FLOAT else None
@@ -104,7 +104,7 @@ class Allowed:
 
     def _in_range(self, value: Any) -> bool:
         if self.choices:
-            return value in self.choices
+            return shown(value) in self.choices
         if not self.interval:
             return True
         low, high = (float(end) for end in self.interval[1:-1].split(","))

@@ -29,9 +29,15 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
     _rate_is_given(values, about)
+    _layers_are_trained(values, choices)
     check_transformer(values, choices, about)
     for name in values["logger"]:
         need_extra("logger", name)
+
+
+def _layers_are_trained(values: Values, choices: Mapping[str, str]) -> None:
+    if values["compile"] == "norms" and choices["study"] != "none":
+        raise Impossible(f"compile=norms is for training; study={choices['study']} needs compile=false or true")
 
 
 def _is_own(group: str, about: About) -> bool:

@@ -18,6 +18,8 @@ from normexp.norms.options import positive
 class Erf(PerChannel):
     """erf of alpha x + shift, with one alpha and one shift for the layer; then scale and shift each channel."""
 
+    gains_from_compile = True
+
     def __init__(self, num_features: int, alpha: float, shift: float, affine: bool) -> None:
         super().__init__(num_features)
         self.alpha = nn.Parameter(torch.tensor(alpha))

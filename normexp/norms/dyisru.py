@@ -17,6 +17,8 @@ from normexp.norms.options import positive
 class InverseSquareRoot(PerChannel):
     """x / sqrt(alpha + x^2), with one alpha for the layer; then scale and shift each channel."""
 
+    gains_from_compile = True
+
     def __init__(self, num_features: int, alpha: float, affine: bool) -> None:
         super().__init__(num_features)
         self.alpha = nn.Parameter(torch.tensor(alpha))

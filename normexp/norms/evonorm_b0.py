@@ -19,6 +19,8 @@ from normexp.norms.options import one_of, positive, share
 class MaximumOfDeviations(PerChannel):
     """x divided by the larger of the batch's standard deviation and v x + the sample's own."""
 
+    gains_from_compile = True
+
     running_var: Tensor
 
     def __init__(self, num_features: int, eps: float, momentum: float) -> None:

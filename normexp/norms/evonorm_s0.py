@@ -20,6 +20,8 @@ from normexp.norms.options import at_least, one_of, positive
 class GatedGroup(PerChannel):
     """x sigmoid(v x), divided by the standard deviation of x in groups of channels of one sample."""
 
+    gains_from_compile = True
+
     def __init__(self, num_features: int, num_groups: int, eps: float) -> None:
         super().__init__(num_features)
         self.num_groups, self.eps = num_groups, eps

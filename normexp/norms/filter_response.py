@@ -18,6 +18,8 @@ from normexp.norms.options import positive
 class FilterResponse(PerChannel):
     """Divide each channel of each sample by its root mean square, scale, shift, and cut off below `threshold`."""
 
+    gains_from_compile = True
+
     threshold: nn.Parameter | None
     eps_learned: nn.Parameter | None
 

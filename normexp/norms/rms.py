@@ -16,6 +16,8 @@ from normexp.norms.options import positive
 class RootMeanSquare(PerChannel):
     """Divide each sample by the root of the mean of its squares; then scale each channel by `weight`."""
 
+    gains_from_compile = True
+
     def __init__(self, num_features: int, eps: float, affine: bool) -> None:
         super().__init__(num_features)
         self.eps = eps

@@ -18,6 +18,8 @@ from normexp.norms.options import positive, share
 class MixedNorm(PerChannel):
     """Normalize by a learned mixture of instance, layer and batch statistics."""
 
+    gains_from_compile = True
+
     running_mean: Tensor
     running_var: Tensor
 

@@ -75,6 +75,8 @@ def _why_not(group: Sequence[Cell], worker: Worker) -> str:
         return "a study trains as it likes"
     if config["logger"]:
         return "logger= is of single runs"
+    if config["compile"] == "norms":
+        return "compile=norms is of single runs"
     two = [cell.overrides for cell in group[:2]]
     return str(worker.request({"verb": "stackable", "overrides": two}, lambda step, steps: None).get("cause", ""))
 

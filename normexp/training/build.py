@@ -26,6 +26,7 @@ from normexp.norms.base import Norm
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
+from normexp.training.compiled_norms import check_compiler, compile_norms
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.hardware import choose_device, choose_threads
 from normexp.training.network import make_model
@@ -43,10 +44,14 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         examples: what runs before this one have put on the device, where they may share it.
     """
     device = choose_device(config["device"])
+    if config["compile"] == "norms" and device.type == "cpu":
+        check_compiler()
     norm = build_norm(config)
     model = build_model(config, norm, data.input_shape, data.num_outputs)
     check_shapes(config, model, data)
     lay_out(model.to(device))
+    if config["compile"] == "norms":
+        compile_norms(model, config.choices["norm"])
     splits = build_examples(config, data, device, examples)
     batches = TrainingBatches(splits.pop("train"), config["batch_size"], config["seed"])
     steps = config["steps"] or config["epochs"] * batches.steps_per_epoch
@@ -65,7 +70,7 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         probe=instantiate_part(config, "probe", Probe),
         device=device,
         threads=choose_threads(config["threads"], model, config["batch_size"] * data.positions),
-        compiled=torch.compile(model) if config["compile"] else None,  # type: ignore[arg-type]
+        compiled=torch.compile(model) if config["compile"] is True else None,  # type: ignore[arg-type]
         autocast=_autocast(config["precision"], device),
         clip_norm=config["clip_norm"],
     )

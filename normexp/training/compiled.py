@@ -15,7 +15,7 @@ def compile_fullgraph(gradient: Gradient) -> Gradient:
 
     Never in pieces: where a graph breaks before its backward pass, torch's compiler leaves out gradients without a
     word. Some schemes' own backward passes break it, and so does a torch that does not trace `backward` (see
-    `normexp.training.process.backward_traced`).
+    `normexp.training.process.compiler_set`).
     """
     from torch._dynamo.exc import TorchDynamoException
 

@@ -11,6 +11,7 @@ import ctypes
 import inspect
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -19,6 +20,7 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
 SWITCH = "NORMEXP_PROCESS_SETTINGS"
+COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}
 _WITHOUT_COMPILER = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 
@@ -27,14 +29,14 @@ def process_settings(compiled: bool = False) -> Iterator[None]:
     """Have the process as training wants it, and at the end as it was.
 
     Args:
-        compiled: the run compiles its step; by default torch's compiler is not even imported.
+        compiled: the run compiles its step, or layers of it; by default torch's compiler is not even imported.
     """
     with ExitStack() as stack:
         stack.enter_context(threads_and_random_kept())
         if enabled():
             stack.enter_context(large_blocks_kept())
             stack.enter_context(denormals_flushed())
-            stack.enter_context(backward_traced() if compiled else compiler_left_out())
+            stack.enter_context(compiler_set() if compiled else compiler_left_out())
         yield
 
 
@@ -120,19 +122,24 @@ def compiler_left_out() -> Iterator[None]:
 
 
 @contextmanager
-def backward_traced() -> Iterator[None]:
-    """Let torch's compiler trace calls of `backward`, where this version of it can."""
+def compiler_set() -> Iterator[None]:
+    """Let torch's compiler trace calls of `backward`, and compile for as many shapes as there are.
+
+    Settings that this version of it does not know are left out. Where layers alone are compiled it looks at the
+    gradient of what enters them, and torch warns of its own look.
+    """
     from torch._dynamo import config
 
-    before = getattr(config, "trace_autograd_ops", None)
-    if before is None:
-        yield
-        return
-    config.trace_autograd_ops = True
+    before = {name: getattr(config, name) for name in COMPILER if hasattr(config, name)}
+    for name in before:
+        setattr(config, name, COMPILER[name])
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
+            yield
     finally:
-        config.trace_autograd_ops = before
+        for name, value in before.items():
+            setattr(config, name, value)
 
 
 def optimizer_step(optimizer: Optimizer) -> Callable[[], object]:

@@ -36,7 +36,7 @@ ANSWERS = {  # a line -> some of its answers, and a word that is none
     "run precision=": (["precision=fp32", "precision=bf16"], "precision=false"),
     "run optim.nest": (["optim.nesterov="], "optim.lr="),
     "run optim=adamw optim.ams": ([], "optim.amsgrad="),
-    "run compile=": (["compile=true", "compile=false"], "compile="),
+    "run compile=": (["compile=true", "compile=false", "compile=norms"], "compile="),
     "run norm=none,ba": ([], "norm=none,batch"),
     "run -m norm=none,ba": (["norm=none,batch"], "norm=none"),
     "sweep norm=none,ba": (["norm=none,batch"], "norm=none"),

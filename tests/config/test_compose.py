@@ -187,7 +187,7 @@ def _random_overrides(number: int) -> list[str]:
         "seed": ["0", "1", "4294967295"],
         "batch_size": ["2", "100"],
         "precision": ["bf16"],
-        "compile": ["true", "false"],
+        "compile": ["true", "false", "norms"],
         "threads": ["null", "2"],
         "optim.lr": ["1", "0.3", "1e-3", "3e-7"],
         "model.normalize_output": ["true", "false"],

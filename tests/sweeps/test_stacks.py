@@ -78,6 +78,7 @@ REFUSED = {
     "word": (("stack=yes",), "stack=yes: allowed: false, true, auto"),
     "executor": (("stack=true", "executor=local"), "trains on this machine, without executor="),
     "logger": (("stack=true", "logger=tensorboard"), "logger= is of single runs"),
+    "compiled norms": (("stack=true", "compile=norms"), "compile=norms is of single runs"),
 }
 
 

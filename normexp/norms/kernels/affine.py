@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from torch import Tensor, nn, ones, zeros
 
@@ -22,6 +23,7 @@ class PerChannel(nn.Module):
 
     weight: nn.Parameter | None
     bias: nn.Parameter | None
+    gains_from_compile: ClassVar[bool | str] = False  # by `compile=norms`: True, or `vectors` for (N, C) alone
 
     def __init__(self, num_features: int) -> None:
         super().__init__()

@@ -30,6 +30,8 @@ class GroupedNorm(nn.GroupNorm):
         ValueError: if a group holds a single value, whose variance says nothing.
     """
 
+    gains_from_compile = "vectors"  # on maps torch's kernel takes a sixth of the time
+
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] * num_positions(x) == self.num_groups:
             raise ValueError(

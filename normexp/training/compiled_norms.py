@@ -1,0 +1,83 @@
+"""`compile=norms`: a scheme's modules as compiled functions, the rest of the network as it is."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from normexp.errors import UserError, first_line
+from normexp.norms.base import Step
+
+Forward = Callable[[Any, Tensor], Tensor]  # (module, x) -> y
+GAINS = "gains_from_compile"  # the mark of a module whose operators a compiler fuses; `vectors`: on (N, C) alone
+logger = logging.getLogger("normexp")
+
+
+def compile_norms(model: nn.Module, scheme: str) -> None:
+    """Have the scheme's modules compute by compiled functions where a gradient is wanted.
+
+    Only those that gain by it. torch keeps one compiled form for every shape and option, which modules of one kind
+    share. Evaluation, whose last batch has a size of its own, computes as usual. Names in the state dict stay.
+
+    Args:
+        scheme: its name, to say that nothing of it is compiled.
+    """
+    forms: dict[type, InTraining] = {}
+    for module in gaining(model):
+        form = forms.setdefault(type(module), InTraining(type(module)))
+        module.forward = functools.partial(form, module)
+    if not forms:
+        logger.info(f"compile=norms: norm={scheme} gains nothing by it here, and computes as usual")
+
+
+def gaining(model: nn.Module) -> Iterator[nn.Module]:
+    """Yield the modules that are marked; not those of recurrent cells, whose batches shrink from step to step."""
+    for module in model.children():
+        if getattr(module, GAINS, False):
+            yield module
+        elif not isinstance(module, Step):
+            yield from gaining(module)
+
+
+def check_compiler() -> None:
+    """Raise UserError where torch's compiler finds no C++ compiler."""
+    from torch._inductor.cpp_builder import get_cpp_compiler
+
+    try:
+        get_cpp_compiler()
+    except RuntimeError:
+        raise UserError(
+            "compile=norms: needs a C++ compiler, and none was found (g++, or what CXX names); compile=false needs none"
+        ) from None
+
+
+@functools.cache
+def compiled(forward: Forward) -> Forward:
+    return torch.compile(forward, fullgraph=True, dynamic=False)
+
+
+class InTraining:
+    """The forward pass of one kind of modules: compiled in training, until it turns out that it cannot be."""
+
+    def __init__(self, kind: type[nn.Module]) -> None:
+        self.name, self.plain, self.gains = kind.__name__, kind.forward, getattr(kind, GAINS)
+        self.chosen: Forward = compiled(self.plain)
+
+    def __call__(self, module: nn.Module, x: Tensor) -> Tensor:
+        from torch._dynamo.exc import TorchDynamoException
+
+        if not module.training or not torch.is_grad_enabled() or (self.gains == "vectors" and x.dim() > 2):
+            return self.plain(module, x)
+        try:
+            return self.chosen(module, x)
+        except TorchDynamoException as error:
+            if self.chosen is self.plain:
+                raise
+            logger.info(f"compile=norms: {self.name} cannot be compiled and computes as usual: {first_line(error)}")
+            self.chosen = self.plain
+            return self.plain(module, x)

@@ -1,0 +1,156 @@
+"""`compile=norms`: the curves of the ordinary run, one compiled form per shape, and what stays as it is."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+from torch._dynamo.utils import counters
+from torch._inductor.exc import InvalidCxxCompiler
+
+import normexp
+from normexp.config import compose
+from normexp.config.instantiate import instantiate
+from normexp.errors import UserError
+from normexp.training import compiled_norms
+from normexp.training.build import build, build_norm, initialize_from_data
+from normexp.training.compiled_norms import compile_norms
+from normexp.training.fit import fit
+from normexp.training.process import process_settings
+
+DIGITS = ("dataset=digits", "dataset.subset=200", "batch_size=16", "steps=4", "threads=1", "optim.lr=0.01")
+MLP, CNN = ("model=mlp", "model.widths=[16,16]"), ("model=cnn", "model.widths=[8,8]")
+ON_MAPS = ("derf", "dyisru", "evonorm_b0", "evonorm_s0", "filter_response", "rms", "switchable")
+
+
+@pytest.fixture(autouse=True)
+def graphs_of_plain_torch(request, monkeypatch):
+    """Compile to torch's own operators: machine code takes seconds."""
+    torch._dynamo.reset()
+    counters.clear()
+    compiled_norms.compiled.cache_clear()
+    if "slow" not in request.keywords:
+        monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
+    yield
+    compiled_norms.compiled.cache_clear()
+
+
+def trained(*words):
+    config = compose([*DIGITS, *words])
+    with process_settings(compiled=config["compile"]):
+        components = build(config, instantiate(config["dataset"]).load(0))
+        initialize_from_data(components)
+        losses = torch.stack([update.loss for update in fit(components)])
+    return losses, components.model.state_dict()
+
+
+def compare(*words):
+    ordinary, compiled = trained(*words), trained(*words, "compile=norms")
+    torch.testing.assert_close(compiled[0], ordinary[0], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(dict(compiled[1]), dict(ordinary[1]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("model", "norm"), [(CNN, "switchable"), (CNN, "evonorm_b0"), (MLP, "group")])
+def test_learns_the_same_under_the_same_names(model, norm):
+    compare(*model, f"norm={norm}", *["norm.num_groups=4"] * (norm == "group"))
+    assert counters["stats"]["unique_graphs"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("norm", ON_MAPS)
+def test_learns_the_same_in_machine_code(norm):
+    compare(*CNN, f"norm={norm}")
+    assert counters["stats"]["unique_graphs"] > 0
+
+
+def layers(norm, count):
+    made = build_norm(compose([f"norm={norm}"]))
+    return nn.Sequential(*(made.normalization(8) for _ in range(count)))
+
+
+def test_layers_of_one_shape_share_a_compiled_form():
+    network = layers("rms", 3)
+    compile_norms(network, "rms")
+    with process_settings(compiled=True):
+        for size in range(4, 16):  # more shapes than torch compiles for by default
+            network(torch.randn(size, 8, 3, 3, requires_grad=True) * 1).sum().backward()
+    assert counters["stats"]["unique_graphs"] == 12
+
+
+def test_evaluation_computes_as_usual():
+    network, x = layers("switchable", 1), torch.randn(4, 8, 3, 3)
+    expected = copy.deepcopy(network)
+    compile_norms(network, "switchable")
+    with torch.no_grad():
+        assert torch.equal(network(x), expected(x))
+    assert torch.equal(network.eval()(x), expected.eval()(x))
+    assert not counters["stats"]
+
+
+def test_a_copy_has_weights_of_its_own():
+    network, x = layers("rms", 1), torch.randn(4, 8, 3, 3)
+    compile_norms(network, "rms")
+    other = copy.deepcopy(network)
+    nn.init.zeros_(other[0].weight)
+    assert not other(x).any()
+    assert network(x).any()
+
+
+class Broken(nn.Module):
+    """What the compiler cannot put into one graph."""
+
+    gains_from_compile = True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return 2 * x
+
+
+def test_what_cannot_be_compiled_is_said_once(caplog):
+    network, x = nn.Sequential(Broken(), Broken()), torch.ones(2, 3)
+    with caplog.at_level(logging.INFO, "normexp"):
+        compile_norms(network, "own")
+        for _ in range(2):
+            assert torch.equal(network(x), 4 * x)
+    (message,) = caplog.messages
+    assert message.startswith("compile=norms: Broken cannot be compiled and computes as usual: ")
+
+
+@pytest.mark.parametrize("norm", ["online", "batch", "decorrelated"])
+def test_a_scheme_that_gains_nothing_is_named(norm, caplog):
+    with caplog.at_level(logging.INFO, "normexp"):
+        compile_norms(layers(norm, 2), norm)
+    assert caplog.messages == [f"compile=norms: norm={norm} gains nothing by it here, and computes as usual"]
+
+
+def test_cells_of_a_recurrent_network_are_left():
+    step = build_norm(compose(["norm=rms"])).recurrent(8, 3)
+    assert not list(compiled_norms.gaining(nn.Sequential(step)))
+
+
+def test_without_a_compiler_it_is_one_line_and_nothing_is_written(monkeypatch, tmp_path):
+    def search() -> str:
+        raise InvalidCxxCompiler("g++")
+
+    monkeypatch.setattr("torch._inductor.cpp_builder.get_cpp_compiler", search)
+    with pytest.raises(UserError, match=r"^compile=norms: needs a C\+\+ compiler, and none was found"):
+        normexp.run([*DIGITS, *CNN, "norm=rms", "compile=norms", f"results_dir={tmp_path / 'results'}"])
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_study_is_refused():
+    with pytest.raises(UserError, match=r"^compile=norms is for training; study=conditioning needs"):
+        compose(["study=conditioning", "compile=norms"])
+
+
+def test_a_run_of_its_own_is_continued_and_loaded(tmp_path):
+    words = [*DIGITS, *CNN, "norm=rms", f"results_dir={tmp_path}"]
+    ordinary, compiled = normexp.run(words), normexp.run([*words, "compile=norms"])
+    assert ordinary.path != compiled.path
+    names = normexp.load_model(ordinary.path).state_dict().keys()
+    assert normexp.load_model(compiled.path).state_dict().keys() == names

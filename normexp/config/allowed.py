@@ -100,6 +100,8 @@ class Allowed:
             return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST_FLOAT else None
         if self.kind == "int":
             return value if isinstance(value, int) and abs(value) <= LARGEST_INT else None
+        if value in ("true", "false") and self.choices:
+            return value == "true"  # quoted, it is the same word
         return str(value) or None if isinstance(value, str | int | float) else None
 
     def _in_range(self, value: Any) -> bool:

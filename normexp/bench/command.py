@@ -15,7 +15,7 @@ from normexp.runs.run import check_writable
 
 QUICK = ("steps", "start")
 # suites whose works are given
-FIXED = ("layers", "tokens", "recurrent", "start", "sweep", "growth", "looks", "halving", "waiting", "stack")
+FIXED = ("layers", "tokens", "recurrent", "start", "sweep", "growth", "looks", "halving", "waiting", "stack", "scale")
 logger = logging.getLogger("normexp")
 
 

@@ -9,7 +9,6 @@ import torch
 
 from normexp.bench.result import Result
 from normexp.config import compose, options
-from normexp.errors import UserError
 from normexp.norms.checks.cost import Maps, Task, seconds, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
@@ -25,8 +24,6 @@ Times = dict[str, list[float]]  # scheme -> seconds, one per round
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time the layers, one table per shape and precision."""
-    if overrides:
-        raise UserError(f"bench layers: {overrides[0]!r}: takes no overrides; it times every option of norm")
     kept = {name: kept_relative_to_batch_norm(build_norm(compose([f"norm={name}"]))) for name in names()}
     for shape in SMALL if quick else SHAPES:
         for precision, dtype in DTYPES.items():

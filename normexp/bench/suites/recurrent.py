@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from normexp.bench.result import Ratio, Result
 from normexp.bench.written_out import LayerNormLSTM, TorchLSTM
 from normexp.config import compose
-from normexp.errors import UserError
 from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.norms.checks.cost import Task, seconds
 from normexp.norms.checks.subject import reproducible
@@ -26,8 +25,6 @@ TOLERANCE = 1e-4  # of outputs in float32
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time one network after the other, round by round, with one thread."""
-    if overrides:
-        raise UserError(f"bench recurrent: {overrides[0]!r}: takes no overrides; it times every scheme for recurrence")
     shape = SMALL if quick else SHAPE
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

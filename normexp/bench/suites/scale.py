@@ -17,7 +17,6 @@ from typing import Any
 from normexp.bench.commands import answer, python
 from normexp.bench.result import Result
 from normexp.bench.suites.growth import one_run
-from normexp.errors import UserError
 from normexp.records import CONFIG, ENVIRONMENT, METRICS, TIMING, RunDirectory
 from normexp.sweeps.plan import Cell
 from normexp.sweeps.shared import PLAN, Pace, SharedSweep, write_plan
@@ -56,8 +55,6 @@ class EmptyCell:
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Measure planning, then races of empty workers, one table each."""
-    if overrides:
-        raise UserError(f"bench scale: {overrides[0]!r}: takes no overrides")
     yield planning(PLANS[: 1 if quick else None])
     yield races([(1_000, 4)] if quick else RACES)
 

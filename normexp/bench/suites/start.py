@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from normexp.bench.commands import normexp, python, seconds
 from normexp.bench.result import Ratio, Result
-from normexp.errors import UserError
 
 DATA = (
     "import torch; from normexp.config.instantiate import instantiate as i; from normexp.config import compose as c; "
@@ -19,8 +18,6 @@ FIRST = "import os, normexp.runs.trainer as e; e.fit = lambda *a: os._exit(0); f
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time fresh processes, one of each kind per round."""
-    if overrides:
-        raise UserError(f"bench start: {overrides[0]!r}: takes no overrides")
     with tempfile.TemporaryDirectory() as folder:
         commands = {
             "python -c 'import torch', and the data": BASE,

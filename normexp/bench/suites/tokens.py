@@ -12,7 +12,6 @@ from torch import nn
 from normexp.bench.result import Result
 from normexp.bench.suites.layers import DTYPES
 from normexp.config import compose, option, options
-from normexp.errors import UserError
 from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
 from normexp.norms.checks.subject import reproducible
 from normexp.training.build import build_norm
@@ -26,8 +25,6 @@ SLOW = 2.0  # times layer normalization
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time one scheme after the other, round by round, with one thread, by the processor time that it takes."""
-    if overrides:
-        raise UserError(f"bench tokens: {overrides[0]!r}: takes no overrides; it times every option of norm on tokens")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

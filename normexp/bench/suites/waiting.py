@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 
 from normexp.bench.race import Process
 from normexp.bench.result import Ratio, Result
-from normexp.errors import UserError
 from normexp.training.cores import BRIEFLY, physical_cores
 
 WORKS = {
@@ -27,8 +26,6 @@ STEPS = 30  # of a turn
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Let the same training wait in every way, a turn each, with and without processes that never sleep."""
-    if overrides:
-        raise UserError(f"bench waiting: {overrides[0]!r}: takes no overrides")
     cores, cells, data = physical_cores(), [], []
     for work, words in list(WORKS.items())[: 1 if quick else None]:
         for neighbours in (0, cores):

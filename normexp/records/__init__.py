@@ -13,72 +13,30 @@ Many of them can be packed into one archive, `records.zip`, which is read like t
 Nothing that is read back can execute code.
 """
 
-from normexp.records.curve_file import CurveFile, cell
-from normexp.records.files import (
-    MOST_ROWS,
-    MOST_TEXT,
-    Damaged,
-    damaged,
-    read_json,
-    read_regular,
-    sweep_temporaries,
-    write_atomically,
-)
-from normexp.records.find import find_run, find_runs
-from normexp.records.names import (
-    ARCHIVE,
-    ASIDE,
-    CHECKPOINT,
-    CONFIG,
-    ENVIRONMENT,
-    FINISHED,
-    LOCK,
-    METRICS,
-    PROBES,
-    STATUS,
-    STATUSES,
-    TIMING,
-    TRACEBACK,
-)
-from normexp.records.parsing import json_object, yaml_mapping
-from normexp.records.plain import plain, plain_json
-from normexp.records.printable import printable
-from normexp.records.public_names import public_name, with_public_names
-from normexp.records.run import RunDirectory, read_rows
-
-__all__ = [
-    "ARCHIVE",
-    "ASIDE",
-    "CHECKPOINT",
-    "CONFIG",
-    "ENVIRONMENT",
-    "FINISHED",
-    "LOCK",
-    "METRICS",
-    "MOST_ROWS",
-    "MOST_TEXT",
-    "PROBES",
-    "STATUS",
-    "STATUSES",
-    "TIMING",
-    "TRACEBACK",
-    "CurveFile",
-    "Damaged",
-    "RunDirectory",
-    "cell",
-    "damaged",
-    "find_run",
-    "find_runs",
-    "json_object",
-    "plain",
-    "plain_json",
-    "printable",
-    "public_name",
-    "read_json",
-    "read_regular",
-    "read_rows",
-    "sweep_temporaries",
-    "with_public_names",
-    "write_atomically",
-    "yaml_mapping",
-]
+from normexp.records.curve_file import CurveFile as CurveFile
+from normexp.records.curve_file import cell as cell
+from normexp.records.files import MOST_ROWS as MOST_ROWS
+from normexp.records.files import Damaged as Damaged
+from normexp.records.files import damaged as damaged
+from normexp.records.files import read_json as read_json
+from normexp.records.files import read_regular as read_regular
+from normexp.records.files import write_atomically as write_atomically
+from normexp.records.find import find_run as find_run
+from normexp.records.find import find_runs as find_runs
+from normexp.records.names import CHECKPOINT as CHECKPOINT
+from normexp.records.names import CONFIG as CONFIG
+from normexp.records.names import ENVIRONMENT as ENVIRONMENT
+from normexp.records.names import FINISHED as FINISHED
+from normexp.records.names import METRICS as METRICS
+from normexp.records.names import PROBES as PROBES
+from normexp.records.names import STATUS as STATUS
+from normexp.records.names import STATUSES as STATUSES
+from normexp.records.names import TIMING as TIMING
+from normexp.records.names import TRACEBACK as TRACEBACK
+from normexp.records.parsing import json_object as json_object
+from normexp.records.parsing import yaml_mapping as yaml_mapping
+from normexp.records.plain import plain as plain
+from normexp.records.plain import plain_json as plain_json
+from normexp.records.printable import printable as printable
+from normexp.records.run import RunDirectory as RunDirectory
+from normexp.records.run import read_rows as read_rows

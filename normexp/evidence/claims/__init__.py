@@ -1,27 +1,15 @@
 """Claims of papers, an estimand and a region each: check them without a run, judge them with runs."""
 
-from normexp.evidence.claims.check import check_claim
-from normexp.evidence.claims.claim import KINDS, Claim
-from normexp.evidence.claims.estimands import kind_at
-from normexp.evidence.claims.fields import Place
-from normexp.evidence.claims.judge import judge
-from normexp.evidence.claims.result import NOT_JUDGED, NOT_YET
-from normexp.evidence.claims.sequential import still_open
-from normexp.evidence.claims.verdict import CONTRADICTED, HOLDS, UNDECIDED, Verdict, entry
-
-__all__ = [
-    "CONTRADICTED",
-    "HOLDS",
-    "KINDS",
-    "NOT_JUDGED",
-    "NOT_YET",
-    "UNDECIDED",
-    "Claim",
-    "Place",
-    "Verdict",
-    "check_claim",
-    "entry",
-    "judge",
-    "kind_at",
-    "still_open",
-]
+from normexp.evidence.claims.check import check_claim as check_claim
+from normexp.evidence.claims.claim import KINDS as KINDS
+from normexp.evidence.claims.claim import Claim as Claim
+from normexp.evidence.claims.estimands import kind_at as kind_at
+from normexp.evidence.claims.judge import judge as judge
+from normexp.evidence.claims.result import NOT_JUDGED as NOT_JUDGED
+from normexp.evidence.claims.result import NOT_YET as NOT_YET
+from normexp.evidence.claims.sequential import still_open as still_open
+from normexp.evidence.claims.verdict import CONTRADICTED as CONTRADICTED
+from normexp.evidence.claims.verdict import HOLDS as HOLDS
+from normexp.evidence.claims.verdict import UNDECIDED as UNDECIDED
+from normexp.evidence.claims.verdict import Verdict as Verdict
+from normexp.evidence.claims.verdict import entry as entry

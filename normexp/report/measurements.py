@@ -10,8 +10,6 @@ from normexp.errors import UserError
 from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, RunDirectory
 
-NOT_METRICS = ("step", "epoch")
-
 Columns = dict[str, list[float]]
 
 
@@ -42,11 +40,6 @@ def whole_rows(run: RunDirectory) -> Columns:
     except (OSError, UserError, ValueError, csv.Error):
         return {}
     return columns
-
-
-def metric_names(columns: Columns) -> list[str]:
-    """Return the columns that can be drawn, in the file's order."""
-    return [name for name in columns if name not in NOT_METRICS]
 
 
 def title(metric: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any
 
+from normexp.config import flat
 from normexp.config.defaults import with_defaults
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.own import GROUPS as OWN_GROUPS
@@ -27,7 +26,7 @@ def run_options(directory: RunDirectory) -> Options:
     config = with_defaults(directory.config)
     changed = frozenset(map(str, config.get("_changes_") or {}))
     keys = {key: value for key, value in config.items() if key not in ("_choices_", "_changes_")}
-    options = {key: shown(value) for key, value in _leaves(keys) if key not in SAME_ARM}
+    options = {key: shown(value) for key, value in flat(keys).items() if key not in SAME_ARM}
     options |= {key: PurePath(options[key]).name for key in PATH_KEYS if key in options}
     options |= {group: str(option) for group, option in config["_choices_"].items()}
     for group in OWN_GROUPS:  # a part of the user's own goes by its class name
@@ -35,11 +34,3 @@ def run_options(directory: RunDirectory) -> Options:
             options[group] = options[target_key(group)].rpartition(".")[2]
     note = str(directory.environment.get("data", {}).get("note") or "")
     return Options({**options, NOTE: note}, int(config.get("seed", 0)), changed)
-
-
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

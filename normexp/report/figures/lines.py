@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import ScaledTranslation
@@ -17,7 +16,6 @@ from normexp.report.figures.chart import Chart, Range
 from normexp.report.figures.formats import Look
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
 
-Numbers = npt.NDArray[np.float64]
 SHIFT = 2.2  # points between the error bars of two lines
 TURN = 4.0  # line widths of each dash of lines that coincide
 TICK = 4.0  # text sizes between two ticks of the horizontal axis

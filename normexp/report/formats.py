@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from normexp.records import plain_json
 from normexp.report.latex import latex
 from normexp.report.links import html_links, markdown_links
 from normexp.report.table import Table, one_line
+
+if TYPE_CHECKING:
+    from normexp.report.figures.drawn import Drawn
 
 _MARKUP = re.compile(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -49,7 +52,7 @@ def json_text(table: Table) -> str:
     return plain_json({"title": table.title, "rows": list(table.values), "notes": notes})
 
 
-def html_page(table: Table, figures: Sequence[Picture] = ()) -> str:
+def html_page(table: Table, figures: Sequence[Drawn] = ()) -> str:
     """Return one page without a script: the table, and pictures that lie beside it with their captions."""
     lines = [
         "<!doctype html>",
@@ -69,17 +72,6 @@ def html_page(table: Table, figures: Sequence[Picture] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-class Picture(Protocol):
-    """A figure as a page needs it: its files by name, the first of them to be shown."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def caption(self) -> str: ...
-    @property
-    def files(self) -> Mapping[str, bytes]: ...
-
-
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
 
 
@@ -90,7 +82,7 @@ def _markdown_notes(table: Table) -> Iterator[str]:
             yield from (f"- {_sentence(note)}" for note in notes)
 
 
-def _html_figure(figure: Picture) -> str:
+def _html_figure(figure: Drawn) -> str:
     source, title = html.escape(next(iter(figure.files))), html.escape(figure.title)
     caption = f"<figcaption>{html.escape(figure.caption)}</figcaption>"
     return f'<figure><img src="{source}" alt="{title}" loading="lazy">{caption}</figure>'

@@ -33,7 +33,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from normexp.errors import UserError
 from normexp.evidence.stats import Design
@@ -45,9 +45,6 @@ from normexp.report.labels import PLACES, Labels, Options, order
 from normexp.report.options import run_options
 from normexp.report.record import Record
 from normexp.report.tidy import Frame, text
-
-if TYPE_CHECKING:
-    pass
 
 NEW = "new"  # the status of a run that was never started
 RUNS = "runs"  # the folder of an experiment's runs; those of its selection are beside it

@@ -13,10 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from normexp.errors import Interrupted, UserError
 from normexp.records import FINISHED, TRACEBACK, RunDirectory, write_atomically
+
+if TYPE_CHECKING:
+    from normexp.sweeps.plan import Cell
 
 # A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
 # A batch system may send SIGUSR2 to all processes of a job: what to do about it is the sweep's business.
@@ -32,16 +35,6 @@ main()
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
 logger = logging.getLogger("normexp")
 STOPPED = "stopped, and what was running is saved; the same command continues"
-
-
-class Job(Protocol):
-    """A cell as the pool needs it."""
-
-    @property
-    def overrides(self) -> list[str]: ...
-
-    @property
-    def directory(self) -> RunDirectory: ...
 
 
 class Worker:
@@ -155,12 +148,12 @@ class Pool:
     ) -> None:
         self.workers, self.on_step, self.on_end = workers, on_step, on_end
 
-    def run(self, cells: Iterable[Job | tuple[Job, ...]], force: bool) -> None:
+    def run(self, cells: Iterable[Cell | tuple[Cell, ...]], force: bool) -> None:
         """Train all cells, those of a tuple together.
 
         Raises: Interrupted, once every run is saved, where the workers were told to stop.
         """
-        waiting: queue.SimpleQueue[tuple[Job, ...]] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[tuple[Cell, ...]] = queue.SimpleQueue()
         for cell in cells:
             waiting.put(cell if isinstance(cell, tuple) else (cell,))
         threads = [threading.Thread(target=self._loop, args=(worker, waiting, force)) for worker in self.workers]
@@ -171,7 +164,7 @@ class Pool:
         if any(worker.stopping for worker in self.workers):
             raise Interrupted(STOPPED)
 
-    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[tuple[Job, ...]], force: bool) -> None:
+    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[tuple[Cell, ...]], force: bool) -> None:
         while not worker.stopping:
             try:
                 cells = waiting.get_nowait()
@@ -187,7 +180,7 @@ class Pool:
                 record_failure(cell.directory, answer)
                 self.on_end(cell, answer)
 
-    def _train(self, worker: Worker, cells: tuple[Job, ...], force: bool) -> list[dict[str, Any]]:
+    def _train(self, worker: Worker, cells: tuple[Cell, ...], force: bool) -> list[dict[str, Any]]:
         """Train one cell, or several together; return how each ended."""
         jobs = [{"overrides": cell.overrides, "path": str(cell.directory.path)} for cell in cells]
         message = {"verb": "train", **jobs[0]} if len(cells) == 1 else {"verb": "stack", "cells": jobs}

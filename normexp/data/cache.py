@@ -70,7 +70,7 @@ def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
     """
     entry = _entry(name, key)
     if not os.path.isfile(entry):
-        _build(entry, key, lambda: _of_an_earlier_version(name, key) or build())
+        _build(entry, key, build)
     try:
         return _open(entry)
     except OSError as error:
@@ -79,7 +79,7 @@ def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
 
 def holds(name: str, key: str) -> bool:
     """Tell whether there is an entry of `name` and `key`."""
-    return os.path.isfile(_entry(name, key)) or os.path.isdir(_earlier(name, key))
+    return os.path.isfile(_entry(name, key))
 
 
 def newest(name: str) -> str | None:
@@ -205,22 +205,3 @@ def _damaged(entry: Path, what: str) -> UserError:
     aside = set_aside(entry)
     way_out = f"it was set aside as {aside.name}; run" if aside else "delete that file and run"
     return UserError(f"damaged cache entry {entry}: {what}; {way_out} the same command again to rebuild it")
-
-
-def _earlier(name: str, key: str) -> Path:
-    """Return the folder of an entry as version 0.1 wrote it: a .npy file per array, and manifest.json."""
-    return folder() / f"{name}-{hashlib.sha256(f'1 {key}'.encode()).hexdigest()[:8]}"
-
-
-def _of_an_earlier_version(name: str, key: str) -> Content | None:
-    """Read an entry of version 0.1, so that nothing is downloaded twice; None where there is no good one."""
-    place = _earlier(name, key)
-    try:
-        about = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
-        arrays = {array: np.load(place / f"{array}.npy", allow_pickle=False) for array in about["arrays"]}
-        for array, facts in about["arrays"].items():
-            if hashlib.sha256(np.ascontiguousarray(arrays[array]).data).hexdigest() != facts["sha256"]:
-                return None
-        return Content(arrays, tuple(about["classes"]), about["note"], about["source"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import multiprocessing
 import os
 import subprocess
@@ -15,7 +13,7 @@ import numpy as np
 import pytest
 
 from normexp.data import cache
-from normexp.data.cache import Content, cached, folder, holds, newest
+from normexp.data.cache import Content, cached, folder, newest
 from normexp.data.digits import Digits
 from normexp.errors import UserError
 
@@ -171,36 +169,6 @@ def test_newest_entry_is_found_by_name(cache_folder: Path) -> None:
         os.utime(new, (1000 - age, 1000 - age))
     assert newest("thing") == "one"
     assert newest("nothing") is None
-
-
-@pytest.fixture
-def earlier_entry(cache_folder: Path) -> Path:
-    """An entry as version 0.1 wrote it."""
-    place = cache_folder / f"thing-{hashlib.sha256(b'1 key').hexdigest()[:8]}"
-    place.mkdir(parents=True)
-    facts = {}
-    for name, array in content().arrays.items():
-        np.save(place / f"{name}.npy", array)
-        facts[name] = {"sha256": hashlib.sha256(array.tobytes()).hexdigest()}
-    about = {"format": 1, "source": "s", "note": "kept", "classes": ["a", "b"], "arrays": facts}
-    (place / "manifest.json").write_text(json.dumps(about), encoding="utf-8")
-    return place
-
-
-def test_entry_of_an_earlier_version_is_used_without_a_word(
-    earlier_entry: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert holds("thing", "key")
-    found = cached("thing", "key", forbidden)
-    np.testing.assert_array_equal(found.arrays["train_x"], content().arrays["train_x"])
-    assert (found.note, found.classes) == ("kept", ("a", "b"))
-    assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("file", ["manifest.json", "train_x.npy"])
-def test_damaged_entry_of_an_earlier_version_is_built_again(earlier_entry: Path, file: str) -> None:
-    damage(earlier_entry / file, "byte")
-    assert cached("thing", "key", lambda: content(8)).arrays["train_x"].max() == 8
 
 
 def test_unwritable_cache_is_told_before_building(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from normexp.cli.parser import Parser, Verbs
 from normexp.cli.parsers import SUITES, parsers
 from normexp.config.allowed import parse
-from normexp.config.options import config_dir, groups, is_description, load_yaml, option, options
+from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
 from normexp.experiments.keys import REPORT, REPRODUCE
 from normexp.experiments.shape import SCALES
 
@@ -113,7 +113,7 @@ def _all_groups(several: bool) -> tuple[str, ...]:
 
 def _keys(before: Sequence[str], word: str, several: bool) -> Iterator[tuple[str, str]]:
     """Yield groups and top-level keys, and the keys of a group once its name stands there."""
-    whole = load_yaml(config_dir() / "config.yaml")
+    whole = root()
     for group in _all_groups(several):
         yield f"{group}=", ""
         if word.startswith(group):
@@ -137,8 +137,7 @@ def _of_group(group: str, before: Sequence[str], word: str) -> Candidates:
 def _chosen(group: str, before: Sequence[str]) -> list[str]:
     """Return the options of a group that are typed, else the usual one."""
     typed = [word.partition("=")[2] for word in before if word.startswith(f"{group}=")]
-    usual = [entry[group] for entry in load_yaml(config_dir() / "config.yaml")["defaults"] if group in entry]
-    names = typed[-1].split(",") if typed else usual
+    names = typed[-1].split(",") if typed else [usual_options().get(group, "")]
     return [name for name in names if name in options(group)]
 
 
@@ -157,7 +156,7 @@ def _of_key(key: str, before: Sequence[str]) -> Candidates:
 
 
 def _of_top_key(key: str) -> Candidates:
-    return _values(key, key, load_yaml(config_dir() / "config.yaml"))
+    return _values(key, key, root())
 
 
 def _values(key: str, name: str, tree: Mapping[str, Any]) -> Candidates:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from normexp.config.options import config_dir, is_description, load_yaml, option, options, without_descriptions
+from normexp.config.options import is_description, option, options, root, usual_options, without_descriptions
 from normexp.config.parts import chosen_parts, with_parts
 
 Tree = dict[str, Any]
@@ -17,9 +17,8 @@ def with_defaults(record: Mapping[str, Any]) -> Tree:
 
     What was recorded stays as it is. A scheme of the user's own has no defaults that we know of.
     """
-    root, usual = _root()
-    choices = {**usual, **record["_choices_"]}
-    defaults = {**root, **{group: _option(group, name, record) for group, name in choices.items()}}
+    choices = {**usual_options(), **record["_choices_"]}
+    defaults = {**_outside_groups(), **{group: _option(group, name, record) for group, name in choices.items()}}
     return {**_filled(record, defaults), "_choices_": choices}
 
 
@@ -34,12 +33,8 @@ def _filled(given: Mapping[str, Any], defaults: Tree) -> Tree:
 
 
 @cache
-def _root() -> tuple[Tree, dict[str, str]]:
-    """Return the keys outside all groups, and the usual option of every group."""
-    root = load_yaml(config_dir() / "config.yaml")
-    entries = root.pop("defaults")
-    usual = {group: name for entry in entries if isinstance(entry, dict) for group, name in entry.items()}
-    return {key: value for key, value in root.items() if not is_description(key)}, usual
+def _outside_groups() -> Tree:
+    return {key: value for key, value in root().items() if key != "defaults" and not is_description(key)}
 
 
 def _option(group: str, name: str, record: Mapping[str, Any]) -> Tree:

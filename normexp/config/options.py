@@ -26,10 +26,21 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
 
 @cache
+def root() -> dict[str, Any]:
+    """Return config.yaml as it stands; read once, since a sweep may have 100,000 cells."""
+    return load_yaml(config_dir() / "config.yaml")
+
+
+@cache
+def usual_options() -> dict[str, str]:
+    """Return the usual option of every group, in the order of config.yaml's defaults list."""
+    return {group: name for entry in root()["defaults"] if isinstance(entry, dict) for group, name in entry.items()}
+
+
+@cache
 def groups() -> tuple[str, ...]:
     """Return the config groups in the order of config.yaml's defaults list."""
-    defaults = load_yaml(config_dir() / "config.yaml")["defaults"]
-    return tuple(group for entry in defaults if isinstance(entry, dict) for group in entry)
+    return tuple(usual_options())
 
 
 @cache
@@ -48,8 +59,7 @@ def option(group: str, name: str) -> dict[str, Any]:
 @cache
 def keys_by_word() -> dict[str, str]:
     """Return the words that name a group or a key, which are the whole of it or its last part -> the group or key."""
-    usual = load_yaml(config_dir() / "config.yaml")
-    keys = [*groups(), *(key for key in usual if key != "defaults" and not is_description(key))]
+    keys = [*groups(), *(key for key in root() if key != "defaults" and not is_description(key))]
     for group in ("optim", *groups()):  # of a word that several groups have, the optimizer's is meant
         found = dict.fromkeys(key for name in options(group) for key in option(group, name))
         keys += [f"{group}.{key}" for key in found if not is_description(key) and key != "_target_"]

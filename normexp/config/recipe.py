@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from normexp.config.allowed import Allowed
-from normexp.config.options import config_dir, groups, load_yaml, option, options
+from normexp.config.options import groups, option, options, root, usual_options
 from normexp.config.own import TARGET
 from normexp.config.text import override_text
 
@@ -73,19 +72,11 @@ def left_by(given: Iterable[str], settings: Iterable[str]) -> list[str]:
 
 def _layers(given: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the recipe for all, that of the data set and that of the network, which the data set's may choose."""
-    common, chosen = _common()
-    yield "config.yaml", common
+    chosen = usual_options()
+    yield "config.yaml", root().get(ABOUT, {})
     for group in CHOOSE:
         name = given.get(group, chosen[group])
         if name in options(group) and f"{group}.{TARGET}" not in given:
             settings = option(group, name).get(ABOUT, {})
             chosen = {**chosen, **settings}
             yield f"{group}={name}", settings
-
-
-@cache
-def _common() -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Return the recipe for all, and the usual option of every group; read once: a sweep may have 100,000 cells."""
-    root = load_yaml(config_dir() / "config.yaml")
-    usual = {group: name for entry in root["defaults"] if isinstance(entry, dict) for group, name in entry.items()}
-    return root.get(ABOUT, {}), usual

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from normexp.config import compose, option, options
-from normexp.config.options import config_dir, groups
+from normexp.config.options import config_dir, groups, root, usual_options
 
 SAME = {
     "folder": ["results_dir=elsewhere"],
@@ -66,7 +66,16 @@ def own_configs(tmp_path, monkeypatch, undrawn):
         forget()
 
     def forget() -> None:
-        for cached in (groups, options, option, composing._composed, composing._usual, composing._read):
+        for cached in (
+            root,
+            usual_options,
+            groups,
+            options,
+            option,
+            composing._composed,
+            composing._usual,
+            composing._read,
+        ):
             cached.cache_clear()
 
     monkeypatch.setattr(composing, "config_dir", lambda: folder)

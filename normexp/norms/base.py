@@ -51,6 +51,17 @@ def weight_layers(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if isinstance(module, kinds)]
 
 
+def free_weight(layer: Any) -> tuple[str, Tensor]:
+    """Return name and value of the parameter behind a layer's weight: the weight, or what it is computed from."""
+    computed = parametrize.is_parametrized(layer, "weight")  # or by a hook, from weight_v or weight_orig of the layer
+    holder, prefix = (layer.parametrizations.weight, "parametrizations.weight.") if computed else (layer, "")
+    originals = {name: each for name, each in holder.named_parameters(recurse=False) if name != "bias"}
+    # By size, not by the weight's shape: reading that would compute it, which may move a state. v comes after g,
+    # and of a layer with one input both have the same size.
+    name = max(reversed(originals), key=lambda name: originals[name].numel())
+    return f"{prefix}{name}", originals[name]
+
+
 @torch.no_grad()
 def set_weight(layer: nn.Module, value: Tensor) -> None:
     """Copy `value` into the layer's weight, or into what a parametrization computes the weight from."""

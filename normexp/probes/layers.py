@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
-from normexp.norms.base import output_dim, weight_layers
+from normexp.norms.base import free_weight, output_dim, weight_layers
 
 NONLINEARITIES = (nn.Sigmoid, nn.Tanh, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.ReLU6, nn.Hardswish)
 
@@ -73,14 +72,3 @@ def free_weights(model: nn.Module) -> dict[str, Weight]:
         for path, layer in layers(model).items()
         for name, parameter in [free_weight(layer)]
     }
-
-
-def free_weight(layer: Any) -> tuple[str, Tensor]:
-    """Return name and value of the parameter behind a layer's weight: the weight, or what it is computed from."""
-    computed = parametrize.is_parametrized(layer, "weight")  # or by a hook, from weight_v or weight_orig of the layer
-    holder, prefix = (layer.parametrizations.weight, "parametrizations.weight.") if computed else (layer, "")
-    originals = {name: each for name, each in holder.named_parameters(recurse=False) if name != "bias"}
-    # By size, not by the weight's shape: reading that would compute it, which may move a state. v comes after g,
-    # and of a layer with one input both have the same size.
-    name = max(reversed(originals), key=lambda name: originals[name].numel())
-    return f"{prefix}{name}", originals[name]

@@ -10,13 +10,13 @@ from conftest import CONFIGS, instantiate
 from invariances import CHANGES, EXPECTED
 from torch import nn
 
-from normexp.norms.base import weight_layers
+from normexp.norms.base import free_weight, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.batch_renorm import BatchRenorm
 from normexp.norms.checks.batch_dependence import depends_on_batch, train_eval_gap
 from normexp.norms.checks.gradient_factor import gradient_factor
 from normexp.norms.checks.invariance import sensitivities
-from normexp.norms.checks.subject import draw, free_weight, make_subject, settle, without_eps
+from normexp.norms.checks.subject import draw, make_subject, settle, without_eps
 
 EXACT = [name for name, config in CONFIGS.items() if config.get("_gradient_") != "approximate"]
 SCALE_FREE = [name for name in EXACT if name in EXPECTED and EXPECTED[name][CHANGES[0]]]
@@ -163,4 +163,4 @@ def test_gradient_of_batch_norm_flows_through_mean_and_variance(shape):
 
 def test_free_weight_of_weight_norm_is_its_direction():
     (layer,) = weight_layers(instantiate(CONFIGS["weight"]).block(nn.Linear(3, 2)))
-    assert free_weight(layer) is layer.parametrizations.weight.original1
+    assert free_weight(layer)[1] is layer.parametrizations.weight.original1

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, weight_layers
-from normexp.norms.checks.subject import INPUTS, UNITS, free_weight
+from normexp.norms.base import Norm, free_weight, weight_layers
+from normexp.norms.checks.subject import INPUTS, UNITS
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def block(norm: Norm, width: int) -> nn.Module:
 
 def own_parameters(module: nn.Module) -> int:
     (layer,) = weight_layers(module)
-    plain = [free_weight(layer), *([layer.bias] if isinstance(layer.bias, Tensor) else [])]
+    plain = [free_weight(layer)[1], *([layer.bias] if isinstance(layer.bias, Tensor) else [])]
     return numel(module.parameters()) - numel(plain)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, weight_layers
+from normexp.norms.base import Norm, free_weight, weight_layers
 
 INPUTS, UNITS, BATCH = 24, 128, 96  # 32 groups hold 4 units each: two standardized ones would be constants
 TINY = 1e-30  # an eps that changes no digit of a float64 variance near 1
@@ -40,19 +39,11 @@ class Subject:
     def weight(self) -> Tensor:
         """The free weights, one row per unit: W, or v under weight normalization."""
         (layer,) = weight_layers(self.block)
-        return free_weight(layer)
+        return free_weight(layer)[1]
 
     def other_cases(self) -> Tensor:
         """Return cases of the same distribution, shaped like x."""
         return draw(self.x.shape)
-
-
-def free_weight(layer: Any) -> Tensor:
-    """Return the parameter behind a layer's weight: itself, or what a parametrization computes it from."""
-    if not parametrize.is_parametrized(layer, "weight"):
-        return layer.weight
-    originals = layer.parametrizations.weight.parameters(recurse=False)
-    return next(each for each in originals if each.shape == layer.weight.shape)
 
 
 def draw(shape: tuple[int, ...]) -> Tensor:

@@ -20,8 +20,8 @@ from normexp.errors import Interrupted, Submitted, UserError
 from normexp.records import find_runs
 from normexp.sweeps import submit
 from normexp.sweeps.executors import slurm
-from normexp.sweeps.executors.jobs import note_submitted, submitted
 from normexp.sweeps.executors.settings import checked, take_executor
+from normexp.sweeps.executors.slurm import note_submitted, submitted
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shard import Shard, in_shard, take_shard

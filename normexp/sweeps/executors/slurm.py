@@ -6,6 +6,7 @@ nearly over, or that is preempted, gets SIGUSR2: it saves its run, opens its cel
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -18,14 +19,15 @@ from typing import Any
 
 from normexp.config.text import shortened
 from normexp.errors import UserError
+from normexp.records.files import read_json, write_atomically
 from normexp.sweeps.executors.base import last_line, worker_command
-from normexp.sweeps.executors.jobs import note_submitted, submitted
 from normexp.sweeps.executors.settings import Settings
 from normexp.sweeps.shared import SharedSweep
 
 LEAD = 60  # seconds before the end of its time at which a worker is told
 CHECKPOINT = 10  # seconds between two checkpoints, as long as saving is quick (runs/checkpointer.py)
 SCRIPT = "sbatch.sh"
+JOBS = "jobs.json"
 FOLDER = "jobs"  # submitit's files and the logs
 MEMORY = re.compile(r"[1-9]\d*[KMGT]?", re.IGNORECASE)
 MOST_REQUEUES = 1000
@@ -132,6 +134,18 @@ def submit(sweep: SharedSweep, settings: Settings, cluster: str = "slurm") -> li
             return [executor.submit(job) for _ in range(settings["workers"])]
     except Exception as error:
         raise UserError(f"executor=slurm: nothing was submitted: {last_line(error)}") from None
+
+
+def submitted(sweep: SharedSweep) -> list[str]:
+    """Return the numbers of the jobs that were submitted for a sweep, by whomever."""
+    try:
+        return [str(job) for job in read_json(sweep.path / JOBS)["slurm"]]
+    except (FileNotFoundError, KeyError, TypeError):
+        return []
+
+
+def note_submitted(sweep: SharedSweep, job: str) -> None:
+    write_atomically(sweep.path / JOBS, json.dumps({"slurm": [*submitted(sweep), job]}) + "\n")
 
 
 def parameters(sweep: SharedSweep, settings: Settings) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 
 from normexp.norms.base import Norm, at_least_float32, output_dim, weight_layers
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.kernels.trial import forward_with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +45,11 @@ class WeightNorm(Norm):
     def parametrize(self, layer: nn.Module) -> nn.Module:
         return parametrizations.weight_norm(layer, dim=output_dim(layer))
 
-    @torch.no_grad()
     def initialize(self, model: nn.Module, batch: Tensor) -> None:
         if not self.data_init:
             return
-        with ExitStack() as stack:
-            stack.enter_context(left_as_found(model, batch.device))
-            for layer in weight_layers(model):
-                if gain(layer) is not None:
-                    stack.callback(layer.register_forward_hook(StandardizeOnce()).remove)
-            model.train()  # as in training: with dropout and noise
-            model(batch)
+        layers = [layer for layer in weight_layers(model) if gain(layer) is not None]
+        forward_with({layer: StandardizeOnce() for layer in layers}, model, batch)
 
 
 def gain(layer: nn.Module) -> Tensor | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import output_dim, set_weight, weight_layers
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.kernels.trial import forward_with
 from normexp.norms.weight import mean_and_std
 
 
@@ -34,14 +33,8 @@ class DataDependent(Init):
     def weight(self, empty: Tensor, source: torch.Generator) -> Tensor:
         return empty.normal_(0.0, 0.05, generator=source)
 
-    @torch.no_grad()
     def fit(self, model: nn.Module, batch: Tensor) -> None:
-        with ExitStack() as stack:
-            stack.enter_context(left_as_found(model, batch.device))
-            for layer in weight_layers(model):
-                stack.callback(layer.register_forward_hook(UnitsOnce()).remove)
-            model.train()  # as in training: with dropout and noise
-            model(batch)
+        forward_with({layer: UnitsOnce() for layer in weight_layers(model)}, model, batch)
 
 
 class UnitsOnce:

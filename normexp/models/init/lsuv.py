@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import at_least_float32, set_weight, weight_layers
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.kernels.trial import forward_with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +34,9 @@ class LSUV(Init):
     def weight(self, empty: Tensor, source: torch.Generator) -> Tensor:
         return nn.init.orthogonal_(empty, generator=source)
 
-    @torch.no_grad()
     def fit(self, model: nn.Module, batch: Tensor) -> None:
-        with ExitStack() as stack:
-            stack.enter_context(left_as_found(model, batch.device))
-            for layer in weight_layers(model):
-                hook = UnitVarianceOnce(self.tolerance, self.max_iterations)
-                stack.callback(layer.register_forward_hook(hook).remove)
-            model.train()  # as in training: with dropout and noise
-            model(batch)
+        layers = weight_layers(model)
+        forward_with({layer: UnitVarianceOnce(self.tolerance, self.max_iterations) for layer in layers}, model, batch)
 
 
 class UnitVarianceOnce:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 @contextmanager
@@ -22,3 +23,14 @@ def left_as_found(model: nn.Module, device: torch.device) -> Iterator[None]:
                 buffer.copy_(saved)
             for module, mode in modes:
                 module.training = mode
+
+
+@torch.no_grad()
+def forward_with(hooks: Mapping[nn.Module, Callable[..., Any]], model: nn.Module, batch: Tensor) -> None:
+    """Pass a batch through a model as in training, with dropout and noise, each layer's forward hook in place."""
+    with ExitStack() as stack:
+        stack.enter_context(left_as_found(model, batch.device))
+        for layer, hook in hooks.items():
+            stack.callback(layer.register_forward_hook(hook).remove)
+        model.train()
+        model(batch)

@@ -1,4 +1,7 @@
-"""What `normexp plot` and `normexp table` do. A table never waits for matplotlib."""
+"""What `normexp plot`, `table` and `best` do, with the arguments that their --help explains.
+
+A table never waits for matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -39,19 +42,7 @@ def plot_command(
     by: Sequence[str] = (),
     last: bool = False,
 ) -> list[Path]:
-    """Draw the curves of all runs at or below some paths; return the files written: images, and .md with the caption.
-
-    Args:
-        words: paths, and filters such as `norm=batch,layer`: only runs with one of these values.
-        out: a folder, or a file ending in .png, .svg or .pdf; by default the run's own folder, or the common folder
-            of many runs.
-        metric: one column of metrics.csv; by default the training loss and the validation accuracy (or rmse, or loss).
-        formats: png, svg, pdf; by default the first two.
-        style: page, paper or slide.
-        width: of the figure, such as 3.3in or 84mm; by default that of the style.
-        by: keys whose values make the lines, instead of the arms.
-        last: take the runs of the last sweep alone.
-    """
+    """Draw the curves of all runs at or below some paths; return the files: images, and .md with the caption."""
     from normexp.report.figures.formats import check_formats, look
 
     chosen, written = look(style, width), check_formats(formats)
@@ -85,15 +76,7 @@ def _files(chart: Chart, stem: Path, look: Look, formats: Sequence[str]) -> list
 def table_command(
     words: Sequence[str], out: str | None = None, format: str = "md", by: Sequence[str] = (), last: bool = False
 ) -> str:
-    """Return the table of all runs at or below some paths, to be printed.
-
-    Args:
-        words: paths, and filters such as `norm=batch,layer`: only runs with one of these values.
-        out: a folder that also receives table.md, .csv, .tex and .html.
-        format: of the returned text: md, csv, tex, html or json.
-        by: keys whose values make the rows, instead of the arms.
-        last: take the runs of the last sweep alone.
-    """
+    """Return the table of all runs at or below some paths, to be printed."""
     from normexp.report.formats import FORMATS, json_text
     from normexp.report.tables import table
 
@@ -115,16 +98,7 @@ def best_command(
     last: bool = False,
     out: str | None = None,
 ) -> tuple[str, list[Path]]:
-    """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure.
-
-    Args:
-        words: paths, and filters as of `table_command`.
-        over: the hyperparameters; by default every key that varies and has numbers.
-        metric: by default that of the validation split.
-        format: of the returned text: md, csv, tex or html.
-        last: take the runs of the last sweep alone.
-        out: a folder, or a file ending in .png, .svg or .pdf, for the figure of the metric over each hyperparameter.
-    """
+    """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure."""
     from normexp.report.best import best, curve, dependence, tried
     from normexp.report.formats import FORMATS
 

@@ -1,8 +1,17 @@
-"""Claims by a word each: what tests ask most often of an arm, as an estimand and a region."""
+"""Claims without an experiment: checked as its YAML's are, and by a word each what tests ask most often of an arm."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from normexp.config.schema import dotted, first_problem
+from normexp.errors import UserError
+from normexp.evidence.claims import Claim
+from normexp.evidence.claims.check import Axes, check_names
+from normexp.evidence.claims.estimands import AnyClaim
 
 ABOVE = {"highest", "higher", "increasing_in"}
 BELOW = {"lowest", "lower", "decreasing_in"}
@@ -12,7 +21,20 @@ COMPARE = {
     "never_reaches": "count", "flat_in": "trend", "increasing_in": "trend", "decreasing_in": "trend",
     "diverges": "count", "converges": "count",
 }  # fmt: skip
+CLAIM: TypeAdapter[Claim] = TypeAdapter(AnyClaim)
 EVENTS = {"never_reaches": "never reaches", "diverges": "diverges", "converges": "stays finite"}
+
+
+def check_claim(
+    data: Mapping[str, Any], arms: Sequence[str], metrics: Sequence[str], axes: Axes | None = None
+) -> Claim:
+    """Return the claim of a YAML entry. Raises UserError."""
+    try:
+        claim = CLAIM.validate_python(data)
+    except ValidationError as error:
+        path, problem = first_problem(error, data)
+        raise UserError(": ".join(filter(None, (dotted(path), problem)))) from None
+    return check_names(claim, arms, metrics, axes)
 
 
 def claim_data(word: str, **keys: Any) -> dict[str, Any]:

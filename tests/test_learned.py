@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claim_maker import check_claim
 
-from normexp.evidence.claims import check_claim, judge
+from normexp.evidence.claims import judge
 from normexp.evidence.claims.reading import value_at
 from normexp.evidence.curves import Cell, Curve, Made
 from normexp.evidence.learned import chance_bound, learned

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from claim_maker import claim_data
+from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, cells, finals
 
 from normexp.bench.suites.looks import EXPERIMENTS, FAMILIES, draws, holm, looked_at, simulated, ways
-from normexp.evidence.claims import UNDECIDED, check_claim, judge
+from normexp.evidence.claims import UNDECIDED, judge
 from normexp.evidence.stats import Design
 from normexp.evidence.stats import holm as holm_of_one
 

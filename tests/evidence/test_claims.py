@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from claim_maker import claim_data
+from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, along, cells, curve, finals
 
-from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
+from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.curves import Curves, better_direction
 
 NAN = math.nan

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import pytest
+from claim_maker import check_claim
 from curve_maker import METRIC, cells, finals
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Claim, Verdict, check_claim, judge
+from normexp.evidence.claims import Claim, Verdict, judge
 
 ARMS = ("tanh, sgd", "layer, sgd", "tanh, adamw", "layer, adamw")
 DATA = {

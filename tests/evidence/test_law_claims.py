@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claim_maker import check_claim
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Verdict, check_claim, judge
+from normexp.evidence.claims import Verdict, judge
 from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.curves import Cell, Curve, Curves
 

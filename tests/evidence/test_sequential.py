@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from claim_maker import claim_data
+from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, cells, finals
 
-from normexp.evidence.claims import HOLDS, UNDECIDED, check_claim, judge, still_open
+from normexp.evidence.claims import HOLDS, UNDECIDED, judge, still_open
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.claims.sequential import looks_taken
 from normexp.evidence.curves import Cell

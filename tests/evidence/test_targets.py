@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claim_maker import check_claim
 from curve_maker import METRIC, cells
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Claim, Verdict, check_claim, entry, judge
+from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
 from normexp.evidence.curves import Curve, Made
 from normexp.report.figures.formats import images, look

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from claim_maker import claim_data
+from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, along, cells, curve, finals
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.evidence.claims import check_claim, judge
+from normexp.evidence.claims import judge
 from normexp.evidence.curves import Curves
 from normexp.evidence.stats import (
     EquivalenceTest,

@@ -1,6 +1,5 @@
 """Claims of papers, an estimand and a region each: check them without a run, judge them with runs."""
 
-from normexp.evidence.claims.check import check_claim as check_claim
 from normexp.evidence.claims.claim import KINDS as KINDS
 from normexp.evidence.claims.claim import Claim as Claim
 from normexp.evidence.claims.estimands import kind_at as kind_at

@@ -1,47 +1,18 @@
-"""Check a claim's YAML without a run. Every error is one line that names the claim, the key and what is allowed."""
+"""Check what a claim names without a run. Every error is one line that names the key and what is allowed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from pydantic import ValidationError
-
-from normexp.config.schema import dotted, first_problem
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.claim import Claim
-from normexp.evidence.claims.estimands import CLAIM, Difference, Trend
+from normexp.evidence.claims.estimands import Difference, Trend
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.curves import AxisValue
 
 Axes = Mapping[str, Sequence[AxisValue]]
 AnyOne = TypeVar("AnyOne", bound=Claim)
-
-
-def check_claim(
-    data: Mapping[str, Any], arm_names: Sequence[str], metric_names: Sequence[str], axes: Axes | None = None
-) -> Claim:
-    """Return the claim of a YAML entry, checked. Raises UserError.
-
-    Args:
-        axes: the grid's axes without the seed, and their values; None leaves them unchecked.
-    """
-    if not isinstance(data, Mapping):
-        raise UserError(f"claim {data!r} is not a mapping with text, source and compare")
-    try:
-        return check_names(read_claim(data), arm_names, metric_names, axes)
-    except UserError as error:
-        raise UserError(f"claim {str(data.get('text', '?'))!r}: {error}") from None
-
-
-def read_claim(data: Mapping[str, Any]) -> Claim:
-    """Return the claim of a YAML entry, its names unchecked. Raises UserError."""
-    try:
-        claim: Claim = CLAIM.validate_python(data)
-    except ValidationError as error:
-        path, problem = first_problem(error, data)
-        raise UserError(": ".join(filter(None, (dotted(path), problem)))) from None
-    return claim
 
 
 def check_names(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, model_validator
 
 from normexp.config.schema import refusal
 from normexp.evidence.claims.claim import (
@@ -218,7 +218,6 @@ AnyClaim = Annotated[
     Value | Difference | Ratio | Interaction | StepsToTarget | Count | Equals | Trend | Follows | Leaves,
     Field(discriminator="compare"),
 ]
-CLAIM: TypeAdapter[Any] = TypeAdapter(AnyClaim)
 
 
 def kind_at(claim: Claim, scale: str) -> Kind:

@@ -28,13 +28,17 @@ EVENTS = {"never_reaches": "never reaches", "diverges": "diverges", "converges":
 def check_claim(
     data: Mapping[str, Any], arms: Sequence[str], metrics: Sequence[str], axes: Axes | None = None
 ) -> Claim:
-    """Return the claim of a YAML entry. Raises UserError."""
+    """Return the claim of a YAML entry, checked. Raises UserError."""
+    return check_names(read_claim(data), arms, metrics, axes)
+
+
+def read_claim(data: Mapping[str, Any]) -> Claim:
+    """Return the claim of a YAML entry, its names unchecked. Raises UserError."""
     try:
-        claim = CLAIM.validate_python(data)
+        return CLAIM.validate_python(data)
     except ValidationError as error:
         path, problem = first_problem(error, data)
         raise UserError(": ".join(filter(None, (dotted(path), problem)))) from None
-    return check_names(claim, arms, metrics, axes)
 
 
 def claim_data(word: str, **keys: Any) -> dict[str, Any]:

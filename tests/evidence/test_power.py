@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from claim_maker import read_claim
 from scipy.stats import mannwhitneyu
 
-from normexp.evidence.claims.check import read_claim
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_rank_p
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claim_maker import read_claim
 from drawn import BASE, Made, made
 from fabricated import Fabric
 
 from normexp.errors import UserError
-from normexp.evidence.claims.check import read_claim
 from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
 from normexp.records import TIMING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 
 import pytest
 import yaml
@@ -116,5 +117,5 @@ def test_sweep_says_each_recipe_once(cli, results, monkeypatch):
 
 def test_a_large_grid_reads_the_common_recipe_once(monkeypatch):
     recipe(["seed=0"])
-    monkeypatch.setattr("normexp.config.options.load_yaml", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr(sys.modules["normexp.config.options"], "load_yaml", lambda path: pytest.fail("read again"))
     assert recipe(["seed=1"])["schedule"].value == "cosine"

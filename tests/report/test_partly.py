@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from claim_maker import read_claim
 from drawn import Made, made
 from fabricated import Fabric
 
-from normexp.evidence.claims.check import read_claim
 from normexp.evidence.stats import Design
 from normexp.report.claims import as_json, as_markdown, read_reports
 from normexp.report.experiment.measured import measured

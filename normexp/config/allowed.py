@@ -23,6 +23,7 @@ _SPEC = re.compile(
     r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))"
     r"(?P<share> ?or share)?(?P<null> ?or null)?$"
 )
+_SPAN = re.compile(r"(\d{1,9})(?:-|\.\.)(\d{1,9})")
 _KINDS = {"int": "an integer", "float": "a number", "str": "a text, not empty", "bool": "true or false"}
 _MANY = {"int": "integers", "float": "numbers", "str": "non-empty texts", "bool": "truth values"}
 LARGEST_FLOAT = 3.4028234663852886e38  # float32's; networks compute in it
@@ -74,7 +75,7 @@ class Allowed:
     def _one(self, key: str, value: Any, whole: Any) -> Any:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
-            hint = word_hint(shown(value), self.choices) if self.choices else self._largest(value)
+            hint = word_hint(shown(value), self.choices) if self.choices else _seeds(key, value) or self._largest(value)
             raise UserError(f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}")
         return converted
 
@@ -113,6 +114,12 @@ class Allowed:
         above = value > low or (value == low and self.interval[0] == "[")
         below = value < high or (value == high and self.interval[-1] == "]")
         return above and below
+
+
+def _seeds(key: str, value: Any) -> str:
+    """Say how several seeds are typed, where 1-5 or 1..5 was."""
+    ends = _SPAN.fullmatch(str(value)) if key == "seed" else None
+    return f"; did you mean `normexp sweep '{key}=range({ends[1]},{int(ends[2]) + 1})'`?" if ends else ""
 
 
 def parse(spec: str | None, default: Any) -> Allowed:

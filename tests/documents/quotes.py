@@ -19,7 +19,7 @@ from tests.documents.evidence import TOP, cell, claim, curve, faster, first_step
 Numbers = Callable[[], Sequence[float | int | str]]
 TABLE, FIGURE1, WEIGHT = "ioffe2015_table/cpu", "ioffe2015_figure1/paper", "salimans2016_table1/cpu"
 PROP, WHICH, DIGITS = "arpit2016_table/cpu", "which_norm_small/cpu", "digits_five_schemes/cpu"
-ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+WORDS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 SPEED = ["steps-cnn", "steps-cnn-bf16", "steps-convpool", "steps-convpool-bf16", "steps-mlp"]
 
 
@@ -44,7 +44,7 @@ def digits_speed() -> list[float | str]:
     plain, batch = (curve(DIGITS, arm, "test/accuracy") for arm in ("none", "batch"))
     first = min(step for step in batch if step > 0)
     later = next(step for step, value in plain.items() if value > batch[first])
-    return [first, 100 * batch[first], ORDINALS[later // first]]
+    return [first, 100 * batch[first], WORDS[later // first]]
 
 
 def speed_ups() -> list[float]:
@@ -224,7 +224,9 @@ QUOTES = (
     ),
     Quote("salimans2016_table1", "lowers the sharpness up to which Adam is stable by a factor of {:.1f}", stability),
     Quote(
-        "README.md", "after one epoch ({} steps) is {:.1f} %; the plain network passes that in its {}.", digits_speed
+        "README.md",
+        "after one epoch ({} steps) is {:.1f} %; the plain network needs {} epochs to pass that.",
+        digits_speed,
     ),
     Quote("README.md", "on 360 test images moves in steps of {:.2f} points", lambda: [100 / 360]),
     Quote("docs/reproduce.md", "after 10,000 steps ({:.1f} against {:.1f} %)", after_10000),

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from pandas import concat
 
-from normexp.experiments.verify.drift import MOVED, TOLERANCE, differences
+from normexp.experiments.verify.drift import MOVED, TOLERANCE, differences, trained_again
+from normexp.experiments.verify.drift_table import read_table
 from normexp.experiments.verify.environments import causes
 from normexp.records import RunDirectory, find_runs
+from normexp.records.files import write_atomically
 
 YAML = Path(__file__).parent.parent / "configs" / "experiment" / "digits_five_schemes.yaml"
 
@@ -117,3 +120,52 @@ def test_committed_records_can_be_trained_again(cli, monkeypatch, name):
     assert record.status["status"] == "done"
     assert (status, stdout.count("\n")) in ((0, 2), (1, 2)), stderr
     assert status == int(stdout.startswith(MOVED))
+
+
+def test_a_table_keeps_the_latest_row_of_every_experiment(recorded, cli, tmp_path):
+    table = tmp_path / "drift.csv"
+    assert cli("verify", "drift", "mine.yaml", "scale=smoke", "--csv", table)[0] == 0
+    first = read_table(table)
+    assert list(first["verdict"]) == ["equal bytes"]
+    other = first.assign(experiment="another", verdict="moved")
+    write_atomically(table, concat([other, first]).to_csv(index=False))
+    change(recorded, "train/loss", 1.1)
+    assert cli("verify", "drift", "mine.yaml", "scale=smoke", "--csv", table)[0] == 1
+    rows = read_table(table)
+    assert list(rows["experiment"]) == ["another", "mine"]
+    assert list(rows["verdict"]) == ["moved", "moved"]
+    assert rows["column"][1] == "train/loss"
+
+
+def test_a_table_says_why_a_record_was_left_out(recorded, cli, tmp_path):
+    for run in find_runs([recorded]):
+        (run.path / "status.json").write_text(json.dumps({**run.status, "sha256": {}}))
+        config = run.path / "config.yaml"
+        config.write_text(config.read_text().replace("momentum: 0.9", "momentum: 0.8"))
+    assert cli("verify", "drift", "mine.yaml", "scale=smoke", "--csv", tmp_path / "drift.csv")[0] == 2
+    [row] = read_table(tmp_path / "drift.csv").to_dict("records")
+    assert row["verdict"] == "left out"
+    assert "stale" in row["why"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("none/drift.csv", "is no folder"), ("notes.csv", "no table of verify")]
+)
+def test_what_is_no_table_is_refused_before_anything_is_trained(recorded, cli, monkeypatch, tmp_path, name, expected):
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
+    monkeypatch.setattr("normexp.experiments.verify.drift.run", pytest.fail)
+    status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke", "--csv", tmp_path / name)
+    assert (status, stdout) == (2, "")
+    assert expected in stderr
+
+
+def test_the_file_that_holds_the_data_of_the_record_is_found_among_several(tmp_path, cli, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, offset in (("other", 3), ("mine", 0)):
+        rows = "".join(f"{i % 7},{i % 5},{i + offset}\n" for i in range(60))
+        (tmp_path / f"{name}.csv").write_text(f"a,b,y\n{rows}")
+    assert cli("run", "dataset=csv", "dataset.file=mine.csv", "dataset.target=y", "model=linear", "steps=2")[0] == 0
+    [record] = find_runs([tmp_path / "results"])
+    given = ["dataset.file=other.csv", "dataset.file=mine.csv"]
+    assert trained_again(record, given).verdict == "equal bytes"
+    assert trained_again(record, given[:1]).verdict == "left out"

@@ -45,3 +45,4 @@ def add_verify(verbs: Verbs[Parser]) -> None:
     command.add_argument(
         "--seed", type=whole, metavar="S", help="resume: of the instants (default 0); drift: draws among all runs"
     )
+    command.add_argument("--csv", metavar="FILE", help="drift: put a row per experiment into a table")

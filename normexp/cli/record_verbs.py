@@ -75,11 +75,12 @@ def _drift(arguments: argparse.Namespace) -> int:
     folders = recorded(words)
     usual = len(folders) if any("=" not in word for word in words) else 3
     limit = usual if arguments.limit is None else arguments.limit
-    return verify_drift(folders, files, limit, arguments.seed, print)
+    table = Path(arguments.csv) if arguments.csv is not None else None
+    return verify_drift(folders, files, limit, arguments.seed, print, table)
 
 
 CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records, "resume": _resume, "drift": _drift}
-OPTIONS = {"kills": ("resume",), "limit": ("drift",), "seed": ("resume", "drift")}
+OPTIONS = {"kills": ("resume",), "limit": ("drift",), "seed": ("resume", "drift"), "csv": ("drift",)}
 
 
 def sample(arguments: argparse.Namespace) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from normexp.config import Config, compose
@@ -15,6 +17,7 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.options import option, options
 from normexp.config.text import override_text
 from normexp.errors import UserError
+from normexp.experiments.verify.drift_table import add_row, read_table
 from normexp.experiments.verify.environments import causes
 from normexp.experiments.verify.records import OWN_CODE
 from normexp.records import FINISHED, METRICS, TIMING, RunDirectory, find_runs, printable
@@ -24,7 +27,7 @@ from normexp.sweeps.prefetch import to_download
 
 Say = Callable[[str], None]
 Row = dict[str, str]
-EQUAL, CLOSE, MOVED = "equal bytes", "within tolerance", "moved"
+EQUAL, CLOSE, MOVED, LEFT = "equal bytes", "within tolerance", "moved", "left out"
 TOLERANCE = 1e-3  # of the largest recorded value of a column
 ROUNDING = 1e-9  # differences below are of sums in another order, whatever the column holds
 
@@ -48,33 +51,69 @@ class Difference:
         return f"{self.column} at step {self.step} was {self.before}, is {self.now}{size}"
 
 
-def verify_drift(folders: Sequence[Path], given: Sequence[str], limit: int, seed: int | None, say: Say) -> int:
+@dataclass(frozen=True)
+class Again:
+    """A record, and what became of it when the same run was trained today.
+
+    Args:
+        worst: the number that differs most; None where all bytes are equal.
+        why: the libraries, the processor or the arithmetic that differ; of one that is left out, the reason.
+    """
+
+    record: RunDirectory
+    verdict: str
+    worst: Difference | None = None
+    why: str = ""
+
+    def __str__(self) -> str:
+        text = "; ".join(str(part) for part in (self.worst, self.why) if part)
+        return f"{self.verdict}: {printable(self.record.path)}{text and ': '}{printable(text)}"
+
+    @property
+    def row(self) -> dict[str, str]:
+        """What a table of them holds of one."""
+        worst = {name: str(value) for name, value in vars(self.worst).items()} if self.worst else {}
+        return {"verdict": self.verdict, **worst, "why": self.why}
+
+
+def verify_drift(
+    folders: Sequence[Path], given: Sequence[str], limit: int, seed: int | None, say: Say, table: Path | None = None
+) -> int:
     """Train recorded runs again and compare; return 1 if one has moved.
 
     Args:
         folders: of records, results/NAME/SCALE each.
         given: overrides for where the data lie.
         limit: how many are trained again.
-        seed: draws them from all records; without one they are the cheapest of every folder, by recorded seconds.
+        seed: draws them from all records; without one they are the cheapest of every folder that ended well, by
+            recorded seconds.
+        table: a CSV file that gets a row per experiment and scale, beside those that it has.
     """
     if limit < 1:
         raise UserError(f"verify drift: --limit {limit}: must be an integer in [1, inf)")
+    if table:
+        read_table(table)  # what is no such table is noticed before anything is trained
     counts: Counter[str] = Counter()
     for record in proposed(folders, seed):
-        if sum(counts.values()) == limit:
+        if counts.total() == limit:
             break
-        try:
-            config = as_recorded(record, given)
-        except UserError as error:
-            say(f"left out: {printable(str(record.path))}: {error}")
-            continue
-        verdict, text = drift(record, config)
-        counts[verdict] += 1
-        say(f"{verdict}: {printable(f'{record.path}{text}')}")
+        again = trained_again(record, given)
+        counts.update([again.verdict] if again.verdict != LEFT else [])
+        say(str(again))
+        if table:
+            add_row(table, record, again.row)
     if not counts:
         raise UserError("verify drift: no record could be trained again")
-    say(f"{sum(counts.values())} records: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
+    say(f"{counts.total()} records: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
     return 1 if counts[MOVED] else 0
+
+
+def trained_again(record: RunDirectory, given: Sequence[str]) -> Again:
+    try:
+        config = as_recorded(record, given)
+    except UserError as error:
+        return Again(record, LEFT, why=str(error))
+    return drift(record, config)
 
 
 def proposed(folders: Sequence[Path], seed: int | None) -> list[RunDirectory]:
@@ -100,13 +139,30 @@ def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
     check_complete(record)
     threads = {"threads": record.environment["threads"]} if "threads" in record.environment else {}
     kept = {key: value for key, value in {**changes, **threads}.items() if key not in (*PATH_KEYS, "results_dir")}
-    files = [word for word in given if word.partition("=")[0] in changes]
-    config = compose([*(f"{key}={override_text(value)}" for key, value in kept.items()), *files])
-    check_stale(record, config)
-    if missing := [key for key in PATH_KEYS if key in changes and key not in config.files]:
+    words = [f"{key}={override_text(value)}" for key, value in kept.items()]
+    if missing := [key for key in PATH_KEYS if key in changes and not _of(key, given)]:
         raise UserError(f"it was made from a file; give {missing[0]}=PATH")
+    config = _with_files(record, words, [_of(key, given) for key in PATH_KEYS if key in changes])
+    check_stale(record, config)
     if names := to_download([config]):
         raise UserError(f"dataset={names[0]} is not on this machine")
+    return config
+
+
+def _of(key: str, given: Iterable[str]) -> list[str]:
+    return [word for word in given if word.partition("=")[0] == key]
+
+
+def _with_files(record: RunDirectory, words: Sequence[str], files: Sequence[Sequence[str]]) -> Config:
+    """Return the configuration with the first of the files that hold the record's data. Raises UserError without."""
+    *wrong, last = product(*files)
+    for chosen in wrong:
+        with contextlib.suppress(UserError):
+            return _checked(record, compose([*words, *chosen]))
+    return _checked(record, compose([*words, *last]))
+
+
+def _checked(record: RunDirectory, config: Config) -> Config:
     if config.files:
         check_data(record, config)
     return config
@@ -116,20 +172,20 @@ def _measures_time(study: str | None) -> bool:
     return study in options("study") and bool(option("study", study).get("_measures_time_"))
 
 
-def drift(record: RunDirectory, config: Config) -> tuple[str, str]:
-    """Train once more; return the verdict, and what to say of it."""
+def drift(record: RunDirectory, config: Config) -> Again:
+    """Train once more and compare."""
     with tempfile.TemporaryDirectory(prefix="normexp-verify-") as folder:
         again = run(config, path=Path(folder) / "again")
         names = [name for name in record.names() if name.endswith(".csv") and name != TIMING]
         if all(again.has(name) and again.read(name) == record.read(name) for name in names):
-            return EQUAL, ""
+            return Again(record, EQUAL)
         worst = max(
             (each for name in names for each in differences(record.rows(name), again.rows(name))),
             key=lambda each: each.relative,
             default=Difference(METRICS, "?", "one form", "another", 0.0),
         )
         why = causes(record.environment, again.environment)
-    return (CLOSE if worst.relative <= TOLERANCE else MOVED), f": {worst}; {why}"
+    return Again(record, CLOSE if worst.relative <= TOLERANCE else MOVED, worst, why)
 
 
 def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Difference]:
@@ -163,12 +219,12 @@ def _numbers(texts: Iterable[str | None]) -> Iterator[float]:
             yield value
 
 
-def _costs(folder: Path) -> Iterator[tuple[float, RunDirectory]]:
-    """Yield (seconds that it took, record) of every finished run that can be read."""
+def _costs(folder: Path) -> Iterator[tuple[tuple[bool, float], RunDirectory]]:
+    """Yield ((whether it diverged, seconds that it took), record) of every finished run that can be read."""
     for record in find_runs([folder]):
         try:
             status = record.status
         except UserError:
             continue
         if status["status"] in FINISHED:
-            yield float(status.get("seconds") or 0.0), record
+            yield (status["status"] != "done", float(status.get("seconds") or 0.0)), record

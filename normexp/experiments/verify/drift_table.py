@@ -39,6 +39,6 @@ def add_row(path: Path, record: RunDirectory, results: dict[str, str]) -> None:
 
 
 def named(record: RunDirectory) -> tuple[str, str, str]:
-    """Return experiment, scale and run of a record in results/NAME/SCALE/runs/ARM/RUN."""
-    *_, experiment, scale, _, arm, run = record.path.parts
-    return experiment, scale, f"{arm}/{run}"
+    """Return experiment, scale and run of a record in results/NAME/SCALE/runs or select/ARM/RUN."""
+    *_, experiment, scale, kind, arm, run = record.path.parts
+    return experiment, scale, f"{kind}/{arm}/{run}"

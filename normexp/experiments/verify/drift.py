@@ -58,12 +58,14 @@ class Again:
     Args:
         worst: the number that differs most; None where all bytes are equal.
         why: the libraries, the processor or the arithmetic that differ; of one that is left out, the reason.
+        commit: of the program that trained it again.
     """
 
     record: RunDirectory
     verdict: str
     worst: Difference | None = None
     why: str = ""
+    commit: str = ""
 
     def __str__(self) -> str:
         text = "; ".join(str(part) for part in (self.worst, self.why) if part)
@@ -73,7 +75,7 @@ class Again:
     def row(self) -> dict[str, str]:
         """What a table of them holds of one."""
         worst = {name: str(value) for name, value in vars(self.worst).items()} if self.worst else {}
-        return {"verdict": self.verdict, **worst, "why": self.why}
+        return {"verdict": self.verdict, **worst, "why": self.why, "commit": self.commit}
 
 
 def verify_drift(
@@ -176,16 +178,17 @@ def drift(record: RunDirectory, config: Config) -> Again:
     """Train once more and compare."""
     with tempfile.TemporaryDirectory(prefix="normexp-verify-") as folder:
         again = run(config, path=Path(folder) / "again")
+        commit = str(again.environment.get("commit") or "")
         names = [name for name in record.names() if name.endswith(".csv") and name != TIMING]
         if all(again.has(name) and again.read(name) == record.read(name) for name in names):
-            return Again(record, EQUAL)
+            return Again(record, EQUAL, commit=commit)
         worst = max(
             (each for name in names for each in differences(record.rows(name), again.rows(name))),
             key=lambda each: each.relative,
             default=Difference(METRICS, "?", "one form", "another", 0.0),
         )
         why = causes(record.environment, again.environment)
-    return Again(record, CLOSE if worst.relative <= TOLERANCE else MOVED, worst, why)
+    return Again(record, CLOSE if worst.relative <= TOLERANCE else MOVED, worst, why, commit)
 
 
 def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Difference]:

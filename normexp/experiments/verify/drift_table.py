@@ -11,7 +11,7 @@ from normexp.records import RunDirectory, printable
 from normexp.records.files import write_atomically
 
 KEY = ["experiment", "scale"]
-COLUMNS = [*KEY, "run", "verdict", "column", "step", "before", "now", "relative", "why"]
+COLUMNS = [*KEY, "run", "verdict", "column", "step", "before", "now", "relative", "why", "commit"]
 
 
 def read_table(path: Path) -> pandas.DataFrame:

@@ -32,6 +32,7 @@ DEVIATIONS = [f"{name}/deviations" for name in EXPERIMENTS]
 GENERATED = {
     "campaign": "test_campaign.py",
     "convert": "test_convert_networks.py",
+    "drift": "test_drift_page.py",
     "experiments": "test_own_experiment.py",
     "laws": "test_laws_page.py",
     "mutants": "test_check_mutations.py",

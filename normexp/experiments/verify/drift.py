@@ -37,6 +37,7 @@ class Difference:
     """Where one number differs most from the recorded one.
 
     Args:
+        step: in which it was recorded; empty in a table without steps.
         relative: the difference over the largest recorded value of the column; infinite where it is no number.
     """
 
@@ -48,7 +49,8 @@ class Difference:
 
     def __str__(self) -> str:
         size = f", {self.relative:.1e} of the column's largest" if math.isfinite(self.relative) else ""
-        return f"{self.column} at step {self.step} was {self.before}, is {self.now}{size}"
+        step = f" at step {self.step}" if self.step else ""
+        return f"{self.column}{step} was {self.before}, is {self.now}{size}"
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def drift(record: RunDirectory, config: Config) -> Again:
         worst = max(
             (each for name in names for each in differences(record.rows(name), again.rows(name))),
             key=lambda each: each.relative,
-            default=Difference(METRICS, "?", "one form", "another", 0.0),
+            default=Difference(METRICS, "", "one form", "another", 0.0),
         )
         why = causes(record.environment, again.environment)
     return Again(record, CLOSE if worst.relative <= TOLERANCE else MOVED, worst, why, commit)
@@ -200,7 +202,7 @@ def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Differenc
         for old, new in zip(before, now, strict=False):
             was, is_now = old.get(column) or "", new.get(column) or ""
             if was != is_now:
-                yield Difference(column, old.get("step", "?"), was, is_now, _relative(was, is_now, largest))
+                yield Difference(column, old.get("step", ""), was, is_now, _relative(was, is_now, largest))
 
 
 def _relative(before: str, now: str, largest: float) -> float:

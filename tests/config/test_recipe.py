@@ -71,7 +71,14 @@ def test_recipe_holds_in_every_network():
         if "_recipe_" in option(group, name)
     ]
     assert len(named) > 5
-    assert not any(key.startswith("norm") for word in named for key in recipe([word]))
+    assert [word for word in named if "norm" in recipe([word])] == ["model=torchvision"]  # published with it
+
+
+def test_recipe_of_a_published_network_keeps_its_norm():
+    words = ["model=torchvision", "model.name=resnet18", "probe=equilibrium"]
+    assert compose(with_recipe(words)).choices["norm"] == "batch"
+    assert compose(with_recipe([*words, "norm=group"])).choices["norm"] == "group"
+    assert compose(words).choices["norm"] == "none"
 
 
 def test_recipe_of_another_name_is_one_line():

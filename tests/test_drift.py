@@ -97,6 +97,14 @@ def test_differences_are_relative_to_the_column_and_rounding_is_none():
     assert found == {"a": 0.0, "b": pytest.approx(0.001)}
 
 
+@pytest.mark.parametrize(
+    ("now", "relative"), [("2e-19 of the loss, 4", 0), ("1e-20 of the loss, 5", 0.25), ("1e-20 of it, 4", float("inf"))]
+)
+def test_numbers_in_a_sentence_are_compared_where_its_words_are_the_same(now, relative):
+    [found] = differences([{"computed": "-1e-20 of the loss, 4"}], [{"computed": now}])
+    assert found.relative == relative
+
+
 @pytest.mark.parametrize("now", [[], [{"step": "0", "a": ""}], [{"step": "0", "a": "nan"}], [{"step": "0"}]])
 def test_what_is_no_number_any_more_has_moved(now):
     assert max(each.relative for each in differences([{"step": "0", "a": "1"}], now)) > TOLERANCE

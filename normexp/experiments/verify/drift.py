@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ Say = Callable[[str], None]
 Row = dict[str, str]
 EQUAL, CLOSE, MOVED, LEFT = "equal bytes", "within tolerance", "moved", "left out"
 TOLERANCE = 1e-3  # of the largest recorded value of a column
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")  # in a sentence
 ROUNDING = 1e-9  # differences below are of sums in another order, whatever the column holds
 
 
@@ -208,9 +210,17 @@ def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Differenc
 def _relative(before: str, now: str, largest: float) -> float:
     values = list(_numbers((before, now)))
     if len(values) < 2:
-        return math.inf
+        return _relative_of_texts(before, now)
     distance = abs(values[0] - values[1])
     return 0.0 if distance <= ROUNDING else distance / largest if largest else math.inf
+
+
+def _relative_of_texts(before: str, now: str) -> float:
+    """Compare the numbers in two sentences, infinitely far apart where the words between them differ."""
+    pairs = list(zip(NUMBER.findall(before), NUMBER.findall(now), strict=False))
+    if not pairs or NUMBER.sub("0", before) != NUMBER.sub("0", now):
+        return math.inf
+    return max(_relative(was, is_now, abs(float(was))) for was, is_now in pairs)
 
 
 def _numbers(texts: Iterable[str | None]) -> Iterator[float]:

@@ -18,8 +18,9 @@ TOP = Path(__file__).resolve().parent.parent
 TABLE, DOCUMENT = TOP / "results" / "drift.csv", TOP / "docs" / "drift.md"
 HEAD = """# Committed runs, trained again
 
-One run of every experiment, the cheapest that ended well, was trained again by the program at {commits} and set beside
-its record: {counts}.
+One run of every experiment, the cheapest that ended well, was trained again by the program at {commits} and
+set beside its record: {counts}. (The command below was written on top of these commits; it trains
+with what they have.)
 
 - *Equal bytes*: every CSV file is the same, to the last digit.
 - *Within tolerance*: no number differs by more than {tolerance:g} of the largest of its column.

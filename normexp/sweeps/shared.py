@@ -25,6 +25,7 @@ from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
 from normexp.sweeps.protocol import CellState, carry_out, cell_states, claim_name, reopen
 
 RUNS = "runs"  # in the results folder: where the runs of no experiment are
+USUAL = "the defaults"  # what a cell is called that has the usual value of all that varies
 SWEEPS = ".sweeps"  # in the results folder; what looks for run directories passes hidden folders by
 PLAN = "plan.json.gz"
 MOST_PLAN = 2**28  # bytes, packed
@@ -115,7 +116,7 @@ class SharedSweep:
     def names(self) -> dict[str, str]:
         """What tells a cell apart, by its run directory: overrides that not all have; in an experiment, that place."""
         plain = {path: " ".join(own) for path, own in self.plan["cells"] if path.startswith(f"{RUNS}/")}
-        return {path: plain.get(path) or path for path, _ in self.plan["cells"]}
+        return {path: plain.get(path, path) or USUAL for path, _ in self.plan["cells"]}
 
     def cause(self, number: int) -> str:
         """Return why a cell failed; nothing where that is not known."""

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from normexp.experiments.load import names, scales
-from tests.documents.set_ups import known, misnamed, told, value_of
+from tests.documents.set_ups import at, known, misnamed, told, value_of
 from tests.documents.settings import SET_UPS, SPOKEN
 from tests.documents.test_quoted_numbers import NUMBER
 
@@ -51,3 +51,30 @@ def test_declared_are_experiments() -> None:
     assert {*SET_UPS, *SPOKEN} <= set(names())
     said = {name: [text for scale in scales(name) for text in told(name, scale)] for name in SPOKEN}
     assert all(any(phrase in text for text in said[name]) for name in SPOKEN for phrase in SPOKEN[name])
+
+
+SPLITS = {
+    "train": r"\btraining (loss|error|accurac)",
+    "validation": r"\bvalidation\b",
+    "test": r"\btest (loss|error|accurac)",
+}
+
+
+def other_split(metric: str, words: str) -> list[str]:
+    """Return the splits of which the words say a published number is, where its metric is of another one."""
+    own = metric.partition("/")[0]
+    return [split for split, pattern in SPLITS.items() if own in SPLITS and own != split and re.search(pattern, words)]
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_published_number_stands_beside_ours_of_the_same_split(name: str) -> None:
+    for scale in scales(name):
+        experiment = at(name, scale)
+        printed = [(each.metric, each.place) for each in (*experiment.published, *experiment.published_only)]
+        printed += [(each.metric, each.caption) for each in experiment.figures if getattr(each, "published", None)]
+        assert [words for metric, words in printed if other_split(metric, words)] == []
+
+
+def test_another_split_is_found() -> None:
+    assert other_split("train/loss", "figure of the gammas, digitised, validation") == ["validation"]
+    assert other_split("test/error", "table 1, row 2") == other_split("test/error", "test errors, table 1") == []

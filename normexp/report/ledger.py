@@ -108,8 +108,8 @@ def _reproduce(
 
 def _open(experiment: Experiment, results: Path) -> list[str]:
     """Return the claims that the records leave open."""
+    from normexp.report.experiment.claims import judged
     from normexp.report.experiment.measured import measured
-    from normexp.report.experiment.render import judged
 
     return still_open(judged(experiment, measured(experiment, results)))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
 from normexp.evidence.claims.power import smallest_adjusted_p
 from normexp.experiments.experiment import Experiment
+from normexp.report.experiment.claims import judged
 from normexp.report.experiment.measured import measured
-from normexp.report.experiment.render import judged
 
 LEVEL, MANY = 0.05, 200
 

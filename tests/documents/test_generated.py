@@ -11,7 +11,8 @@ import pytest
 from normexp.evidence.audit import cited
 from normexp.experiments.load import load
 from normexp.report.claims import as_markdown, read_reports
-from normexp.report.experiment.render import CLAIMS, NothingTrained, claims_text, rendered
+from normexp.report.experiment.claims import claims_text
+from normexp.report.experiment.render import CLAIMS, NothingTrained, rendered
 from normexp.report.formats import csv_text, markdown
 from normexp.report.ledger import LEDGER, recorded
 from normexp.report.links import markdown_links

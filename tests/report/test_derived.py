@@ -16,8 +16,9 @@ from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
 from normexp.records import TIMING
+from normexp.report.experiment.claims import claim_entries
 from normexp.report.experiment.measured import measured
-from normexp.report.experiment.render import claim_entries, render
+from normexp.report.experiment.render import render
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 

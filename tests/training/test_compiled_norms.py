@@ -8,22 +8,19 @@ from functools import partial
 
 import pytest
 import torch
+from small_fits import CNN, DIGITS, MLP, compare
 from torch import nn
 from torch._dynamo.utils import counters
 from torch._inductor.exc import InvalidCxxCompiler
 
 import normexp
 from normexp.config import compose
-from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.training import compiled_norms
-from normexp.training.build import build, build_norm, initialize_from_data
+from normexp.training.build import build_norm
 from normexp.training.compiled_norms import compile_norms
-from normexp.training.fit import fit
 from normexp.training.process import process_settings
 
-DIGITS = ("dataset=digits", "dataset.subset=200", "batch_size=16", "steps=4", "threads=1", "optim.lr=0.01")
-MLP, CNN = ("model=mlp", "model.widths=[16,16]"), ("model=cnn", "model.widths=[8,8]")
 ON_MAPS = ("derf", "dyisru", "evonorm_b0", "evonorm_s0", "filter_response", "rms", "switchable")
 
 
@@ -39,24 +36,9 @@ def graphs_of_plain_torch(request, monkeypatch):
     compiled_norms.compiled.cache_clear()
 
 
-def trained(*words):
-    config = compose([*DIGITS, *words])
-    with process_settings(compiled=config["compile"]):
-        components = build(config, instantiate(config["dataset"]).load(0))
-        initialize_from_data(components)
-        losses = torch.stack([update.loss for update in fit(components)])
-    return losses, components.model.state_dict()
-
-
-def compare(*words):
-    ordinary, compiled = trained(*words), trained(*words, "compile=norms")
-    torch.testing.assert_close(compiled[0], ordinary[0], rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(dict(compiled[1]), dict(ordinary[1]), rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize(("model", "norm"), [(CNN, "switchable"), (CNN, "evonorm_b0"), (MLP, "group")])
 def test_learns_the_same_under_the_same_names(model, norm):
-    compare(*model, f"norm={norm}", *["norm.num_groups=4"] * (norm == "group"))
+    compare("compile=norms", *model, f"norm={norm}", *["norm.num_groups=4"] * (norm == "group"))
     assert counters["stats"]["unique_graphs"] > 0
 
 
@@ -64,7 +46,7 @@ def test_learns_the_same_under_the_same_names(model, norm):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("norm", ON_MAPS)
 def test_learns_the_same_in_machine_code(norm):
-    compare(*CNN, f"norm={norm}")
+    compare("compile=norms", *CNN, f"norm={norm}")
     assert counters["stats"]["unique_graphs"] > 0
 
 

@@ -8,21 +8,16 @@ from itertools import repeat
 
 import pytest
 import torch
+from small_fits import CNN, DIGITS, MLP, compare, losses_and_weights
 from torch import nn
 from torch._dynamo.utils import counters
 
 from normexp.config import compose, options
-from normexp.config.instantiate import instantiate
 from normexp.errors import Impossible, UserError
-from normexp.training.build import build, initialize_from_data
 from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components
 from normexp.training.fit import fit
-from normexp.training.process import process_settings
 from normexp.training.task import Classification
-
-DIGITS = ("dataset=digits", "dataset.subset=200", "batch_size=16", "steps=4", "threads=1", "optim.lr=0.01")
-MLP, CNN = ("model=mlp", "model.widths=[16,16]"), ("model=cnn", "model.widths=[8,8]")
 
 
 @pytest.fixture(autouse=True)
@@ -32,26 +27,10 @@ def graphs_of_plain_torch(monkeypatch):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
 
 
-def losses_and_weights(*words):
-    config = compose([*DIGITS, *words])
-    with process_settings(compiled=config["compile"]):
-        components = build(config, instantiate(config["dataset"]).load(0))
-        initialize_from_data(components)
-        losses = torch.stack([update.loss for update in fit(components)])
-    return losses, [*components.model.parameters(), *components.model.buffers()]
-
-
-def compare(*words):
-    ordinary, compiled = losses_and_weights(*words), losses_and_weights(*words, "compile=true")
-    torch.testing.assert_close(compiled[0], ordinary[0], rtol=1e-5, atol=1e-6)
-    for found, expected in zip(compiled[1], ordinary[1], strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="torch leaves backward outside")
 def test_compiled_step_is_one_graph_and_learns_the_same():
     counters.clear()
-    compare(*MLP, "norm=batch", "clip_norm=0.1")
+    compare("compile=true", *MLP, "norm=batch", "clip_norm=0.1")
     assert counters["stats"]["unique_graphs"] == 1
     assert not counters["graph_break"]
 
@@ -103,4 +82,4 @@ def test_compiled_step_learns_the_same_under_every_scheme(norm, model):
         losses_and_weights(*model, f"norm={norm}")
     except (Impossible, UserError) as error:
         pytest.skip(str(error))
-    compare(*model, f"norm={norm}")
+    compare("compile=true", *model, f"norm={norm}")

@@ -81,9 +81,9 @@ def measured(experiment: Experiment, results: Path) -> Measured:
         confidence=experiment.design.confidence(looks) if experiment.design else 0.95,
         progress=experiment.design.progress(looks) if experiment.design else "",
     )
-    return (
-        found if looks or not found.partly else replace(found, waiting=f"{found.partly}; claims wait for all of them")
-    )
+    if looks or not found.partly:
+        return found
+    return replace(found, waiting=f"{found.partly}; claims wait for all of them")
 
 
 def short_commit(commit: str | None) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.claims import NOT_YET, Claim, Verdict, entry, judge
-from normexp.evidence.claims.check import check_names
 from normexp.evidence.curves import Cell, better_direction
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
@@ -21,6 +18,7 @@ from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
 from normexp.records import write_atomically
+from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.summary import summary_text
@@ -105,45 +103,6 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         **_files(experiment, content.figures),
     }
     return [write(results / experiment.name / experiment.scale / name, text) for name, text in contents.items()]
-
-
-def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
-    """Check and judge the experiment's claims together; none before all runs of the grid, or of a look, are there."""
-    if found.waiting:
-        return [(claim, Verdict(NOT_YET, found.waiting)) for claim in experiment.claims]
-    known = [*found.metrics, *found.probe_metrics]
-    claims = [check_names(claim, list(experiment.arms), known, experiment.axes) for claim in experiment.claims]
-    return list(zip(claims, judge(claims, found.curves, experiment.scale, experiment.design), strict=True))
-
-
-def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
-    """Return every claim with its verdict and evidence, as claims.json has it.
-
-    Args:
-        changes: what was declared otherwise when the runs began.
-    """
-    return [
-        {
-            **entry(claim, verdict, experiment.paper, experiment.scale),
-            "changed": [str(change) for change in changes if change.what == "claim" and change.name == claim.text],
-        }
-        for claim, verdict in judged(experiment, found)
-    ]
-
-
-def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]], changes: Sequence[Change] = ()) -> str:
-    """Return claims.json: the claims, the command that makes them again, and what else was changed after the runs."""
-    own = {claim["text"] for claim in claims}
-    others = [str(change) for change in changes if change.what != "claim" or change.name not in own]
-    head: dict[str, Any] = {
-        "experiment": experiment.name,
-        "scale": experiment.scale,
-        "command": command(experiment),
-        "changed": others,
-    }
-    if experiment.underpowered:
-        head["underpowered"] = experiment.underpowered
-    return json.dumps({**head, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
 def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -296,6 +255,3 @@ def write(path: Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)
     return path
-
-
-__all__ = ["judged", "render"]

@@ -1,0 +1,53 @@
+"""An experiment's claims, judged on its records, and claims.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from normexp.evidence.claims import NOT_YET, Claim, Verdict, entry, judge
+from normexp.evidence.claims.check import check_names
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.freeze import Change
+from normexp.experiments.reproduce import command
+from normexp.report.experiment.measured import Measured
+
+
+def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
+    """Check and judge the experiment's claims together; none before all runs of the grid, or of a look, are there."""
+    if found.waiting:
+        return [(claim, Verdict(NOT_YET, found.waiting)) for claim in experiment.claims]
+    known = [*found.metrics, *found.probe_metrics]
+    claims = [check_names(claim, list(experiment.arms), known, experiment.axes) for claim in experiment.claims]
+    return list(zip(claims, judge(claims, found.curves, experiment.scale, experiment.design), strict=True))
+
+
+def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
+    """Return every claim with its verdict and evidence, as claims.json has it.
+
+    Args:
+        changes: what was declared otherwise when the runs began.
+    """
+    return [
+        {
+            **entry(claim, verdict, experiment.paper, experiment.scale),
+            "changed": [str(change) for change in changes if change.what == "claim" and change.name == claim.text],
+        }
+        for claim, verdict in judged(experiment, found)
+    ]
+
+
+def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]], changes: Sequence[Change] = ()) -> str:
+    """Return claims.json: the claims, the command that makes them again, and what else was changed after the runs."""
+    own = {claim["text"] for claim in claims}
+    others = [str(change) for change in changes if change.what != "claim" or change.name not in own]
+    head: dict[str, Any] = {
+        "experiment": experiment.name,
+        "scale": experiment.scale,
+        "command": command(experiment),
+        "changed": others,
+    }
+    if experiment.underpowered:
+        head["underpowered"] = experiment.underpowered
+    return json.dumps({**head, "claims": claims}, indent=1, ensure_ascii=False) + "\n"

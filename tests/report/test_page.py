@@ -94,9 +94,16 @@ def test_page_has_claims_table_figures_curves_and_origins(page):
     text = page.read_text()
     for part in ("holds at this scale", "97.94 ± 0.37", "weight_mean_only", "normexp run", "<svg", 'role="img"', "0-4"):
         assert part in text
-    data = data_of(text)
-    assert data["arms"] == ["none", "batch", "layer", "group", "weight_mean_only"]
-    assert len(data["series"]) == 25
+    assert len(data_of(text)["series"]) == 25
+
+
+def test_viewer_speaks_in_the_words_and_units_of_the_figures(page):
+    data = data_of(page.read_text())
+    arms = ["No norm", "Batch norm", "Layer norm", "Group norm", "Weight norm + mean-only batch norm"]
+    assert data["arms"] == arms
+    assert data["metrics"][0] == "test accuracy (%)"
+    last = [values[0][-1] for arm, *_, values in data["series"] if arm == 0]
+    assert np.mean(last) == pytest.approx(97.94, abs=0.01)  # as in the table
 
 
 def data_of(text: str) -> dict[str, Any]:
@@ -191,11 +198,18 @@ def curve(values, diverged=False):
 
 def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
     curves = {Cell("a"): {0: curve(np.arange(1000.0)), 3: curve([1.0, np.inf], True)}}
-    data = viewer_data(curves, ["test/loss"], {Cell("a"): Style("#000000")})
+    data = viewer_data(curves, ["test/loss"], {Cell("a"): ("A", Style("#000000"))})
     steps = data["steps"][data["series"][0][2]]
     assert len(steps) <= MOST_POINTS
     assert (steps[0], steps[-1]) == (0, 999)
     assert data["series"][1] == [0, 3, 1, 1, [[1.0, None]]]
+
+
+def test_viewer_of_ones_own_runs_begins_with_validation():
+    names = ["train/loss", "validation/loss", "test/accuracy", "validation/accuracy"]
+    curves = {Cell("a"): {0: Curve(np.arange(2), dict.fromkeys(names, np.array([0.5, 0.9])), "done")}}
+    data = viewer_data(curves, names, {Cell("a"): ("A", Style("#000000"))}, first="validation")
+    assert (data["metrics"][0], data["series"][0][-1][0]) == ("validation accuracy (%)", [50.0, 90.0])
 
 
 def test_viewer_of_single_values_is_nothing():

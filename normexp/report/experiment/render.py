@@ -25,7 +25,7 @@ from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.drawn import drawn as figure
-from normexp.report.figures.experiments import cell_styles, draw_all, page
+from normexp.report.figures.experiments import draw_all, legend, page
 from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
@@ -51,7 +51,7 @@ class Rendered:
     Args:
         claims: with verdict and evidence, as claims.json has them.
         changes: what was declared otherwise when the runs began.
-        styles: of each cell's curve, wherever it is drawn.
+        legend: name and style of each cell's curve, wherever it is drawn.
     """
 
     experiment: Experiment
@@ -60,7 +60,7 @@ class Rendered:
     table: Table
     claims: Sequence[dict[str, Any]]
     figures: Sequence[Drawn]
-    styles: Mapping[Cell, Style]
+    legend: Mapping[Cell, tuple[str, Style]]
 
 
 def render(experiment: Experiment, results: Path) -> list[Path]:
@@ -83,7 +83,7 @@ def rendered(experiment: Experiment, results: Path) -> Rendered:
     table = experiment_table(experiment, found, _notes(experiment, found, results, changes))
     claims = claim_entries(experiment, found, changes)
     figures = _figures(experiment, found, results, claims)
-    return Rendered(experiment, found, changes, table, claims, figures, cell_styles(experiment, found, results))
+    return Rendered(experiment, found, changes, table, claims, figures, legend(experiment, found, results))
 
 
 def write_rendered(content: Rendered, results: Path) -> list[Path]:

@@ -33,15 +33,16 @@ def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequen
     return made
 
 
-def cell_styles(experiment: Experiment, found: Measured, results: Path) -> dict[Cell, Style]:
-    """Return the style of every cell: of the first figure with its curve, otherwise as if one figure showed all."""
+def legend(experiment: Experiment, found: Measured, results: Path) -> dict[Cell, tuple[str, Style]]:
+    """Return name and style of every cell: the style of the first figure with its curve, else as if one showed all."""
     drawn: list[Figure] = [spec for spec in experiment.figures if spec.kind == "curves"]
     styles: dict[Cell, Style] = {}
-    for spec in [*drawn, Figure(name="all")]:
+    labels = {key: word for spec in experiment.figures for key, word in spec.labels.items()}
+    for spec in [*drawn, Figure(name="all", labels=labels)]:
         subject: Subject[Figure] = Subject(experiment, found, results, spec)
         named = subject.styles(list(subject.runs))
         styles = {cell: named[subject.name(cell)] for cell in subject.runs} | styles
-    return _told_apart(styles)
+    return {cell: (subject.name(cell), style) for cell, style in _told_apart(styles).items()}
 
 
 def _told_apart(styles: Mapping[Cell, Style]) -> dict[Cell, Style]:

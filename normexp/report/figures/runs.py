@@ -58,11 +58,12 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
     )  # fmt: skip
 
 
-def cell_styles(frame: Frame) -> dict[Cell, Style]:
-    """Return the style of every cell with a finished run, as the chart of all has it."""
+def legend(frame: Frame) -> dict[Cell, tuple[str, Style]]:
+    """Return name and style of every cell with a finished run, as the chart of all has them."""
     data = _finished(frame)
     styles, lines = _styles(data), dict(zip(data["run"], data["line"], strict=True))
-    return {record.cell: styles[lines[record.run]] for record in frame.records if record.run in lines}
+    shown = [(record.cell, lines[record.run]) for record in frame.records if record.run in lines]
+    return {cell: (line, styles[line]) for cell, line in shown}
 
 
 def _styles(data: pd.DataFrame) -> dict[str, Style]:

@@ -8,42 +8,53 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normexp.evidence.curves import Cell, Curve, Curves, better_direction
 from normexp.report.figures.styles import Style
+from normexp.report.measurements import is_share, title
 
 MOST_METRICS = 4
 MOST_POINTS = 40  # evaluations of a run that are kept, the last among them
 MOST_SERIES = 240  # runs of an experiment that are shown; of more, the first seeds
 
 
-def viewer_data(curves: Curves, metrics: Sequence[str], styles: Mapping[Cell, Style]) -> dict[str, Any] | None:
+def viewer_data(
+    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, Style]], first: str = "test"
+) -> dict[str, Any] | None:
     """Return what the viewer draws; None where no run has a curve.
 
-    Shapes: styles are [colour, dashes in line widths] of each arm; series are [arm, seed, steps, diverged, [values of
+    Args:
+        first: the split to begin with.
+
+    Shapes: shares are in percent; styles are [colour, dashes in line widths] of each arm; series are [arm, seed, steps, diverged, [values of
     each metric]] with `arm` and `steps` as places in the lists of these names; a value that is not finite is null.
     """
-    chosen = shown_metrics(curves, metrics)
+    chosen = shown_metrics(curves, metrics, first)
     if not chosen:
         return None
     steps: dict[tuple[int, ...], int] = {}
-    arms = [str(cell) for cell in curves]
     series: list[list[Any]] = []
     for seed in sorted({seed for seeds in curves.values() for seed in seeds}):
         for arm, seeds in enumerate(curves.values()):
             if seed in seeds and len(series) < MOST_SERIES:
                 series.append(_series(arm, seed, seeds[seed], chosen, steps))
-    looks = [[styles[cell].color, list(styles[cell].dashes)] for cell in curves]
-    return {"metrics": chosen, "arms": arms, "styles": looks, "steps": [list(each) for each in steps], "series": series}
+    arms, styles = zip(*(legend[cell] for cell in curves), strict=True)
+    return {
+        "metrics": [title(name) for name in chosen],
+        "arms": list(arms),
+        "styles": [[style.color, list(style.dashes)] for style in styles],
+        "steps": [list(each) for each in steps],
+        "series": series,
+    }
 
 
-def shown_metrics(curves: Curves, metrics: Sequence[str]) -> list[str]:
-    """Return the metrics of which some run has more than one value, those that have a better direction first."""
+def shown_metrics(curves: Curves, metrics: Sequence[str], first: str) -> list[str]:
+    """Return the metrics of which some run has more than one value, first of all this split's accuracy or loss."""
     runs = [run for seeds in curves.values() for run in seeds.values()]
     several = [name for name in metrics if name != "lr" and any(_count(run, name) > 1 for run in runs)]
-    return sorted(several, key=lambda name: (better_direction(name) is None, not name.startswith("test/")))[
-        :MOST_METRICS
-    ]
+    several.sort(key=lambda name: (better_direction(name) is None, not name.startswith(first), not is_share(name)))
+    return several[:MOST_METRICS]
 
 
 def as_script(data: Mapping[str, Any]) -> str:
@@ -59,8 +70,12 @@ def _count(run: Curve, name: str) -> int:
 def _series(arm: int, seed: int, run: Curve, metrics: Sequence[str], steps: dict[tuple[int, ...], int]) -> list[Any]:
     kept = _kept(len(run.step))
     place = steps.setdefault(tuple(int(run.step[i]) for i in kept), len(steps))
-    values = [[_short(run.columns[name][i]) for i in kept] if name in run.columns else [] for name in metrics]
+    values = [_values(run.columns[name][kept], name) if name in run.columns else [] for name in metrics]
     return [arm, seed, place, int(run.diverged), values]
+
+
+def _values(column: npt.NDArray[np.float64], metric: str) -> list[float | None]:
+    return [_short(value) for value in (100 * column if is_share(metric) else column)]
 
 
 def _kept(count: int) -> list[int]:

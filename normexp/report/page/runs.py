@@ -9,7 +9,7 @@ from normexp.evidence.curves import Curves
 from normexp.records import printable, write_atomically
 from normexp.report.figures.drawn import drawn
 from normexp.report.figures.formats import look
-from normexp.report.figures.runs import cell_styles, curves_of
+from normexp.report.figures.runs import curves_of, legend
 from normexp.report.frame import Frame, frame_of
 from normexp.report.notes import notes
 from normexp.report.page import PAGE
@@ -34,7 +34,7 @@ def _content(frame: Frame, title: str) -> str:
         html.element("h2", html.text(title), id="runs-head"),
         html.table(content),
         *_curves(frame),
-        viewer(frame.cells, _metrics(frame.cells), cell_styles(frame), "runs"),
+        viewer(frame.cells, _metrics(frame.cells), legend(frame), "runs", first="validation"),
         html.notes(content),
         html.listing(frame.left_out) if frame.left_out else "",
         html.folded("Where these numbers are from", origins(frame.records, "Runs and where they are from")),

@@ -48,7 +48,7 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
         _claims(claims),
         html.table(rendered.table),
         *(figure(each, claims, numbers) for each in rendered.figures),
-        viewer(rendered.found.curves, rendered.found.metrics, rendered.styles, name),
+        viewer(rendered.found.curves, rendered.found.metrics, rendered.legend, name),
         html.notes(rendered.table),
         html.folded("Where these numbers are from", origins(rendered.found.records, f"Runs of {experiment.title}")),
     ]
@@ -76,9 +76,11 @@ def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[
     return html.element("figure", html.element("div", picture, class_="picture") + caption)
 
 
-def viewer(curves: Curves, metrics: Sequence[str], styles: Mapping[Cell, Style], name: str) -> str:
+def viewer(
+    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, Style]], name: str, first: str = "test"
+) -> str:
     """Return the data of the curves and an empty place that the page's script fills; nothing without curves."""
-    data = viewer_data(curves, metrics, styles)
+    data = viewer_data(curves, metrics, legend, first)
     if data is None:
         return ""
     script = f'<script type="application/json">{as_script(data)}</script>'

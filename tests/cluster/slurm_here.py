@@ -63,7 +63,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     text = CONFIGURATION.format(controller=ports[0], folder=folder)
     text += "".join(NODE.format(name=name, port=port) for name, port in zip(NODES, ports[1:], strict=True))
     (folder / "slurm.conf").write_text(text + PARTITION)
-    cluster = Slurm({**os.environ, "SLURM_CONF": str(folder / "slurm.conf")})
+    cluster = Slurm({**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}, folder / "slurmctld.log")
     logs = sorted(folder / f"{daemon}.log" for daemon in ("slurmctld", *(f"slurmd-{name}" for name in NODES)))
     daemons = [cluster.daemon("slurmctld", "-D"), *(cluster.daemon("slurmd", "-D", "-N", name) for name in NODES)]
     try:
@@ -81,10 +81,10 @@ def slurm(folder: Path) -> Iterator[Slurm]:
 
 
 class Slurm:
-    """A running cluster."""
+    """A running cluster, and what its controller logs."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
+    def __init__(self, environment: dict[str, str], log: Path) -> None:
+        self.environment, self.log = environment, log
         self._pending: dict[str, float] = {}
 
     def daemon(self, *command: str) -> subprocess.Popen[bytes]:

@@ -19,6 +19,7 @@ from many_machines import (
     count_ended,
     ended,
     files,
+    log_of,
     normexp,
     own_lines,
     start,
@@ -111,8 +112,12 @@ def test_worker_whose_time_is_over_saves_and_goes_on_when_requeued(cluster, seri
     status, _, stderr = normexp(cluster.environment, tmp_path, *words)
     assert status == 0, stderr
     job, sweep = job_of(stderr), the_sweep(tmp_path)
-    until(lambda: sweep.states(0)[0].is_held)
-    until(lambda: sweep.states(0)[0].is_free)
+
+    def seen() -> str:
+        return f"{cluster.tasks(job)} {sweep.states(0)[0]} {log_of([*sorted(tmp_path.rglob('*.err')), cluster.log])}"
+
+    until(lambda: sweep.states(0)[0].is_held, why=seen)
+    until(lambda: sweep.states(0)[0].is_free, why=seen)
     stopped = the_run(tmp_path)
     say(f"SLURM's signal has come: {stopped['status']} at step {stopped['step']}; tasks:", cluster.tasks(job))
     assert stopped["status"] == "interrupted"

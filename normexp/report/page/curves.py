@@ -27,8 +27,9 @@ def viewer_data(
     Args:
         first: the split to begin with.
 
-    Shapes: shares are in percent; styles are [colour, dashes in line widths] of each arm; series are [arm, seed, steps, diverged, [values of
-    each metric]] with `arm` and `steps` as places in the lists of these names; a value that is not finite is null.
+    Shapes: shares are in percent; styles are [colour, dashes in line widths] of each arm; series are [arm, seed,
+    steps, diverged, [values of each metric]] with `arm` and `steps` as places in the lists of these names; a value
+    that is not finite is null.
     """
     chosen = shown_metrics(curves, metrics, first)
     if not chosen:

@@ -14,6 +14,10 @@ class UserError(Exception):
     """Something the user gave cannot work: a name, a value, a file. The message is one complete line."""
 
 
+class NoRoom(UserError):
+    """The disk is full: no fault of what was asked, which goes on once there is room."""
+
+
 class Busy(UserError):
     """Another process is running this very run; it will be finished without us."""
 

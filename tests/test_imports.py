@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,3 +66,10 @@ def test_imports_of_a_run_leave_the_compiler_out(tmp_path):
 def test_imports_have_telling_names():
     names = {path.stem for path in (ROOT / "normexp").rglob("*.py")}
     assert not names & {"utils", "helpers", "misc", "common"}
+
+
+def test_folders_of_tests_run_in_any_company():
+    """`pytest tests/norms tests/data` loads the conftest of every folder named, and keeps one; so with equal names."""
+    files = [path for path in (ROOT / "tests").rglob("*.py") if path.stem != "conftest"]
+    assert [path for path in files if re.search(r"^(from|import) conftest", path.read_text(), re.MULTILINE)] == []
+    assert len({path.stem for path in files}) == len(files)

@@ -18,7 +18,10 @@ from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, kind
 from normexp.training.cores import wait_briefly
 
 _NO_PLACE = "No usable temporary directory"  # as Python says it
-_UNREADABLE = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # of a path, not of ours
+_NOT_OURS = (  # what is wrong with a path, or the disk it is on
+    *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR),
+    *(errno.EROFS, errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +75,7 @@ def _main(given: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, OSError) and error.errno in _UNREADABLE and error.filename:
+        if isinstance(error, OSError) and error.errno in _NOT_OURS and error.filename:
             logger.error(f"{error.filename}: {error.strerror}")
             return 2
         if isinstance(error, OSError) and str(error.strerror).startswith(_NO_PLACE):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from normexp.config.text import amount
 from normexp.data.base import Array
 from normexp.data.members import given_kind
 from normexp.errors import UserError
@@ -183,7 +184,7 @@ def _check_rows(path: Path, rows: Sequence[Row], width: int) -> None:
         raise UserError(f"{path}: no rows below the names of the columns")
     for line, cells in rows:
         if len(cells) != width:
-            raise UserError(f"{path}: line {line} has {len(cells)} cells, line 1 names {width} columns")
+            raise UserError(f"{path}: line {line} has {amount(len(cells), 'cell')}, line 1 names {width} columns")
 
 
 def _decimal(delimiter: str, columns: Iterable[Sequence[str]]) -> str:

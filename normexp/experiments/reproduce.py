@@ -19,7 +19,7 @@ from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
 from normexp.records import FINISHED
-from normexp.runs.recorder import remove_directory
+from normexp.records.files import remove_empty
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
@@ -86,7 +86,8 @@ def reproduce(
 def _unfreeze(frozen: Path) -> None:
     """Take back what was frozen for runs that were refused, and the folders in which nothing else is."""
     if list(frozen.parent.iterdir()) == [frozen]:
-        remove_directory(list(frozen.parents)[:3])  # results/NAME/SCALE
+        frozen.unlink()
+        remove_empty(list(frozen.parents)[:3])  # results/NAME/SCALE
 
 
 def _in_stages(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from normexp.records.fences import check_fence
-from normexp.records.files import MOST_ROWS, Damaged, full, is_full, open_regular, read_regular, write_atomically
+from normexp.records.files import MOST_ROWS, Damaged, is_full, open_regular, read_regular, unwritable, write_atomically
 from normexp.records.parsing import csv_rows
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -37,7 +37,7 @@ class CurveFile:
                 file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
         except OSError as error:
             if is_full(error):
-                raise full(self.path, error) from None  # half a row may stay, which the next attempt drops
+                raise unwritable(self.path, error) from None  # half a row may stay, which the next attempt drops
             raise
 
     def _rows(self) -> list[dict[str, str]]:

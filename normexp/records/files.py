@@ -12,10 +12,12 @@ import re
 import secrets
 import stat
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from normexp.errors import UserError
+from normexp.errors import NoRoom, UserError
 from normexp.records.fences import check_fence
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
@@ -25,6 +27,7 @@ MOST_ROWS = 32 * 2**20  # bytes of a CSV file
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_REFUSED = (*_FULL, errno.EROFS, errno.EACCES, errno.EPERM)
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
@@ -40,13 +43,15 @@ def damaged(path: Path, what: object) -> Damaged:
 def open_regular(path: Path, flags: int = _READING) -> int:
     """Open a regular file that is no link; return the descriptor.
 
-    Raises: FileNotFoundError, or UserError for whatever else cannot be opened.
+    Raises: FileNotFoundError, NoRoom where it is to be made on a full disk, or UserError for whatever else there is.
     """
     try:
         descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
     except FileNotFoundError:
         raise
     except OSError as error:
+        if error.errno in _REFUSED and flags & os.O_CREAT:
+            raise unwritable(path, error) from None
         raise damaged(path, "it is a link" if path.is_symlink() else error.strerror) from None
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -102,7 +107,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if _holds(path, data):
             return
-        raise UserError(f"{printable(path)}: cannot be written ({error.strerror})") from None
+        raise unwritable(path, error) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -112,21 +117,27 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.replace(name, path)
     except BaseException as error:
         name.unlink(missing_ok=True)
-        if is_full(error):
-            raise full(path, error) from None
+        if isinstance(error, OSError) and is_full(error):
+            raise unwritable(path, error) from None
         raise
 
 
-def is_full(error: BaseException) -> bool:
+def is_full(error: OSError) -> bool:
     """Tell whether there is no room for a file: on the disk, in the user's share of it, or by a limit."""
-    return isinstance(error, OSError) and error.errno in _FULL
+    return error.errno in _FULL
 
 
-def full(path: Path, error: BaseException) -> UserError:
-    """Build the error for a file that there is no room for."""
-    assert isinstance(error, OSError)
-    why = f"cannot be written ({error.strerror})"
-    return UserError(f"{printable(path)}: {why}; once there is room, the same command goes on")
+def unwritable(path: Path, error: OSError) -> UserError:
+    """Build the error for a file or a folder that cannot be written: NoRoom where that is all that is missing."""
+    what = f"{printable(path)}: cannot be written ({error.strerror})"
+    return NoRoom(f"{what}; once there is room, the same command goes on") if is_full(error) else UserError(what)
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders, from within outwards, but for those in which something is."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def sweep_temporaries(folder: Path, older: float = 0.0, of: str = "") -> None:

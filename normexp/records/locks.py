@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from normexp.errors import Busy, UserError
-from normexp.records.files import open_regular
+from normexp.records.files import is_full, open_regular, remove_empty, unwritable
 from normexp.records.names import LOCK
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
@@ -67,8 +67,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     descriptor = _taken(folder)
     try:
-        _refuse_owner(descriptor, folder)
-        _write(descriptor, json.dumps(asdict(Owner.this())))
+        _own(descriptor, folder)
         ended = threading.Event()
         beating = threading.Thread(target=_beat, args=(descriptor, ended), daemon=True)
         beating.start()
@@ -82,6 +81,28 @@ def locked(folder: Path) -> Iterator[None]:
                     _write(descriptor, "")
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def made_and_locked(folder: Path) -> Iterator[bool]:
+    """Hold a folder, made with those above it where it is not there; tell whether it was made.
+
+    Folders that were made and in which nothing is in the end are taken back. Raises: as `locked`.
+    """
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        _make(folder)
+        with locked(folder):
+            yield bool(made)
+    finally:
+        remove_empty(made)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def is_locked(folder: Path) -> bool:
@@ -141,6 +162,18 @@ def _take(descriptor: int, folder: Path) -> None:
             f"one run; choose another with results_dir=PATH, or start with {TRUST_OWNER}=owner to go by the owner's "
             "heartbeat"
         ) from None
+
+
+def _own(descriptor: int, folder: Path) -> None:
+    """Write who holds the lock, unless somebody alive does. Raises: Busy, or NoRoom."""
+    try:
+        _refuse_owner(descriptor, folder)
+        _write(descriptor, json.dumps(asdict(Owner.this())))
+    except OSError as error:
+        if is_full(error):
+            release(folder)
+            raise unwritable(folder / LOCK, error) from None
+        raise
 
 
 def _refuse_owner(descriptor: int, folder: Path) -> None:

@@ -13,7 +13,7 @@ from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.files import sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
-from normexp.records.locks import locked
+from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, FINISHED, METRICS
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 
@@ -44,23 +44,31 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
         into: a folder, or an archive (.zip).
         ignored: keys of a configuration that may differ: where and on what a run was computed.
 
-    Raises: UserError where a run has other results in each, before anything is written.
+    Raises: UserError where a run has other results in each, before anything is written; Busy while another process
+        writes there.
     """
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
-    target = into or first
-    there = _runs(target) if target.exists() else {}
+    sources, target = (_runs(first), _runs(second)), into or first
+    folder = target.parent if target.suffix == ".zip" else target
+    with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
+        try:
+            return _merge(sources, target, {} if new or not target.exists() else _runs(target), set(ignored))
+        finally:
+            release(folder)
+
+
+def _merge(sources: Iterable[Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
     chosen, left = dict(there), []
     contradictions = []
-    for source in (first, second):
-        for name, run in _runs(source).items():
-            try:
-                _ = run.status
-                chosen[name] = _better(chosen[name], run, set(ignored)) if name in chosen else run
-            except _Contradiction as what:
-                contradictions.append(f"{name}: {what}")
-            except UserError as error:
-                left.append(str(error))
+    for name, run in (item for source in sources for item in source.items()):
+        try:
+            _ = run.status
+            chosen[name] = _better(chosen[name], run, ignored) if name in chosen else run
+        except _Contradiction as what:
+            contradictions.append(f"{name}: {what}")
+        except UserError as error:
+            left.append(str(error))
     if contradictions:
         more = f"\nand {len(contradictions) - NAMED} more" if len(contradictions) > NAMED else ""
         raise UserError("\n".join(f"contradicts: {line}" for line in contradictions[:NAMED]) + more)
@@ -130,12 +138,10 @@ def _members(chosen: Runs) -> dict[str, bytes]:
 
 def _write_folders(target: Path, fresh: Runs) -> None:
     """Copy run by run; each appears whole, or not at all."""
-    target.mkdir(parents=True, exist_ok=True)
-    with locked(target):
-        for half in target.glob(f"{_HALF}*"):  # of a merge that was killed
-            shutil.rmtree(half)
-        for name, run in fresh.items():
-            _copy(run, target, target / name)
+    for half in target.glob(f"{_HALF}*"):  # of a merge that was killed
+        shutil.rmtree(half)
+    for name, run in fresh.items():
+        _copy(run, target, target / name)
 
 
 def _copy(run: RunDirectory, target: Path, place: Path) -> None:

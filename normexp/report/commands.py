@@ -129,8 +129,11 @@ def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
     commands = [f"normexp plot {' '.join(words)}"]
     if len(runs) > MOST_AFTER_SWEEP:
         return "", [f"normexp table {' '.join(words)}", *commands]
+    begun = [run for run in runs if run.exists()]
+    if not begun:
+        return "", []
     try:
-        frame = frame_of([run for run in runs if run.exists()])
+        frame = frame_of(begun)
         content = table(frame)
     except UserError:
         return "", []
@@ -184,8 +187,11 @@ def compare(directory: RunDirectory) -> str:
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
     compared = folder_frame(runs)
-    drawn = _draw(compared, directory.path / "curves", None, look(), USUAL)
-    return f"{markdown(table(compared))}{left_out}\nfigure: {drawn[0]}"
+    content = f"{markdown(table(compared))}{left_out}\n"
+    try:
+        return f"{content}figure: {_draw(compared, directory.path / 'curves', None, look(), USUAL)[0]}"
+    except UserError as error:  # a folder that is read-only, a disk that is full
+        return f"{content}no figure: {error}"
 
 
 def peers(directory: RunDirectory, frame: Frame) -> list[RunDirectory]:

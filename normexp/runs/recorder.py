@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from normexp.errors import UserError
+from normexp.errors import Busy, UserError
 from normexp.records import (
     CONFIG,
     FINISHED,
@@ -22,28 +21,30 @@ from normexp.records import (
     RunDirectory,
     write_atomically,
 )
+from normexp.records.files import sweep_temporaries
+from normexp.records.locks import made_and_locked
 from normexp.runs.loggers import Logs
 from normexp.runs.timer import Timer
 from normexp.training.processor import load_average
 
 
-def make_directory(directory: RunDirectory) -> list[Path]:
-    """Make the folder of a run; return what was not there, from within outwards. Raises UserError where it cannot."""
-    made = [folder for folder in (directory.path, *directory.path.parents) if not folder.exists()]
-    try:
-        directory.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"results_dir: cannot make {directory.path} ({error.strerror})") from None
-    return made
+@contextmanager
+def held(directory: RunDirectory, begun: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Hold the folder of a run, made where it is not there. What refuses a run that has not begun leaves nothing.
 
+    Args:
+        begun: tells whether there is something to continue.
 
-def remove_directory(made: Sequence[Path]) -> None:
-    """Take back what a refused attempt has made: the folder of its run, and those above in which nothing else is."""
-    for folder in made[:1]:
-        shutil.rmtree(folder)
-    for folder in made[1:]:
-        with suppress(OSError):
-            folder.rmdir()
+    Raises: UserError where it cannot be made, Busy while another process holds it.
+    """
+    with made_and_locked(directory.path) as new:
+        sweep_temporaries(directory.path)
+        try:
+            yield
+        except UserError as error:
+            if new and not (isinstance(error, Busy) or begun()):  # Busy: the folder is another's now
+                shutil.rmtree(directory.path)
+            raise
 
 
 class Recorder:

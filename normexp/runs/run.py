@@ -48,12 +48,14 @@ def run(
     """
     config = with_content(config)
     directory = RunDirectory(path or default_run_dir(config))
-    check_writable(directory.path)
     status = _status(directory)
+    ended = status["status"] in FINISHED and not force
+    if not ended:
+        check_writable(directory.path)
     if status["status"] != "new" and not force:
         check_stale(directory, config)
     reason = why_new(config) if status["status"] == "new" and path is None else ""
-    if status["status"] in FINISHED and not force:
+    if ended:
         check_complete(directory)
         check_data(directory, config)
         logger.info(f"{status['status']} already (step {status.get('step', 0)}); --force trains it again")
@@ -125,6 +127,7 @@ def _status(directory: RunDirectory) -> dict[str, Any]:
     try:
         return read_status(directory)
     except UserError as error:
+        check_writable(directory.path)
         aside = directory.set_aside()
         logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
         return directory.status

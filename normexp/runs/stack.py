@@ -22,7 +22,7 @@ from normexp.errors import Interrupted
 from normexp.norms.base import Norm
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.progress import NullProgress, Progress
-from normexp.runs.recorder import make_directory
+from normexp.runs.recorder import held
 from normexp.runs.signals import stop_signals
 from normexp.runs.timer import Timer
 from normexp.runs.trainer import POLL_INTERVAL, Trainer
@@ -57,10 +57,10 @@ def train_stack(
             data = loader.load(config)
             built.append((config, data, build(config, data, loader.examples), directory))
         torch.set_num_threads(built[0][2].threads)
+        members: list[Member] = []
         for directory in directories:
-            make_directory(directory)
-            locks.enter_context(directory.lock())
-        members = [
+            locks.enter_context(held(directory, lambda: any(member.position.step for member in members)))
+        members += [
             Member(*parts, stopped, restart=True)
             for parts in built
             if force or parts[-1].status["status"] not in FINISHED

@@ -14,11 +14,10 @@ import torch
 
 from normexp.config import Config, option
 from normexp.config.instantiate import instantiate
-from normexp.errors import UserError
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
 from normexp.runs.loggers import Logs
-from normexp.runs.recorder import make_directory, remove_directory
+from normexp.runs.recorder import held
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
 from normexp.training.process import threads_and_random_kept
@@ -28,17 +27,12 @@ from normexp.training.processor import load_average
 def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
     """Carry out the configuration's study and return the status, `done`. Raises UserError where it cannot work."""
     study: Study = instantiate(config["study"])
-    made = make_directory(directory)
-    with directory.lock(), threads_and_random_kept(), ExitStack() as process:
+    with held(directory), threads_and_random_kept(), ExitStack() as process:
         status = directory.status
         if status["status"] in FINISHED and not force:
             return str(status["status"])
         torch.set_num_threads(config["threads"] or 1)
-        try:
-            return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
-        except UserError:
-            remove_directory(made)
-            raise
+        return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
 
 
 def _measure(study: Study, context: StudyContext, directory: RunDirectory, attempts: int) -> str:

@@ -13,7 +13,7 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.data.loading import LastValue
-from normexp.errors import Busy, Interrupted, UserError
+from normexp.errors import Interrupted, UserError
 from normexp.probes.base import Row, Situation
 from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
@@ -21,7 +21,7 @@ from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite
 from normexp.runs.loggers import Logs
 from normexp.runs.progress import NullProgress, Progress
-from normexp.runs.recorder import Recorder, make_directory, remove_directory
+from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import stop_signals
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, initialize_from_data
@@ -61,19 +61,14 @@ def train(
     with process_settings(config["compile"]):
         components = build(config, data, examples)
         torch.set_num_threads(components.threads)
-        made = make_directory(directory)
         stopped = threading.Event()
-        with directory.lock(), stop_signals(stopped.set):
+        trainer: Trainer | None = None
+        with held(directory, lambda: trainer is not None and trainer.position.step > 0), stop_signals(stopped.set):
             status = str(directory.status["status"])  # read again: another process may have finished it meanwhile
             if status in FINISHED and not force:
                 return status
             trainer = Trainer(config, data, components, directory, stopped, force or status == "new")
-            try:
-                return trainer.run(progress, notes)
-            except UserError as error:
-                if trainer.position.step == 0 and not isinstance(error, Busy):  # Busy: the folder is another's now
-                    remove_directory(made)
-                raise
+            return trainer.run(progress, notes)
 
 
 class Trainer:

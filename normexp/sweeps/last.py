@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,9 @@ def remembered(plan: Plan) -> Iterator[None]:
     names = {cell.path.relative_to(results).as_posix(): plan.name(cell) for cell in plan.cells}
     content = json.dumps({"runs": names}) + "\n"
     if content != before:
-        results.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
+        with suppress(OSError, UserError) if not plan.open else nullcontext():  # what has ended may be read-only
+            results.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
     try:
         yield
     except UserError:

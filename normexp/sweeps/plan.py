@@ -140,7 +140,8 @@ def _told_apart(typed: Mapping[Path, Sequence[str]]) -> dict[Path, str]:
 def check_cells(cells: Iterable[Cell], force: bool) -> None:
     """Raise UserError for a cell that cannot be recorded, or was recorded under other defaults or with other data."""
     for cell in cells:
-        check_writable(cell.path)
+        if cell.state not in FINISHED or force:
+            check_writable(cell.path)
         if cell.state not in ("new", DAMAGED) and not force:
             check_stale(cell.directory, cell.config)
         if cell.state in FINISHED and not force:

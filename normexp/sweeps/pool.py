@@ -192,8 +192,8 @@ class Pool:
 
 
 def record_failure(directory: RunDirectory, answer: dict[str, Any]) -> None:
-    """Leave the cause of a death in the run directory: the dead worker could not."""
-    if answer["status"] != "failed":
+    """Leave the cause of a death in the run directory: the dead worker could not. A full disk is no run's fault."""
+    if answer["status"] != "failed" or answer.get("no_room"):
         return
     with suppress(OSError, UserError):  # a full disk, a damaged record: the sweep's last lines still tell
         recorded = directory.status

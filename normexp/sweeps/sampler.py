@@ -16,12 +16,15 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normexp.config import compose
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
 from normexp.config.options import groups
 from normexp.config.overrides import parse_overrides, take_out
+from normexp.config.recipe import with_recipe
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import MEASURES, better_direction
 from normexp.records import METRICS, RunDirectory
@@ -141,11 +144,11 @@ class Study:
     def __post_init__(self) -> None:
         """Compose a run at either end of the space: what is not allowed there is found before anything runs."""
         for end in ("low", "high"):
-            plan = make_plan([*self.words, *(f"{key}={getattr(each, end)}" for key, each in self.space.items())])
-            for cell in plan.cells:
-                if cell.config["dataset"].get("validation") == 0 or cell.config.choices["study"] != "none":
-                    raise UserError(f"sampler={self.search.sampler}: {cell.config.title}: has no validation split")
-        self.results = plan.results
+            ends = [f"{key}={getattr(each, end)}" for key, each in self.space.items()]
+            for config in (compose(with_recipe(words)) for words in expand([*self.words, *ends])):
+                if config["dataset"].get("validation") == 0 or config.choices["study"] != "none":
+                    raise UserError(f"sampler={self.search.sampler}: {config.title}: has no validation split")
+                self.results = Path(config["results_dir"])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -204,6 +207,8 @@ class Study:
             user_attrs={"metric": metric, "runs": [str(cell.path.relative_to(plan.results)) for cell in plan.cells]},
         )
         direction = _direction(better_direction(metric))
+        if number < len(self.told()):
+            return
         with locked(self.results):
             if number < len(self.told()):
                 return

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from normexp.config import compose
 from normexp.data.loading import Loader
-from normexp.errors import Busy, Interrupted, Taken, UserError, kind_and_line
+from normexp.errors import Busy, Interrupted, NoRoom, Taken, UserError, kind_and_line
 from normexp.records import RunDirectory
 from normexp.records.fences import fenced
 from normexp.runs.place import with_content
@@ -147,6 +147,8 @@ def ended(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"status": "busy"}
     except Interrupted as stopped:
         return {"status": "interrupted", "cause": str(stopped)}
+    except NoRoom as error:
+        return {"status": "failed", "cause": str(error), "no_room": True}
     except UserError as error:
         return {"status": "failed", "cause": str(error)}
     except Exception as error:  # out of memory, a bug in a scheme: it costs this cell only

@@ -136,7 +136,7 @@ MISTAKES = {
     "no header": ("1,2\n3,4\n", "line 1 holds numbers; it must name the columns"),
     "name twice": ("a,b,a\n1,2,3\n", "two columns are called 'a'"),
     "no name": ("a,,c\n1,2,3\n", "column 2 has no name"),
-    "short row": ("a,b\n1,2\n\n3\n", "line 4 has 1 cells, line 1 names 2 columns"),
+    "short row": ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, line 1 names 2 columns"),
     "long row": ("a,b\n1,2,3\n", "line 2 has 3 cells"),
     "quotes never closed": ('a,b\n1,2\n"3,4\n5,6\n', "line 3: a quotation mark is not closed"),
     "broken quotes": ('a,b\n"1"x,2\n', "line 2: "),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, instantiate
+from every_scheme import CHANNELS, CONFIGS, instantiate
 from torch import nn
 from torch.nn.utils import parametrize
 

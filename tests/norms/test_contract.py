@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, TESTED_WITH, instantiate, randomize
+from every_scheme import CHANNELS, CONFIGS, TESTED_WITH, instantiate, randomize
 from torch import nn
 
 from normexp.norms.checks.clause import Case

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 from companions import KINDS_FIRST
-from conftest import CONFIGS
+from every_scheme import CONFIGS
 from torch import nn
 from torch.nn.utils import parametrize, prune
 from torchvision import models

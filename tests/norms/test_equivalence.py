@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import randomize
+from every_scheme import randomize
 from torch import nn
 
 from normexp.norms.batch import BatchNorm

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from conftest import CONFIGS, instantiate
+from every_scheme import CONFIGS, instantiate
 from torch import nn
 from torchvision import models
 

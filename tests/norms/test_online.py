@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from conftest import CONFIGS
+from every_scheme import CONFIGS
 from reference import gradient
 from references.online import Formula
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, TESTED_WITH, instantiate
+from every_scheme import CHANNELS, CONFIGS, TESTED_WITH, instantiate
 
 AFFINE = [name for name, config in CONFIGS.items() if "affine" in config]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, accepts, instantiate, randomize
+from every_scheme import CHANNELS, CONFIGS, accepts, instantiate, randomize
 
 PLAIN = [name for name in CONFIGS if accepts(name, (1, CHANNELS)) and name != "recurrent_batch"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 import torch
-from conftest import CHANNELS, CONFIGS, formula, has_formula, instantiate, normalizes, randomize
+from every_scheme import CHANNELS, CONFIGS, formula, has_formula, instantiate, normalizes, randomize
 from torch import nn
 from torch.nn.utils import parametrize
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, instantiate
+from every_scheme import CHANNELS, CONFIGS, instantiate
 from torch import nn
 from torch.nn.utils import parametrize
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from conftest import CONFIGS, instantiate
+from every_scheme import CONFIGS, instantiate
 from invariances import CHANGES, EXPECTED
 from torch import nn
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 import torch
-from conftest import randomize
+from every_scheme import randomize
 
 from normexp.norms import instance
 from normexp.norms.decorrelated import DecorrelatedBatchNorm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import CHANNELS, CONFIGS, instantiate
+from every_scheme import CHANNELS, CONFIGS, instantiate
 from torch import nn
 from torch.func import functional_call, grad, vmap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import CONFIGS, instantiate
+from every_scheme import CONFIGS, instantiate
 from torch import nn
 
 from normexp.norms.base import Norm, set_weight, weight_layers

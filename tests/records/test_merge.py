@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from normexp.errors import UserError
+from normexp.errors import Busy, UserError
 from normexp.records import RunDirectory, find_runs
+from normexp.records.locks import locked
 from normexp.records.merging import merge
 from normexp.records.packing import pack
 
@@ -63,6 +64,21 @@ def test_merge_folders_and_archives(machines, tmp_path, packed, into):
     assert rows == {"shared": "0.5", "mine": "0.5", "yours": "0.75", "open": "0.5"}
 
 
+@pytest.mark.parametrize("into", ["three", "three.zip"])
+def test_two_merges_into_one_place_are_not_at_once(machines, tmp_path, into):
+    """Who reads what is there while another writes it would write the other's runs away."""
+    target = tmp_path / "new" / into
+    target.parent.mkdir()
+    merge(machines[0], machines[1], target, ())
+    with locked(target.parent if target.suffix else target):
+        before = files(target.parent)
+        with pytest.raises(Busy, match="another normexp process"):
+            merge(*machines, target, ())
+    assert files(target.parent) == before
+    merge(*machines, target, ())
+    assert not [each for each in (target.parent, target) if (each / ".lock").exists()]
+
+
 @pytest.mark.parametrize("file", ["metrics.csv", "config.yaml"])
 def test_contradictions_are_named_and_nothing_is_written(machines, tmp_path, file):
     one, two = machines
@@ -102,6 +118,7 @@ def test_damaged_runs_are_left_out_and_named(machines):
 KILLED = """
 import os, sys
 from pathlib import Path
+from normexp.records.locks import locked
 from normexp.records.merging import merge
 left = int(sys.argv[3])
 

@@ -6,11 +6,13 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from in_process import InProcess
 
+from normexp.cli.verbs import main
 from normexp.config import compose
 from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
@@ -35,8 +37,6 @@ def largest_file(size: int) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> dict[str, bytes]:
     """The outcome of TINY with room enough."""
-    from normexp.cli.verbs import main
-
     results = tmp_path_factory.mktemp("whole")
     assert main(["run", *TINY, f"results_dir={results}", "--quiet"]) == 0
     return outcome(results)
@@ -47,7 +47,9 @@ def outcome(results: Path) -> dict[str, bytes]:
     return {name: (run.path / name).read_bytes() for name in SAME}
 
 
-@pytest.mark.parametrize(("room", "file"), [(20, "status.json"), (700, "config.yaml"), (10_000, CHECKPOINT)])
+@pytest.mark.parametrize(
+    ("room", "file"), [(0, ".lock"), (20, "status.json"), (700, "config.yaml"), (10_000, CHECKPOINT)]
+)
 def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, file):
     refused = pytest.raises(UserError, match=rf"{file}: cannot be written \(File too large\); once there is room")
     with largest_file(room), refused as caught:
@@ -57,6 +59,18 @@ def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, f
     status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
     assert status == 0, stderr
     assert outcome(results) == whole
+
+
+@pytest.mark.parametrize("words", [["norm=none,batch"], ["sampler=random", "trials=2", "optim.lr=interval(0.01,0.1)"]])
+@pytest.mark.parametrize("room", [0, 700])
+def test_sweep_without_room_leaves_no_half_of_a_run(results, caplog, monkeypatch, words, room):
+    """What fails for want of room is told, and is no record of a run: there is nothing to continue."""
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.sweep.remembered", lambda plan: nullcontext())
+    with largest_file(room):
+        assert main(["sweep", *TINY, *words, "jobs=1", f"results_dir={results}"]) == 1
+    assert "cannot be written (File too large); once there is room, the same command goes on" in caplog.text
+    assert not results.exists()
 
 
 def test_rows_without_room_are_one_line_and_no_damage(tmp_path):

@@ -186,7 +186,8 @@ def hold_out(data: Data, wish: float, seed: int) -> Data:
         return replace(data, validation=empty_like(data.train))  # a memory map stays one
     rest = len(data.train)
     whole = rest + (len(data.test) if data.drawn_test else 0)
-    chosen = choose(data, wish if wish >= 1 else wish * whole / rest, seed, f"dataset.validation={wish}")
+    what = f"dataset.validation={wish}" + (" (0 holds none out)" if wish < 1 else "")
+    chosen = choose(data, wish if wish >= 1 else wish * whole / rest, seed, what)
     return move(data, chosen, "validation")
 
 

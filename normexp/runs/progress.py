@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from tqdm import tqdm
@@ -60,8 +60,8 @@ class ProgressReporter(NullProgress):
             self._bar.update(done - self._bar.n)
 
     def evaluated(self, done: int, row: Mapping[str, object]) -> None:
-        scores = [named(name, value) for name, value in row.items() if is_score(name, value)]
-        self._score = f", {scores[0]}" if scores else ""  # validation where there is one; both would not fit
+        score = watched([name for name, value in row.items() if value is not None])
+        self._score = f", {named(score, row[score])}" if score else ""
         loss = row.get("train/loss")
         if isinstance(loss, float):
             self.poll(done, loss)
@@ -90,14 +90,17 @@ class ProgressReporter(NullProgress):
 
 
 def _without_test(row: Mapping[str, object]) -> Mapping[str, object]:
-    """Leave out the test split where there is a validation split to look at: nobody should choose by it."""
-    validated = any(name.startswith("validation/") for name in row)
-    return {name: value for name, value in row.items() if not (validated and name.startswith("test/"))}
+    """Leave out the test split, which is for the end: nobody should choose by it."""
+    return {name: value for name, value in row.items() if not name.startswith("test/")}
 
 
-def is_score(name: str, value: object) -> bool:
-    """Tell whether a column of metrics.csv says how good the network is, on what it was not trained on."""
-    return "/" in name and not name.startswith("train") and not name.endswith("loss") and value is not None
+def watched(columns: Iterable[str]) -> str:
+    """Return the column of metrics.csv to watch a training by: validation's, else training's score, never test's.
+
+    Empty where there is none.
+    """
+    scores = [name for name in columns if name.startswith(("train/", "validation/")) and not name.endswith("loss")]
+    return max(scores, key=lambda name: name.startswith("validation/"), default="")
 
 
 def named(name: str, value: object) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory, printable
-from normexp.runs.progress import format_duration, is_score, named
+from normexp.runs.progress import format_duration, named, watched
 from normexp.sweeps.snapshot import Snapshot, WorkerView
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def curve(run: RunDirectory) -> tuple[str, str]:
     except UserError:  # being written, or damaged
         return "", ""
     columns = [name for name in evaluations[-1] if "/" in name] if evaluations else []
-    metric = next((name for name in columns if is_score(name, "")), columns[-1] if columns else "")
+    metric = watched(columns) or (columns[0] if columns else "")
     try:
         values = [float(row[metric]) for row in evaluations if metric and row[metric]]
     except ValueError:

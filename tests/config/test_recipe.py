@@ -56,6 +56,7 @@ def test_recipe_makes_every_data_set_trainable_by_its_name_alone(name):
     folder = ["dataset.path=images"] if name == "image_folder" else []
     config = compose(with_recipe([f"dataset={name}", *target, *folder]))
     assert config.choices["schedule"] == "cosine"
+    assert config["dataset"]["validation"] > 0  # something to look at and to choose by, which is not the test split
 
 
 def test_recipe_of_a_sweep_over_schemes_is_one_for_all():
@@ -119,7 +120,7 @@ def test_run_says_its_recipe_and_records_what_it_came_to(undrawn, cli, results):
 def test_sweep_says_each_recipe_once(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     _, _, stderr = cli("sweep", "dataset=digits,mnist1d", "model=linear", "norm=none,batch", "seed=0,1", "--dry-run")
-    assert stderr.count("recipe: schedule=cosine") == 1
+    assert (stderr.count("recipe: schedule=cosine"), stderr.count("dataset.validation=0.1")) == (2, 1)
 
 
 def test_a_large_grid_reads_the_common_recipe_once(monkeypatch):

@@ -22,7 +22,7 @@ from normexp.sweeps.snapshot import SweepView, is_anybody_there
 from normexp.sweeps.watch import views_of, watch
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
-METRICS = "step,epoch,lr,train/loss,train/accuracy,test/loss,test/accuracy\n"
+METRICS = "step,epoch,lr,train/loss,train/accuracy,validation/loss,validation/accuracy\n"
 
 
 def shared(results: Path, *overrides: str) -> SharedSweep:
@@ -75,7 +75,7 @@ def test_watch_shows_who_trains_what_how_well_and_until_when(results):
     assert not is_anybody_there(sweep, 60)
     assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 worker; \S+ cells/h; about .* left \(until", head)
     assert re.search(r"\(slurm 7_1\)  (seed=[123]|the defaults)  step 3/6 at \S+ steps/s  since .*s  1 ended", row)
-    assert row.endswith("test accuracy 30.00 %  ▁▅█")
+    assert row.endswith("validation accuracy 30.00 %  ▁▅█")
 
 
 def test_watch_names_what_failed_and_why(results):
@@ -119,7 +119,7 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     assert re.search(
         r"last sweep: 3 cells: 1 done, 1 running, 1 waiting; 1 worker; 2 cells/h; about 48.0 min left", head
     )
-    assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*test accuracy 40.00 %", row)
+    assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*validation accuracy 40.00 %", row)
     assert not view.is_ended()
     assert (view.snapshot().counts["free"], view.snapshot().workers) == (2, [])  # its process has gone
     assert not view.is_ended()

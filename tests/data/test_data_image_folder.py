@@ -169,7 +169,9 @@ def test_test_split_of_their_own_is_not_replaced(write_tree: Write, pictures: Pi
 
 @pytest.mark.parametrize(("share", "rest"), [({"test": 0.95}, 10), ({"validation": 0.75}, 8)])
 def test_share_that_leaves_a_class_without_examples_is_told(share, rest, write_tree: Write, ten_of_each: Pictures):
-    with pytest.raises(UserError, match=rf"=0\.\d+( \(0 holds none out\))?: leaves no example to train on: class '\w+' has {rest}"):
+    with pytest.raises(
+        UserError, match=rf"=0\.\d+( \(0 holds none out\))?: leaves no example to train on: class '\w+' has {rest}"
+    ):
         ImageFolder(path=str(write_tree(ten_of_each)), **share).load(0)
 
 

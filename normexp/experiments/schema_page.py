@@ -30,8 +30,10 @@ seeds until all are decided or the last look is over. Every look spends a share 
 intervals and Holm's correction hold however often one looked; the table says how far it went, and
 [results/bench/looks.md](../results/bench/looks.md) what that costs and saves in simulated experiments.
 
-A grid over three or more values of `optim.lr` gives a second table, `sensitivity.md`: every arm at one rate for all, at
-its own best rate, and how far it lies behind that best on average over the logarithm of the rate, with an interval.
+Three or more values of `optim.lr`, in the grid or among those that `select` searches, give a second table,
+`sensitivity.md`: every arm at one rate for all, at its own best rate, and how far it lies behind that best on average
+over the logarithm of the rate, with an interval where there are several seeds. Of a search there is a figure, too,
+`selection.png`: the metric by which was chosen against the rate.
 """
 
 

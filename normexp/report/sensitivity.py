@@ -77,13 +77,16 @@ class Arm:
         return 100 if is_share(self.metric) else 1
 
 
-def sensitivity_table(groups: Mapping[str, Sequence[Record]], key: str, metric: str) -> Table | None:
+def sensitivity_table(
+    groups: Mapping[str, Sequence[Record]], key: str, metric: str, notes: Sequence[str] = ()
+) -> Table | None:
     """Return one row per arm; None where fewer than three values of the key, all above 0, were tried in full.
 
     Args:
         groups: name of an arm -> its runs, each with a value of the key and a seed; the first arm is the baseline.
         key: the hyperparameter.
         metric: whose name tells what is better.
+        notes: sentences below it, before the usual ones.
     """
     arms = [arm for name, records in groups.items() if (arm := _arm(name, records, key, metric)) is not None]
     places = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
@@ -96,7 +99,7 @@ def sensitivity_table(groups: Mapping[str, Sequence[Record]], key: str, metric: 
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
         rows=[_row(arm, arms[0], one) for arm in arms],
         values=[_plain(arm, one, key) for arm in arms],
-        notes={"": [MEANING.format(key=key), SAME_RUNS]},
+        notes={"": [*notes, MEANING.format(key=key), SAME_RUNS]},
         label=f"sensitivity-{key}",
     )
 

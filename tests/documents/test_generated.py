@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from normexp.evidence.audit import cited
+from normexp.evidence.sensitivity import FEWEST
 from normexp.experiments.load import load
 from normexp.report.claims import as_markdown, read_reports
 from normexp.report.experiment.claims import claims_text
+from normexp.report.experiment.rates import RATE
 from normexp.report.experiment.render import CLAIMS, NothingTrained, rendered
 from normexp.report.formats import csv_text, markdown
 from normexp.report.ledger import LEDGER, recorded
@@ -56,6 +58,20 @@ def test_tables_and_verdicts_are_those_of_the_records(folder: Path, monkeypatch:
         assert (folder / name).read_text(encoding="utf-8") == text, f"run normexp report {folder.parent.name}"
     verdicts = json.loads(claims_text(content.experiment, content.claims, content.changes))
     assert_close(json.loads((folder / CLAIMS).read_text(encoding="utf-8")), verdicts)
+
+
+def test_every_experiment_with_three_rates_shows_what_each_does() -> None:
+    shown = []
+    for folder in FOLDERS:
+        experiment = load(folder.parent.name, folder.name)
+        searched = experiment.select.search if experiment.select else {}
+        if len(searched.get(RATE, [])) >= FEWEST and (folder / "table.md").exists():
+            shown += [folder / "selection.png", folder / "sensitivity.md"]
+        if len(experiment.grid.get(RATE, [])) >= FEWEST:
+            (figure, *_) = (each for each in experiment.figures if each.kind == "against" and each.axis == RATE)
+            shown.append(folder / f"{figure.name}.png")
+    assert len(shown) > 20
+    assert [path for path in shown if not path.exists()] == []
 
 
 def assert_close(written: Any, made: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.curves import Cell, better_direction
+from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
@@ -21,6 +21,8 @@ from normexp.records import write_atomically
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
+from normexp.report.experiment.rates import NAME as SELECTION
+from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.drawn import Drawn
@@ -32,11 +34,8 @@ from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.styles import Style
 from normexp.report.formats import csv_text, html_page, markdown
 from normexp.report.latex import latex
-from normexp.report.record import Record
-from normexp.report.sensitivity import sensitivity_table
 from normexp.report.table import Table
 
-RATE = "optim.lr"
 MOST_CHOICES = 12  # that a footnote can hold
 
 
@@ -98,7 +97,7 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         **targets_text(claims),
         **summary_text(experiment, content.found, claims),
         **selection_text(experiment, results),
-        **sensitivity_text(experiment, content.found),
+        **sensitivity_text(experiment, content.found, results),
         **numbers_text(experiment, results),
         **_files(experiment, content.figures),
     }
@@ -133,19 +132,6 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
             budget = {STEPS: trial[STEPS]} if STEPS in trial else {}
             rows.append({"arm": arm, **trial["values"], **budget, **by_seed, "chosen": chosen})
     return {"selection.csv": _csv(rows)}
-
-
-def sensitivity_text(experiment: Experiment, found: Measured) -> dict[str, str]:
-    """Return {sensitivity.md, .csv} of an experiment whose grid has three learning rates or more; else nothing."""
-    metric = experiment.table.metric or experiment.table.looks[0].metric
-    if RATE not in experiment.grid or better_direction(metric) is None:
-        return {}
-    groups: dict[str, list[Record]] = {}
-    for record in found.records:
-        cell = Cell(record.arm, tuple((axis, value) for axis, value in record.point if axis != RATE))
-        groups.setdefault(str(cell), []).append(record)
-    made = sensitivity_table(groups, RATE, metric)
-    return {"sensitivity.md": markdown(made), "sensitivity.csv": csv_text(made)} if made else {}
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -243,6 +229,8 @@ def _figures(
     drawn = draw_all(experiment, found, results, notes, style, formats)
     if (chart := over_targets(claims, experiment.title, notes, experiment.scale == "smoke")) is not None:
         drawn.append(figure(TARGETS, chart, style or look(), formats))
+    if (chart := choice_chart(experiment, found, results, notes)) is not None:
+        drawn.append(figure(SELECTION, chart, style or look(), formats))
     return drawn
 
 

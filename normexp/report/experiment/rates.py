@@ -1,0 +1,136 @@
+"""The learning rate: how good every rate was that the grid sweeps or a choice tried, as table and figure.
+
+Of a choice these are the runs of the selection (its own seeds, its metric of the validation split), of successive
+halving those of the first rung, which tried every rate; of a grid the runs that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from normexp.evidence.claims.reading import value_at
+from normexp.evidence.curves import Cell, better_direction
+from normexp.evidence.sensitivity import has_range
+from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.figures import Figure
+from normexp.experiments.halving import budget
+from normexp.experiments.trials import combinations, points
+from normexp.records import RunDirectory
+from normexp.report.experiment.measured import Measured
+from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.choice import LOG_RATIO
+from normexp.report.figures.scales import short
+from normexp.report.figures.styles import Style, distinct, of_arms
+from normexp.report.figures.subject import MOST, Subject, factor
+from normexp.report.figures.words import of_key
+from normexp.report.formats import csv_text, markdown
+from normexp.report.measurements import is_share, title
+from normexp.report.record import Record
+from normexp.report.sensitivity import sensitivity_table
+
+RATE = "optim.lr"
+NAME = "selection"  # of the figure
+TABLE = "Every arm at one rate for all, at its best one, and how much it depends on the rate: sensitivity.md."
+
+
+def sensitivity_text(experiment: Experiment, found: Measured, results: Path) -> dict[str, str]:
+    """Return {sensitivity.md, .csv} where the grid sweeps three learning rates or a choice tried them; else nothing."""
+    if RATE in experiment.grid:
+        records, metric, note = list(found.records), experiment.table.metric or experiment.table.looks[0].metric, ""
+    else:
+        records, metric, note = tried(experiment, results), _metric(experiment), _whose(experiment)
+    if better_direction(metric) is None:
+        return {}
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(str(Cell(record.arm, _others(record))), []).append(record)
+    made = sensitivity_table(groups, RATE, metric, [note] if note else [])
+    return {"sensitivity.md": markdown(made), "sensitivity.csv": csv_text(made)} if made else {}
+
+
+def tried(experiment: Experiment, results: Path) -> list[Record]:
+    """Return the runs of the selection that tried a learning rate, of successive halving those of its first rung."""
+    return list(_tried(experiment, results)) if experiment.select and RATE in experiment.select.search else []
+
+
+def _tried(experiment: Experiment, results: Path) -> Iterator[Record]:
+    select = experiment.select
+    assert select is not None
+    for arm, at in experiment.choices(list(experiment.arms)).values():
+        for values in combinations(select):
+            for point in points(select, values, budget(select, 0)):
+                path = run_place(results, experiment, arm, at + point, "select")
+                tuned, seed = at + tuple(values.items()), int(dict(point)["seed"])
+                yield Record(RunDirectory(path), path.name, experiment.name, experiment.scale, arm, tuned, seed)
+
+
+def _metric(experiment: Experiment) -> str:
+    return experiment.select.metric if experiment.select else ""
+
+
+def _whose(experiment: Experiment) -> str:
+    """Return a sentence on whose runs these are; empty of an experiment that chooses nothing."""
+    if (select := experiment.select) is None:
+        return ""
+    seeds = f"seed{'s' * (len(select.seeds) > 1)} {', '.join(map(str, select.seeds))}"
+    interval = "" if len(select.seeds) > 1 else "; one seed tells no interval"
+    return f"Of the runs by which rates were chosen, on the validation split, {seeds}{interval}."
+
+
+def _others(record: Record) -> Point:
+    return tuple((key, value) for key, value in record.point if key != RATE)
+
+
+def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: Sequence[str]) -> Chart | None:
+    """Return the metric of a choice against the learning rate; None where fewer than three rates were tried.
+
+    A line per arm and a panel per other value; of more arms than colours a panel per arm and a line per other value.
+    """
+    records = [record for record in tried(experiment, results) if record.finished]
+    rates = sorted({float(record.value(RATE)) for record in records})
+    if not has_range(rates):
+        return None
+    subject = Subject(experiment, found, results, Figure(name=NAME))
+    metric, by_arm = _metric(experiment), len({record.arm for record in records}) > MOST
+    data = pd.DataFrame([_row(subject, record, metric, by_arm) for record in records])
+    return Chart(
+        data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
+        log=_log(data["value"], metric), title=f"Choosing the {of_key(RATE)}: {experiment.title}",
+        panels={name: Panel(name, percent=is_share(metric)) for name in dict.fromkeys(data["panel"])},
+        styles=_styles(subject, records, by_arm), labels={"x": of_key(RATE), "y": title(metric)},
+        ticks={rate: short(rate) for rate in rates}, preview=experiment.scale == "smoke",
+        sentences=(_whose(experiment), TABLE), notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _log(values: pd.Series[float], metric: str) -> frozenset[str]:
+    """Return the logarithmic axes: that of the rate, and that of values that reach far, as losses do."""
+    found = values[np.isfinite(values)]
+    far = not is_share(metric) and len(found) and found.min() > 0 and found.max() >= LOG_RATIO * found.min()
+    return frozenset("xy" if far else "x")
+
+
+def _row(subject: Subject[Figure], record: Record, metric: str, by_arm: bool) -> dict[str, object]:
+    arm, point = subject.label(record.arm), _point(subject, record)
+    return {
+        "line": point if by_arm else arm,
+        "panel": arm if by_arm else point,
+        "run": record.seed,
+        "place": float(record.value(RATE)),
+        "value": factor(metric) * value_at(record.curve, metric, "last", better_direction(metric)),
+        "ended": record.state == "diverged",
+    }
+
+
+def _point(subject: Subject[Figure], record: Record) -> str:
+    return ", ".join(subject.point(axis, value) for axis, value in _others(record))
+
+
+def _styles(subject: Subject[Figure], records: Sequence[Record], by_arm: bool) -> dict[str, Style]:
+    if by_arm:
+        return {name: distinct(i) for i, name in enumerate(dict.fromkeys(_point(subject, each) for each in records))}
+    return of_arms({subject.label(arm): subject.scheme(arm) for arm in dict.fromkeys(each.arm for each in records)})

@@ -1,0 +1,107 @@
+"""How good every learning rate was that a choice tried: the table of sensitivities and the figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from drawn import assert_clean, learning, made
+from fabricated import Fabric
+
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.grids import Selection
+from normexp.experiments.halving import budget
+from normexp.experiments.trials import combinations, points
+from normexp.report.experiment.measured import measured
+from normexp.report.experiment.rates import choice_chart, sensitivity_text
+from normexp.report.figures.averages import lines_of
+from normexp.report.figures.captions import caption
+from normexp.report.figures.formats import look, settings
+from normexp.report.figures.picture import draw
+
+LAST = {0.01: 0.5, 0.1: 0.9, 1.0: 0.7}  # accuracy at the end, by rate; with the diverged rate it is that of the start
+
+
+def choosing(fabric: Fabric, diverged: float = 0.0, arms: Any = None, **select: Any) -> Experiment:
+    """Return an experiment whose trials are run: seed 101 is a tenth better than 100."""
+    chosen = {"search": {"optim.lr": [0.01, 0.1, 1.0]}, "seeds": [100, 101], "metric": "validation/accuracy", **select}
+    made_up = made(fabric, select=Selection.model_validate(chosen), **({"arms": arms} if arms else {}))
+    made_up.run(learning)
+    experiment = made_up.experiment
+    assert experiment.select is not None
+    for arm, at in experiment.choices(list(experiment.arms)).values():
+        for values in combinations(experiment.select):
+            for point in points(experiment.select, values, budget(experiment.select, 0)):
+                rate, seed = values["optim.lr"], dict(point)["seed"]
+                rows = [(0, 0.1), (10, LAST.get(rate, 0.8) + (seed - 100) / 10)]
+                fabric(
+                    name=str(run_place(fabric.root, experiment, arm, at + point, "select").relative_to(fabric.root)),
+                    table=[{"step": step, "validation/accuracy": value} for step, value in rows],
+                    columns=["step", "validation/accuracy"],
+                    status="diverged" if rate == diverged else "done",
+                )
+    return experiment
+
+
+def chart(experiment: Experiment, fabric: Fabric) -> Any:
+    return choice_chart(experiment, measured(experiment, fabric.root), fabric.root, ())
+
+
+def table(experiment: Experiment, fabric: Fabric) -> dict[str, str]:
+    return sensitivity_text(experiment, measured(experiment, fabric.root), fabric.root)
+
+
+def sensitivities(files: dict[str, str]) -> list[float]:
+    return [float(row["sensitivity"]) for row in csv.DictReader(io.StringIO(files["sensitivity.csv"]))]
+
+
+def test_the_table_has_one_rate_for_all_each_at_its_best_and_the_sensitivity(fabricate: Fabric) -> None:
+    files = table(choosing(fabricate), fabricate)
+    text = files["sensitivity.md"]
+    assert "| validation accuracy (%) at optim.lr=0.1 | best optim.lr | validation accuracy (%) there |" in text
+    # Behind the best by 40, 0 and 20 points: (40 / 2 + 20 / 2) / 2 decades by the trapezoidal rule, for both seeds.
+    assert sensitivities(files) == pytest.approx([15, 15])
+    assert "on the validation split, seeds 100, 101." in text
+
+
+def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabricate: Fabric) -> None:
+    experiment = choosing(fabricate, diverged=1.0)
+    files = table(experiment, fabricate)
+    assert files["sensitivity.md"].count(" 4/6 |") == 2
+    assert sensitivities(files) == pytest.approx([31.25, 31.25])  # behind the best by 40, 0 and 80 or 90 points
+    drawn = chart(experiment, fabricate)
+    assert all(list(line.x) == [0.01, 0.1] and len(line.crosses) == 2 for line in lines_of(drawn, ""))
+    assert "runs that diverged there, 2 of Plain; 2 of With BN" in caption(drawn)
+
+
+def test_one_seed_has_no_interval_and_says_so(fabricate: Fabric) -> None:
+    experiment = choosing(fabricate, seeds=[100])
+    assert "one seed tells no interval" in table(experiment, fabricate)["sensitivity.md"]
+    assert "One run each, so no interval." in caption(chart(experiment, fabricate))
+
+
+def test_two_rates_are_no_curve(fabricate: Fabric) -> None:
+    experiment = choosing(fabricate, search={"optim.lr": [0.01, 0.1]})
+    assert table(experiment, fabricate) == {}
+    assert chart(experiment, fabricate) is None
+
+
+def test_other_values_that_were_tried_have_panels_of_their_own(fabricate: Fabric) -> None:
+    drawn = chart(choosing(fabricate, search={"optim.lr": [0.01, 0.1, 1.0], "optim.momentum": [0.0, 0.9]}), fabricate)
+    assert list(drawn.by_panel()) == ["momentum 0.0", "momentum 0.9"]
+    assert list(drawn.styles) == ["Plain", "With BN"]
+
+
+def test_of_successive_halving_the_first_rung_is_shown_which_tried_all(fabricate: Fabric) -> None:
+    drawn = chart(choosing(fabricate, halving={"steps": [5, 10], "keep": [2]}), fabricate)
+    assert list(lines_of(drawn, "")[0].x) == [0.01, 0.1, 1.0]
+
+
+@pytest.mark.parametrize("count", [12, 13])
+def test_more_arms_than_colours_have_a_panel_each(fabricate: Fabric, count: int) -> None:
+    drawn = chart(choosing(fabricate, arms={f"arm {i}": {"norm": "batch"} for i in range(count)}), fabricate)
+    assert len(drawn.by_panel()) == (1 if count == 12 else 13)
+    with settings(look()):
+        assert_clean(draw(drawn, look()))

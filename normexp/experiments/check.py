@@ -16,7 +16,6 @@ from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_loo
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
-from normexp.experiments.halving import budget, rungs
 from normexp.experiments.shape import check_arms, check_named
 from normexp.experiments.trials import combinations, points
 
@@ -107,8 +106,8 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     if select.arm and select.per:
         raise document.error("give either arm or per", "select")
     choosing = experiment.selection_arms(list(experiment.arms))
-    trials = [point for rung in range(rungs(select)) for values in combinations(select)
-              for point in points(select, values, budget(select, rung))]  # fmt: skip
+    lengths = select.halving.steps if select.halving else [None]
+    trials = [point for steps in lengths for values in combinations(select) for point in points(select, values, steps)]
     if select.halving and len(combinations(select)) <= select.halving.keep[0]:
         there = len(combinations(select))
         raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")

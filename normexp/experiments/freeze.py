@@ -34,7 +34,8 @@ class Change:
     """Something that is not as it was when the runs began.
 
     Args:
-        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `halving`, `grid` or `search`.
+        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `halving`, `sampler`, `grid` or
+            `search`.
         name: the claim's text, the axis, the published number's arm and place; empty where there is
             but one of the kind.
         before, after: both versions, `nothing` where there was or is none.
@@ -105,7 +106,8 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
         "selection seeds": {"": list(select.seeds)} if select else {},
         "grid": {axis: list(values) for axis, values in experiment.grid.items() if axis != "seed"},
         "halving": {"": select.halving.model_dump()} if select and select.halving else {},
-        "search": {key: list(values) for key, values in select.search.items()} if select else {},
+        "sampler": {"": select.sampler.model_dump()} if select and select.sampler else {},
+        "search": dict(select.search) if select else {},
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from normexp.config.intervals import EXAMPLE, read_interval
 from normexp.config.schema import Strict, refusal
+from normexp.errors import UserError
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
 
@@ -28,8 +30,20 @@ def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     return _plain(grid)
 
 
+def _values_or_intervals(search: dict[str, Any]) -> dict[str, Any]:
+    for key, text in search.items():
+        if isinstance(text, str):
+            try:
+                read_interval(key, text)
+            except UserError as problem:
+                raise refusal(problem, key) from None
+    _values({key: values for key, values in search.items() if not isinstance(values, str)})
+    return _plain(search)
+
+
 Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
 Grid = Annotated[dict[str, Any], AfterValidator(_values)]
+Space = Annotated[dict[str, Any], AfterValidator(_values_or_intervals)]
 
 
 class Halving(Strict):
@@ -51,11 +65,23 @@ class Halving(Strict):
         return self
 
 
+class Sampler(Strict):
+    """Optuna draws combinations from intervals, one after the other, each in view of the scores of those before it."""
+
+    name: Literal["tpe", "random"] = "tpe"
+    """Tree-structured Parzen estimators, or evenly at random."""
+    trials: int = Field(20, ge=2)
+    """How many combinations are drawn for each choice."""
+    seed: int = Field(0, ge=0)
+    """Of what is drawn."""
+
+
 class SelectionAtScale(Strict):
     """What a scale lays over the selection."""
 
-    search: Grid | None = None
-    """Overrides to choose from: key -> values; every combination is tried."""
+    search: Space | None = None
+    """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
+    `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
     seeds: list[int] | None = Field(None, min_length=1)
     """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
     of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
@@ -70,13 +96,16 @@ class SelectionAtScale(Strict):
     """Axes of the grid at each of whose values it is chosen anew."""
     halving: Halving | None = None
     """Successive halving in place of the full grid."""
+    sampler: Sampler | None = None
+    """One of Optuna's samplers in place of the full grid, where the space is none."""
 
 
 class Selection(SelectionAtScale):
     """How hyperparameters are chosen for every arm, on the validation split."""
 
-    search: Grid = Field(min_length=1)
-    """Overrides to choose from: key -> values; every combination is tried."""
+    search: Space = Field(min_length=1)
+    """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
+    `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
     seeds: list[int] = Field(min_length=1)
     """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
     of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
@@ -87,6 +116,17 @@ class Selection(SelectionAtScale):
     """Overrides of the trials only."""
     per: list[str] = Field(default_factory=list)
     """Axes of the grid at each of whose values it is chosen anew."""
+
+    @model_validator(mode="after")
+    def _space_is_of_one_kind(self) -> Selection:
+        if self.sampler and self.halving:
+            raise refusal("give either halving or sampler")
+        for key, values in self.search.items():
+            if self.sampler and not isinstance(values, str):
+                raise refusal(f"{values!r} is a list; `sampler` draws from an interval, as {EXAMPLE}", "search", key)
+            if not self.sampler and isinstance(values, str):
+                raise refusal(f"{values!r} is an interval; give `sampler` with it, or a list of values", "search", key)
+        return self
 
     @property
     def highest(self) -> bool:

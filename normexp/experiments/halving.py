@@ -9,15 +9,19 @@ a rung do not continue those of the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.grids import Selection
+from normexp.experiments.sampling import drawn
 from normexp.experiments.trials import STEPS, Trial, Values, combinations, losses, points, ranked, trials
 
 
 def rungs(select: Selection) -> int:
+    """Return in how many stages it is chosen; each trial of a sampler is one."""
+    if select.sampler:
+        return select.sampler.trials
     return len(select.halving.steps) if select.halving else 1
 
 
@@ -34,6 +38,8 @@ def survivors(experiment: Experiment, results: Path, arm: str, at: Point, rung: 
     """
     select = experiment.select
     assert select is not None
+    if select.sampler:
+        return [drawn(experiment, results, arm, at, rung)]
     if rung == 0:
         return combinations(select)
     assert select.halving is not None  # there are several rungs
@@ -55,6 +61,11 @@ def rung_points(experiment: Experiment, results: Path, arm: str, at: Point, rung
     assert select is not None
     for values in survivors(experiment, results, arm, at, rung):
         yield from points(select, values, budget(select, rung))
+
+
+def compared(select: Selection, by_rung: Sequence[list[Trial]]) -> list[Trial]:
+    """Return the trials among which the choice is made: of a sampler all, else the last rung's."""
+    return [trial for tried in by_rung for trial in tried] if select.sampler else by_rung[-1]
 
 
 def last_rung(tried: list[Trial]) -> list[Trial]:

@@ -17,7 +17,7 @@ from normexp.records.meaning import meant
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
     from normexp.evidence.stats import Design
     from normexp.experiments.experiment import Experiment
-    from normexp.experiments.grids import Sequential
+    from normexp.experiments.grids import Selection, SelectionAtScale, Sequential
     from normexp.experiments.schema import ExperimentFile
 
 SUFFIXES = (".yaml", ".yml")
@@ -135,16 +135,28 @@ def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
         raise document.error(problem, *keys) from None
 
 
+def _selection(document: Document, scale: str, file: ExperimentFile, own: SelectionAtScale | None) -> Selection | None:
+    """Return how hyperparameters are chosen at a scale. Raises UserError where its part does not fit to the rest."""
+    from pydantic import ValidationError
+
+    from normexp.config.schema import first_problem
+    from normexp.experiments.grids import Selection
+
+    if file.select is None:
+        return None
+    data = file.select.model_dump(exclude_unset=True) | (own.model_dump(exclude_unset=True) if own else {})
+    try:
+        return Selection.model_validate(data)
+    except ValidationError as error:
+        keys, problem = first_problem(error, data)
+        raise document.error(problem, "scales", scale, "select", *keys) from None
+
+
 def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experiment:
     from normexp.experiments.experiment import Experiment
-    from normexp.experiments.grids import Selection
     from normexp.experiments.schema import AtScale
 
     own = file.scales[scale] or AtScale()  # type: ignore[index]
-    select = None
-    if file.select is not None:
-        over = own.select.model_dump(exclude_unset=True) if own.select else {}
-        select = Selection.model_validate({**file.select.model_dump(exclude_unset=True), **over})
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
@@ -158,7 +170,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
         refused=file.refused,
         grid=grid,
         common={**file.common, **own.common},
-        select=select,
+        select=_selection(document, scale, file, own.select),
         table=file.table,
         published=file.published,
         published_only=file.published_only,

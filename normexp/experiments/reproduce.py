@@ -13,11 +13,13 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import freeze
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import rung_points, rungs
+from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import choice_path as choice_path
 from normexp.experiments.selection import read_choice as read_choice
 from normexp.experiments.selection import read_selection as read_selection
 from normexp.experiments.selection import undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
+from normexp.experiments.trials import combinations
 from normexp.records import FINISHED
 from normexp.records.files import remove_empty
 from normexp.sweeps.plan import Cell, Plan, check_cells
@@ -71,8 +73,10 @@ def reproduce(
             plan = selection_plan(experiment, results, arms, force, rung)
             if status := train(plan, f"choosing {', '.join(experiment.select.search)}{_rung(experiment.select, rung)}"):
                 return status
-            if dry_run and any(cell.state not in FINISHED for cell in plan.cells):
+            if dry_run and not _is_over(experiment, results, arms, rung, plan):
                 break  # which of them the next rung would train is not known yet
+            if experiment.select.sampler and not dry_run:
+                score(experiment, results, arms, rung)
         if not dry_run:
             write_choice(experiment, results, arms)
         if names := undecided_choices(experiment, results):
@@ -106,8 +110,17 @@ def _in_stages(
     return 0
 
 
+def _is_over(experiment: Experiment, results: Path, arms: Sequence[str], rung: int, plan: Plan) -> bool:
+    """Tell whether the records say what the next rung trains."""
+    assert experiment.select is not None
+    trained = all(cell.state in FINISHED for cell in plan.cells)
+    return trained and (experiment.select.sampler is None or is_scored(experiment, results, arms, rung))
+
+
 def _rung(select: Selection, rung: int) -> str:
-    """Say which rung of a successive halving it is, and what follows."""
+    """Say which rung of a successive halving it is, and what follows; of a sampler which trial."""
+    if select.sampler:
+        return f" by {select.sampler.name}, trial {rung + 1} of {select.sampler.trials}"
     if select.halving is None:
         return ""
     later = zip(select.halving.keep[rung:], select.halving.steps[rung + 1 :], strict=True)
@@ -152,7 +165,7 @@ def expected_plan(experiment: Experiment, results: Path, arms: Sequence[str], fo
     chosen = read_choice(experiment, results) if choice_path(experiment, results).exists() else {}
     decided = [arm for arm in arms if all(name in chosen for name in experiment.choices([arm]))]
     plan = run_plan(experiment, results, decided, force) if decided else Plan([])
-    first = {key: values[0] for key, values in experiment.select.search.items()}
+    first = combinations(experiment.select)[0]
     open_arms = [arm for arm in arms if arm not in decided]
     return Plan(plan.cells + [cell for arm in open_arms for cell in arm_cells(experiment, results, arm, chosen, first)])
 

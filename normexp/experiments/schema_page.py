@@ -25,6 +25,10 @@ The first run at a scale writes `frozen.json`; what is declared otherwise afterw
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
 100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.
 
+`select: {{search: {{optim.lr: "tag(log,interval(0.001,1))"}}, sampler: {{name: tpe, trials: 20}}}}` draws 20 rates,
+each in view of the scores before it (`pip install 'normexp[optuna]'`). Trials are ordinary runs, and a command that was
+stopped goes on with the same ones: what was scored stands beside the results in `optuna.journal`, and in chosen.json.
+
 `sequential: {{looks: [5, 10, 15, 20]}}` under a scale runs the grid's first five seeds, tests the claims, and adds
 seeds until all are decided or the last look is over. Every look spends a share of the level, so that p-values,
 intervals and Holm's correction hold however often one looked; the table says how far it went, and
@@ -40,8 +44,8 @@ over the logarithm of the rate, with an interval where there are several seeds. 
 def page() -> str:
     """Return the page as Markdown."""
     experiment: list[type[BaseModel]] = [
-        schema.ExperimentFile, schema.Law, schema.AtScale, grids.Selection, grids.Halving, grids.Sequential,
-        tables.Table, tables.Look, tables.Published, tables.PublishedOnly,
+        schema.ExperimentFile, schema.Law, schema.AtScale, grids.Selection, grids.Halving, grids.Sampler,
+        grids.Sequential, tables.Table, tables.Look, tables.Published, tables.PublishedOnly,
     ]  # fmt: skip
     estimands: list[type[BaseModel]] = [
         claims.Value, claims.Difference, claims.Ratio, claims.Interaction, claims.StepsToTarget, claims.Count,

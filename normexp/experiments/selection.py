@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from normexp.config.intervals import read_interval
 from normexp.errors import UserError
 from normexp.evidence.stats import TTest, paired
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
-from normexp.experiments.halving import last_rung, rungs, trials_of
-from normexp.experiments.trials import STEPS, Trial, best, is_number, losses, ranked
+from normexp.experiments.halving import compared, last_rung, rungs, trials_of
+from normexp.experiments.trials import STEPS, Trial, best, combinations, is_number, losses, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 
@@ -73,12 +74,16 @@ def _trial(given: Mapping[str, Any]) -> Trial:
     return {"values": dict(given["values"]), **budget, "scores": scores, "mean": mean}
 
 
-def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any]]) -> str | None:
+def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any] | str]) -> str | None:
     """Return what is wrong with a recorded combination; None where each key has one of the values searched."""
     if set(values) != set(search):
         return f"{', '.join(values) or 'no key'} was not searched; searched are {', '.join(search)}"
     for key, value in values.items():
-        if not any(type(value) is type(each) and value == each for each in search[key]):
+        tried = search[key]
+        if isinstance(tried, str):
+            if value not in read_interval(key, tried):
+                return f"{key}={value!r} is not in {tried}"
+        elif not any(type(value) is type(each) and value == each for each in tried):
             return f"{key}={value!r} was not tried; tried are {', '.join(map(str, search[key]))}"
     return None
 
@@ -94,7 +99,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}}
     for name, (arm, at) in experiment.choices(arms).items():
         by_rung = [trials_of(experiment, results, arm, at, rung) for rung in range(rungs(select))]
-        last = by_rung[-1]
+        last = compared(select, by_rung)
         recorded = [trial for trial in best(last, select) if trial["values"] == before["chosen"].get(name)]
         order = ranked(last, losses(experiment, results, arm, at, last), select)
         before["chosen"][name] = (recorded or order)[0]["values"]
@@ -119,8 +124,8 @@ def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str
 
 
 def _at_edge(chosen: Mapping[str, Any], key: str, select: Selection) -> bool:
-    """Tell whether a number is the smallest or the largest that was tried; of two, each is."""
-    values = select.search[key]
+    """Tell whether a number is the smallest or the largest there was; of two values, each is."""
+    values = [each[key] for each in combinations(select)] if select.sampler else select.search[key]
     return len(values) > 1 and all(map(is_number, values)) and chosen[key] in (min(values), max(values))
 
 

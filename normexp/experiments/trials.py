@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from normexp.config.intervals import read_interval
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, Point, product, run_place
 from normexp.experiments.grids import Selection
@@ -18,8 +19,11 @@ Values = dict[str, Any]  # of one combination
 
 
 def combinations(select: Selection) -> list[Values]:
-    """Return every combination of the values searched, the first key varying slowest."""
-    return [dict(point) for point in product(select.search)]
+    """Return every combination of the values searched, the first key varying slowest; of intervals, their ends."""
+    if select.sampler is None:
+        return [dict(point) for point in product(select.search)]
+    ends = {key: read_interval(key, text) for key, text in select.search.items()}
+    return [{key: each.low for key, each in ends.items()}, {key: each.high for key, each in ends.items()}]
 
 
 def points(select: Selection, values: Mapping[str, Any], steps: int | None = None) -> list[Point]:

@@ -2,53 +2,32 @@
 
 Keys with `interval(LOW,HIGH)`, `int(interval(LOW,HIGH))` or `tag(log,interval(LOW,HIGH))` are the space; a trial's
 score is the mean over the seeds; every combination of the other values is an arm with a study of its own. A trial's
-runs are ordinary runs. What was scored stands in RESULTS/optuna.journal, Optuna's own storage, and nothing else does:
-each trial draws from a generator that follows from `sampler_seed` and its number, so that the same command goes on with
-the same trials wherever it was stopped.
-
-Source: Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", section 4, for tpe.
+runs are ordinary runs; what was scored stands in RESULTS/optuna.journal (`normexp/sweeps/history.py`).
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from normexp.config import compose
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
-from normexp.config.options import groups
+from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval
 from normexp.config.overrides import parse_overrides, take_out
 from normexp.config.recipe import with_recipe
 from normexp.errors import UserError, unknown
-from normexp.evidence.curves import MEASURES, better_direction
+from normexp.evidence.curves import MEASURES
 from normexp.records import METRICS, RunDirectory
-from normexp.records.locks import locked
+from normexp.sweeps.history import SAMPLERS, History, Search
 from normexp.sweeps.plan import Plan, make_plan
 
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
-
-SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 WORDS = {"trials": (20, 1), "sampler_seed": (0, 0)}  # the usual number, and the least
-DIGITS = 4  # of a number that is drawn: it stands in a command, and in the name of a run
-FILE = "optuna.journal"
-Space = dict[str, Any]  # key -> Optuna's distribution
 logger = logging.getLogger("normexp")
-
-
-@dataclass(frozen=True)
-class Search:
-    """How values are drawn: by which sampler, in how many trials, with which seed."""
-
-    sampler: str
-    trials: int
-    sampler_seed: int
 
 
 def take_search(words: Sequence[str]) -> tuple[Search | None, list[str]]:
@@ -101,26 +80,10 @@ def _joined(plans: Sequence[Plan]) -> Plan:
 
 
 def _studies(search: Search, overrides: Sequence[str]) -> list[Study]:
-    from optuna import logging as its_own
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    its_own.set_verbosity(its_own.WARNING)
-    intervals = [each for each in parse_overrides(overrides) if each.is_sweep_override() and each.is_interval_sweep()]
-    space: Space = {}
-    for override in intervals:
-        interval: Any = override.value()
-        if override.key_or_group in groups():
-            raise UserError(f"{override.input_line}: {override.key_or_group} has options, an interval is of numbers")
-        whole = isinstance(interval.start, int) and isinstance(interval.end, int)
-        kind = IntDistribution if whole else FloatDistribution
-        try:
-            space[str(override.key_or_group)] = kind(interval.start, interval.end, log="log" in interval.tags)
-        except ValueError as error:
-            raise UserError(f"{override.input_line}: {str(error).rstrip('.')}") from None
+    intervals = [each for each in parse_overrides(overrides) if is_interval(each)]
+    space = {str(override.key_or_group): interval(override) for override in intervals}
     if not space:
-        raise UserError(
-            f"sampler={search.sampler}: no key has an interval; for example 'optim.lr=tag(log,interval(0.001,1))'"
-        )
+        raise UserError(f"sampler={search.sampler}: no key has an interval; for example 'optim.lr={EXAMPLE}'")
     typed = {override.input_line for override in intervals}
     rest = [word for word in overrides if word not in typed]
     seeds = [word for word in rest if word.startswith("seed=")]
@@ -137,7 +100,7 @@ class Study:
     """
 
     search: Search
-    space: Space
+    space: dict[str, Interval]
     arm: tuple[str, ...]
     seeds: tuple[str, ...]
 
@@ -154,85 +117,24 @@ class Study:
     def words(self) -> tuple[str, ...]:
         return self.arm + self.seeds
 
-    @property
-    def name(self) -> str:
-        """All that decides which trials there are, but for their number."""
+    @cached_property
+    def history(self) -> History:
         elsewhere = [word for word in self.words if not word.startswith("results_dir=")]
-        space = [f"{key} in {each}" for key, each in self.space.items()]
-        return "; ".join([" ".join(elsewhere), *space, f"{self.search.sampler}, {self.search.sampler_seed}"])
-
-    def told(self) -> list[FrozenTrial]:
-        """Return the trials that were scored. Raises UserError where the storage is damaged."""
-        if not (self.results / FILE).exists():
-            return []
-        try:
-            storage = self._storage()
-            studies = {study.study_name: study for study in storage.get_all_studies()}
-            return storage.get_all_trials(studies[self.name]._study_id) if self.name in studies else []
-        except Exception:  # whatever a damaged line makes of its reader
-            again = "delete it, the same command scores the runs again"
-            raise UserError(f"{self.results / FILE}: damaged; {again}") from None
+        return History(self.search, self.space, self.results, " ".join(elsewhere))
 
     def draw(self, number: int) -> list[str]:
-        """Return the words of trial `number`: as it was recorded, else drawn in view of those before it."""
-        told = self.told()
-        values = told[number].params if number < len(told) else self._drawn(number, told)
-        return [f"{key}={values[key]}" for key in self.space]
-
-    def _drawn(self, number: int, told: Sequence[FrozenTrial]) -> dict[str, Any]:
-        import optuna
-
-        seed = zlib.crc32(f"{self.search.sampler_seed} {number}".encode())
-        sampler = getattr(optuna.samplers, SAMPLERS[self.search.sampler])(seed=seed)
-        direction = better_direction(told[0].user_attrs["metric"]) if told else None
-        study = optuna.create_study(sampler=sampler, direction=_direction(direction))
-        study.add_trials(told)
-        drawn = study.ask(self.space).params
-        return {key: _rounded(value, self.space[key]) for key, value in drawn.items()}
+        """Return the words of trial `number`."""
+        return [f"{key}={value}" for key, value in self.history.draw(number).items()]
 
     def tell(self, number: int, words: Sequence[str], plan: Plan) -> None:
         """Record the score of a trial whose runs have ended; one in which a run diverged is worse than all others."""
-        from optuna import create_study
-        from optuna.trial import TrialState, create_trial
-
         metric, score = _score(plan)
         shown = "diverged" if score is None else f"{score:.6g}"
         logger.info(f"{plan.cells[0].config.title}, {' '.join(words)}: {metric} {shown}")
-        kinds = {key: type(each.low) for key, each in self.space.items()}
-        trial = create_trial(
-            state=TrialState.PRUNED if score is None else TrialState.COMPLETE,
-            value=score,
-            params={key: kinds[key](word.partition("=")[2]) for key, word in zip(self.space, words, strict=True)},
-            distributions=self.space,
-            user_attrs={"metric": metric, "runs": [str(cell.path.relative_to(plan.results)) for cell in plan.cells]},
-        )
-        direction = _direction(better_direction(metric))
-        if number < len(self.told()):
-            return
-        with locked(self.results):
-            if number < len(self.told()):
-                return
-            storage = self._storage()
-            study = create_study(study_name=self.name, storage=storage, direction=direction, load_if_exists=True)
-            study.add_trial(trial)
-
-    def _storage(self) -> Any:
-        from optuna.storages import JournalStorage
-
-        from normexp.sweeps.journal import Journal
-
-        return JournalStorage(Journal(self.results / FILE))
-
-
-def _direction(better: str | None) -> str:
-    return "maximize" if better == "higher" else "minimize"
-
-
-def _rounded(value: float, within: Any) -> float:
-    """Return a number of few digits inside its interval."""
-    if isinstance(value, int):
-        return value
-    return min(max(float(f"{value:.{DIGITS}g}"), within.low), within.high)
+        texts = dict(word.split("=", 1) for word in words)
+        values = {key: int(texts[key]) if each.whole else float(texts[key]) for key, each in self.space.items()}
+        runs = [cell.path.relative_to(plan.results) for cell in plan.cells]
+        self.history.tell(number, values, metric, score, runs)
 
 
 def _score(plan: Plan) -> tuple[str, float | None]:

@@ -14,12 +14,13 @@ from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.settings import take_executor
+from normexp.sweeps.history import Search
 from normexp.sweeps.last import remembered
 from normexp.sweeps.plan import Cell, Plan, make_plan
 from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import sweep_progress
-from normexp.sweeps.sampler import Search, search_through, take_search
+from normexp.sweeps.sampler import search_through, take_search
 from normexp.sweeps.shard import WHOLE, take_shard
 from normexp.sweeps.stacks import Job, stacks, take_stack
 from normexp.sweeps.submit import Sharing, run_shared

@@ -12,7 +12,7 @@ from in_process import InProcess
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
-from normexp.sweeps.sampler import FILE
+from normexp.sweeps.history import FILE
 
 SMALL = ("dataset=digits", "model=linear", "steps=4", "device=cpu", "threads=1", "recipe=none", "jobs=1")
 RATE = "optim.lr=tag(log,interval(0.001,1))"

@@ -178,6 +178,9 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
 
 def _of_choices(experiment: Experiment, results: Path) -> Iterator[str]:
     """Yield what has to be said of the choices: how they were found, ties, edges, what noise leaves open."""
+    if (select := experiment.select) is not None and (sampler := select.sampler) is not None:
+        space = ", ".join(f"{key} in {text}" for key, text in select.search.items())
+        yield f"Chosen by Optuna's sampler {sampler.name} (seed {sampler.seed}) from {sampler.trials} trials: {space}."
     if (select := experiment.select) is not None and select.halving is not None:
         yield (
             f"Chosen by successive halving at {', '.join(map(str, select.halving.steps))} steps, with "

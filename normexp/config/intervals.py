@@ -1,0 +1,57 @@
+"""Intervals that a search draws from: `interval(0,0.99)`, `tag(log,interval(0.001,1))`, `int(interval(8,256))`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from normexp.config.options import groups
+from normexp.config.overrides import parse_overrides
+from normexp.errors import UserError
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+EXAMPLE = "tag(log,interval(0.001,1))"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers from low to high, both included, drawn evenly or evenly in their logarithms; whole where both are."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        kinds = int if self.whole else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool) and self.low <= value <= self.high
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+
+def is_interval(override: Override) -> bool:
+    return override.is_sweep_override() and override.is_interval_sweep()
+
+
+def interval(override: Override) -> Interval:
+    """Return the interval of an override. Raises UserError for a group, an empty one, a logarithm of 0 or below."""
+    given: Any = override.value()
+    found = Interval(given.start, given.end, "log" in given.tags)
+    if override.key_or_group in groups():
+        raise UserError(f"{override.input_line}: {override.key_or_group} has options, an interval is of numbers")
+    if not found.low <= found.high:
+        raise UserError(f"{override.input_line}: its ends are the wrong way round")
+    if found.log and found.low <= 0:
+        raise UserError(f"{override.input_line}: a logarithm needs numbers above 0")
+    return found
+
+
+def read_interval(key: str, text: str) -> Interval:
+    """Return the interval that stands in a file. Raises UserError as `interval` does, and for what is none."""
+    (override,) = parse_overrides([f"{key}={text}"])
+    if not is_interval(override):
+        raise UserError(f"{text!r} is no interval; for example {EXAMPLE}")
+    return interval(override)

@@ -1,0 +1,139 @@
+"""The trials of a search by one of Optuna's samplers, in its own storage: drawn one by one, scored, and kept.
+
+What was scored stands in FOLDER/optuna.journal and nothing else does: each trial draws from a generator that follows
+from the sampler's seed and its number, so that the same command goes on with the same trials wherever it was stopped.
+
+Source: Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", section 4, for tpe.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from normexp.config.intervals import Interval
+from normexp.errors import UserError
+from normexp.evidence.curves import better_direction
+from normexp.records.locks import locked
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
+DIGITS = 4  # of a number that is drawn: it stands in a command, and in the name of a run
+FILE = "optuna.journal"
+Space = Mapping[str, Interval]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How values are drawn: by which sampler, in how many trials, with which seed."""
+
+    sampler: str
+    trials: int
+    sampler_seed: int
+
+
+@dataclass(frozen=True)
+class History:
+    """The trials of one study.
+
+    Args:
+        folder: of its storage, in which several studies may be.
+        about: all besides search and space that decides which trials there are.
+    """
+
+    search: Search
+    space: Space
+    folder: Path
+    about: str
+
+    @property
+    def name(self) -> str:
+        """All that decides which trials there are, but for their number."""
+        space = [f"{key} in {each}" for key, each in self._distributions().items()]
+        return "; ".join([self.about, *space, f"{self.search.sampler}, {self.search.sampler_seed}"])
+
+    def told(self) -> list[FrozenTrial]:
+        """Return the trials that were scored. Raises UserError where the storage is damaged."""
+        if not (self.folder / FILE).exists():
+            return []
+        try:
+            storage = self._storage()
+            studies = {study.study_name: study for study in storage.get_all_studies()}
+            return storage.get_all_trials(studies[self.name]._study_id) if self.name in studies else []
+        except Exception:  # whatever a damaged line makes of its reader
+            again = "delete it, the same command scores the runs again"
+            raise UserError(f"{self.folder / FILE}: damaged; {again}") from None
+
+    def draw(self, number: int) -> dict[str, Any]:
+        """Return the values of trial `number`: as it was recorded, else drawn in view of those before it."""
+        told = self.told()
+        values = told[number].params if number < len(told) else self._drawn(number, told)
+        return {key: values[key] for key in self.space}
+
+    def _drawn(self, number: int, told: Sequence[FrozenTrial]) -> dict[str, Any]:
+        import optuna
+
+        seed = zlib.crc32(f"{self.search.sampler_seed} {number}".encode())
+        sampler = getattr(optuna.samplers, SAMPLERS[self.search.sampler])(seed=seed)
+        direction = better_direction(told[0].user_attrs["metric"]) if told else None
+        study = optuna.create_study(sampler=sampler, direction=_direction(direction))
+        study.add_trials(told)
+        drawn = study.ask(self._distributions()).params
+        return {key: _rounded(value, self.space[key]) for key, value in drawn.items()}
+
+    def tell(
+        self, number: int, values: Mapping[str, Any], metric: str, score: float | None, runs: Sequence[Path]
+    ) -> None:
+        """Record the score of a trial whose runs have ended, once; None is worse than all others."""
+        if number < len(self.told()):
+            return
+        from optuna import create_study
+        from optuna.trial import TrialState, create_trial
+
+        trial = create_trial(
+            state=TrialState.PRUNED if score is None else TrialState.COMPLETE,
+            value=score,
+            params=dict(values),
+            distributions=self._distributions(),
+            user_attrs={"metric": metric, "runs": [str(run) for run in runs]},
+        )
+        direction = _direction(better_direction(metric))
+        with locked(self.folder):
+            if number < len(self.told()):
+                return
+            storage = self._storage()
+            study = create_study(study_name=self.name, storage=storage, direction=direction, load_if_exists=True)
+            study.add_trial(trial)
+
+    def _distributions(self) -> dict[str, Any]:
+        from optuna import logging as its_own
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        its_own.set_verbosity(its_own.WARNING)
+        return {
+            key: (IntDistribution if each.whole else FloatDistribution)(each.low, each.high, log=each.log)
+            for key, each in self.space.items()
+        }
+
+    def _storage(self) -> Any:
+        from optuna.storages import JournalStorage
+
+        from normexp.sweeps.journal import Journal
+
+        return JournalStorage(Journal(self.folder / FILE))
+
+
+def _direction(better: str | None) -> str:
+    return "maximize" if better == "higher" else "minimize"
+
+
+def _rounded(value: float, within: Interval) -> float:
+    """Return a number of few digits inside its interval."""
+    if isinstance(value, int):
+        return value
+    return min(max(float(f"{value:.{DIGITS}g}"), within.low), within.high)

@@ -1,0 +1,168 @@
+"""`select.sampler`: Optuna's trials in an experiment, recorded, and the same ones wherever the command was stopped."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from in_process import InProcess
+from made_up import MADE_UP
+
+from normexp.errors import UserError
+from normexp.experiments import reproduce as reproducing
+from normexp.experiments.freeze import changes_since_frozen, freeze
+from normexp.experiments.load import parse
+from normexp.records import find_runs
+from normexp.sweeps.history import FILE
+
+TRIALS = 12  # tpe draws its first ten at random
+RATE = "tag(log,interval(0.001,1))"
+DATA: dict[str, Any] = {
+    **MADE_UP,
+    "common": {"dataset": "digits", "model": "linear", "steps": 2},
+    "arms": {"none": {"norm": "none"}},
+    "grid": {"seed": [0, 1]},
+    "select": {"search": {"optim.lr": RATE}, "seeds": [100], "metric": "validation/accuracy",
+               "sampler": {"name": "tpe", "trials": TRIALS}},
+    "table": {"columns": ["test/accuracy"]},
+    "scales": {"cpu": None},
+}  # fmt: skip
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+def changed(**select: Any) -> dict[str, Any]:
+    data = copy.deepcopy(DATA)
+    data["select"] |= select
+    return data
+
+
+@pytest.fixture
+def reproduce(cli, tmp_path, monkeypatch):
+    """Run `normexp reproduce` in this process: reproduce("folder", *words) -> (status, stdout, stderr)."""
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    path = tmp_path / "own.yaml"
+
+    def call(folder: str, *words: str, data: Any = DATA) -> tuple[int, str, str]:
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+        where = f"results_dir={tmp_path / folder}"
+        return cli("reproduce", str(path), "jobs=1", "threads=1", "device=cpu", where, *words)
+
+    return call
+
+
+def record(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "own" / "cpu" / "chosen.json").read_text())
+
+
+@pytest.mark.parametrize("moment", ["trained", "scored"])
+def test_a_selection_that_was_killed_goes_on_with_the_same_trials(reproduce, tmp_path, monkeypatch, moment):
+    status, table, said = reproduce("whole")
+    assert status == 0, said
+    assert "choosing optim.lr by tpe, trial 12 of 12" in said
+    assert f"Chosen by Optuna's sampler tpe (seed 0) from 12 trials: optim.lr in {RATE}" in table
+    tried = record(tmp_path / "whole")["tried"]["none"]
+    rates = [trial["values"]["optim.lr"] for trial in tried]
+    assert len(set(rates)) == TRIALS
+    assert all(0.001 <= rate <= 1 for rate in rates)
+    best = max(tried, key=lambda trial: trial["mean"])
+    assert record(tmp_path / "whole")["chosen"]["none"]["optim.lr"] in {
+        trial["values"]["optim.lr"] for trial in tried if trial["mean"] == best["mean"]
+    }
+    score = reproducing.score
+
+    def mortal(experiment, results, arms, number):
+        if moment == "scored":
+            score(experiment, results, arms, number)
+        if number == TRIALS - 2:
+            raise Killed
+        score(experiment, results, arms, number)
+
+    monkeypatch.setattr(reproducing, "score", mortal)
+    with pytest.raises(Killed):
+        reproduce("killed")
+    monkeypatch.setattr(reproducing, "score", score)
+    _, _, planned = reproduce("killed", "--dry-run")
+    assert planned.count("choosing") == TRIALS - (moment == "trained")
+    assert reproduce("killed")[1] == table.replace("whole", "killed")
+    assert record(tmp_path / "killed") == record(tmp_path / "whole")
+    kept = [folder / "own" / "cpu" / FILE for folder in (tmp_path / "killed", tmp_path / "whole")]
+    assert [scores(path) for path in kept] == [[trial["mean"] for trial in tried]] * 2
+    runs = find_runs([tmp_path / "killed" / "own" / "cpu" / "select"])
+    assert {run.config["optim"]["lr"] for run in runs} == set(rates)
+
+
+def scores(journal: Path) -> list[float]:
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    return [line["value"] for line in lines if "params" in line]
+
+
+def test_the_seed_decides_and_every_choice_has_its_own_study(reproduce, tmp_path):
+    arms = {"none": {"norm": "none"}, "rms": {"norm": "rms", "model.normalize_output": True}}
+    for seed in (0, 1):
+        data = changed(sampler={"name": "random", "trials": 2, "seed": seed}) | {"arms": arms}
+        assert reproduce(f"{seed}", data=data)[0] == 0
+    tried = [record(tmp_path / folder)["tried"] for folder in "01"]
+    assert tried[0]["none"][0]["values"] != tried[1]["none"][0]["values"]
+    assert len(scores(tmp_path / "0" / "own" / "cpu" / FILE)) == 4
+    assert reproduce("0", "--cell", "rms", data=data | {"title": "Another"})[0] == 2  # it was declared otherwise
+
+
+def test_a_record_outside_the_interval_is_refused(reproduce, tmp_path):
+    data = changed(sampler={"name": "random", "trials": 2})
+    reproduce("r", data=data)
+    path = tmp_path / "r" / "own" / "cpu" / "chosen.json"
+    path.write_text(path.read_text().replace('"optim.lr": 0.', '"optim.lr": 10.'))
+    status, _, said = reproduce("r", "--dry-run", data=data)
+    assert status == 2
+    assert f"is not in {RATE}; delete it" in said.splitlines()[-1]
+
+
+def test_the_sampler_and_its_space_are_frozen(tmp_path):
+    freeze(parse("x", "cpu", DATA), tmp_path)
+    now = changed(search={"optim.lr": "interval(0.01,1)"}, sampler={"name": "tpe", "trials": 13})
+    found = [str(change) for change in changes_since_frozen(parse("x", "cpu", now), tmp_path)]
+    assert found == [
+        "sampler was changed after the runs: trials: 12 before, trials: 13 now",
+        f"search 'optim.lr' was changed after the runs: {RATE} before, interval(0.01,1) now",
+    ]
+
+
+REFUSED = {
+    "a sampler": (changed(sampler={"name": "tpo"}), "did you mean tpe"),
+    "one trial": (changed(sampler={"trials": 1}), "select.sampler.trials"),
+    "a list": (changed(search={"optim.lr": [0.1, 0.5]}), "[0.1, 0.5] is a list; `sampler` draws"),
+    "no sampler": (changed(sampler=None), "is an interval; give `sampler` with it, or a list of values"),
+    "no interval": (changed(search={"optim.lr": "0.1"}), "'0.1' is no interval; for example"),
+    "not sound": (changed(search={"optim.lr": "interval(0,"}), "optim.lr"),
+    "turned round": (changed(search={"optim.lr": "interval(1,0)"}), "its ends are the wrong way round"),
+    "logarithm of 0": (changed(search={"optim.lr": "tag(log,interval(0,1))"}), "a logarithm needs numbers above 0"),
+    "not allowed": (changed(search={"optim.lr": "interval(-1,1)"}), "optim.lr=-1"),
+    "a group": (changed(search={"norm": "interval(0,1)"}), "norm has options, an interval is of numbers"),
+    "both": (changed(halving={"steps": [1, 2], "keep": [2]}), "give either halving or sampler"),
+    "a scale's list": (
+        {**DATA, "scales": {"cpu": {"select": {"search": {"optim.lr": [0.1]}}}}},
+        "scales.cpu.select.search.optim.lr: [0.1] is a list",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_space_that_cannot_be_meant_is_one_line(data, message):
+    with pytest.raises(UserError) as error:
+        parse("x", "cpu", data)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_library_is_one_line(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: None)
+    status, _, said = reproduce("missing")
+    assert (status, said) == (2, "normexp: sampler=tpe: optuna is not installed; pip install 'normexp[optuna]'\n")
+    assert not (tmp_path / "missing").exists()

@@ -45,6 +45,7 @@ def told(name: str, scale: str) -> list[str]:
         texts = [] if experiment.about == at(name, scales(name)[-1]).about else [experiment.about]
     else:
         texts = [experiment.title, experiment.about, experiment.summary]
+        texts += [experiment.law.lesson, experiment.law.tolerance] if experiment.law else []
         texts += [text for each in experiment.figures for text in (each.title, each.caption, *each.labels.values())]
     return [" ".join(text.split()) for text in texts if text]
 

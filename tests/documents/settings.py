@@ -142,6 +142,7 @@ SPOKEN: Mapping[str, Sequence[str]] = {
     "cooijmans2017_gamma_training": ("49 steps",),  # 7 x 7 pixels
     "cooijmans2017_sequential_mnist": ("49 steps",),
     "law_equilibrium": ("100 updates",),  # the study's window
+    "law_largest_rate": ("2 updates",),  # a formula with the number of updates
 }
 
 # The numbers of a set-up, in their order, that no key has: they follow from several (45,000 = 50,000 - 5,000; 0.83 is
@@ -161,11 +162,17 @@ SET_UPS: Mapping[str, str] = {
     "ferreira2024_exercises": "2 5",
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
     "ioffe2015_figure1": "50,000",
-    "law_decay_rate": "1,000",
+    "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
+    "law_decay_rate": "1,000 1,000 1,000",
     "law_gradient_projection": "2 100 30",
     "law_largest_rate": "1,024",
+    "law_least_squares": "16 12",
+    "law_orthogonal_depth": "1988",
     "law_norm_placement": "2",
     "law_orthogonalization": "250 250",
+    "law_residual_variance": "12",
+    "law_rezero": "2.9 2.5 1.8",
+    "law_selectable_keys": "12",
     "ln_invariances": "2.2 15",
     "ln_variable_length": "0.41 0.41",
     "mnist1d": "40 4,000 1,000",
@@ -179,4 +186,16 @@ SET_UPS: Mapping[str, str] = {
     "scale_invariance": "24 96 19",
     "which_norm": "45,000",
     "which_norm_small": "156 2,500",
+}
+
+# The numbers of claims' texts, in their order, that neither claim, source, paper nor set-up have.
+CLAIMS: Mapping[str, str] = {
+    "cooijmans2017_gamma": "784 1e-38 1e-38 784",  # pixels; the region has the logarithm of 1.18e-38, a little larger
+    "ferreira2024_house_prices": "1116000 620",  # the lecture's; the study computes both again
+    "law_largest_rate": "rate 2 256",  # a formula; 2^8, which the region allows for the last digits of
+    "law_norm_placement": "2",  # of an exponent
+    "law_orthogonalization": "250",  # the study's window
+    "law_rezero": "1.8 2.9",  # of the law's tolerance
+    "normprop_jacobian": "10 10",  # 0.12 of 1.2
+    "salimans2016_table1": "rate 0.0003",  # of the arm without its number
 }

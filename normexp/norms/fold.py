@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -12,7 +13,8 @@ from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Rows, num_outputs, output_dim
-from normexp.norms.kernels.modules import check_network, touched
+from normexp.norms.kernels.dataflow import copied
+from normexp.norms.kernels.modules import check_network, touched, why_unread
 
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
@@ -42,30 +44,33 @@ def fold(model: nn.Module) -> nn.Module:
     Where there is none, as in front of a transformer's branches, into the Linear layer behind it. Whether a module is
     such a map is found by calling it: batch normalization and its relatives with running statistics are, layer or group
     normalization is not and stays. What is not certain to give the same numbers stays too: layers with a forward or
-    hooks of their own, with a weight that is used elsewhere, or used several times.
+    hooks of their own, with a weight that is used elsewhere, or used several times; a normalization that the network
+    does more with than call it.
     Works in place, returns the model in evaluation mode with `Folded` (an identity) where a normalization was;
     evaluation gives the same numbers. Training it further makes no sense.
 
     Raises:
         ValueError: for what is no network, or compiled, or without values; if the network's structure cannot be traced
-            (torch.fx), as with a Python branch on a tensor; for a normalization behind a transposed convolution in
-            several groups.
+            (torch.fx), as with a Python branch on a tensor. The network is then as it was.
     """
     check_network(model)
-    model.eval()
     neighbours = list(pairs(model))
-    for layer_name, norm_name in neighbours:
+    ahead = [(layer, norm) for layer, norm in neighbours if can_be_folded(model, layer, norm)]
+    behind = [(layer, norm) for norm, layer in neighbours if can_be_folded(model, layer, norm)]
+    free = only_called(model, {norm for _, norm in [*ahead, *behind]})
+    model.eval()
+    for layer_name, norm_name in ahead:
         layer = model.get_submodule(layer_name)
-        if can_be_folded(model, layer_name, norm_name):
+        if norm_name in free:
             assert isinstance(layer.weight, Tensor)
             positions = [2] * (layer.weight.dim() - 2)  # none behind a Linear layer
             found = affine_map(model.get_submodule(norm_name), (num_outputs(layer), *positions))
             if found is not None:
                 absorb(layer, *found)
                 _put(model, norm_name, Folded(layer.weight.dim()))
-    for norm_name, layer_name in neighbours:
+    for layer_name, norm_name in behind:
         norm, following = model.get_submodule(norm_name), model.get_submodule(layer_name)
-        if isinstance(following, nn.Linear) and can_be_folded(model, layer_name, norm_name):
+        if isinstance(following, nn.Linear) and norm_name in free and not isinstance(norm, Folded):
             found = affine_map(norm, (following.in_features,))
             if found is not None:
                 absorb_behind(following, *found)
@@ -81,15 +86,20 @@ def _put(model: nn.Module, name: str, module: nn.Module) -> None:
             setattr(parent, leaf, module)
 
 
-def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
-    """Yield two modules by name where the second alone takes the first's output, and both are used once.
+def pairs(model: nn.Module) -> list[tuple[str, str]]:
+    """Return two modules by name where the second alone takes the first's output, and both are used once.
 
-    Nothing reads a parameter of one of them past its module, and nothing shares one.
+    Nothing reads a parameter of one of them past its module, and nothing shares one. Raises ValueError for a network
+    whose forward cannot be read.
     """
     try:
-        graph = ChildlessAreLeaves().trace(model)
-    except (fx.proxy.TraceError, TypeError, RuntimeError) as error:
-        raise ValueError(f"{type(model).__name__} cannot be traced: {error}") from error
+        first, *more = (list(_neighbours(model, graph)) for graph in graphs(model))
+    except Exception as error:  # a forward may do anything with what stands for its input
+        raise ValueError(f"{type(model).__name__} cannot be traced: {why_unread(error, model)}") from error
+    return [pair for pair in first if all(pair in each for each in more)]
+
+
+def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
     calls = [node for node in graph.nodes if node.op == "call_module"]
     read = {str(node.target) for node in graph.nodes if node.op == "get_attr"}
     owners = Counter(id(value) for module in model.modules() for value in module._parameters.values())
@@ -107,10 +117,42 @@ def pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
                 yield names
 
 
+def graphs(model: nn.Module, standing: Iterable[str] = ()) -> list[fx.Graph]:
+    """Read the forward in evaluation, on copies: called with all its inputs, and with those alone that it must have.
+
+    Args:
+        standing: modules in whose place an identity stands.
+    """
+    inputs = inspect.signature(model.forward).parameters.values()
+    usual = {each.name: each.default for each in inputs if each.default is not each.empty}
+    read = []
+    for given in [None, usual][: 1 + bool(usual)]:
+        trial = copied(model).eval()
+        for name in standing:
+            _put(trial, name, nn.Identity())
+        read.append(ChildlessAreLeaves().trace(trial, given))
+    return read
+
+
+def only_called(model: nn.Module, names: set[str]) -> set[str]:
+    """Return those of some modules that the network calls by their place, and does nothing else with."""
+
+    def calls(standing: Iterable[str]) -> list[list[tuple[str, str]]] | None:
+        try:
+            return [[(node.op, str(node.target)) for node in graph.nodes] for graph in graphs(model, standing)]
+        except Exception:  # reads what an identity does not have; keeps the module elsewhere too, in a list
+            return None
+
+    found = calls(())
+    return names if calls(names) == found else {name for name in names if calls([name]) == found}
+
+
 def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
     """Tell whether the two are a layer exactly as torch has it, and a module with numbers of its own."""
     layer, module = model.get_submodule(layer_name), model.get_submodule(norm_name)
-    return is_plain(layer) and not isinstance(module, LAYERS) and _has_state(module) and not touched(module)
+    in_groups = isinstance(layer, nn.modules.conv._ConvTransposeNd) and layer.groups > 1
+    foldable = is_plain(layer) and not in_groups
+    return foldable and not isinstance(module, LAYERS) and _has_state(module) and not touched(module)
 
 
 class ChildlessAreLeaves(fx.Tracer):

@@ -22,6 +22,7 @@ from normexp.norms.kernels.modules import (
     is_linear_in_weight,
     is_nonlinearity,
     touched,
+    unregistered,
     width,
 )
 from normexp.norms.kernels.readers import Differs, Lacks, check_readers
@@ -56,6 +57,9 @@ class Conversion:
         self.flow = self._read() if self.effect.replaces or self.effect.wraps or self.effect.pools else None
         if not self.layers and not self.normalizations:
             self._try(model, cannot("has no Linear or Conv layer and no normalization of torch.nn to be changed"))
+        for owner, attribute, kept in unregistered(model):
+            what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
+            self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
         for module in self.names:
             self._try(module, self._refuse_unknown_norm)
         self._activations()
@@ -159,6 +163,8 @@ class Conversion:
         if linear and isinstance(new, nn.Identity):
             raise CannotConvert("no activation of its own follows, and the scheme is both in one")
         placed = next(iter(like.parameters()), next(self.model.parameters()))
+        if placed.is_complex():
+            raise CannotConvert("has complex numbers, of which no scheme is defined")
         return new.to(placed).train(like.training)
 
     def _followed(self, modules: Iterable[nn.Module]) -> dict[nn.Module, nn.Module]:
@@ -238,6 +244,8 @@ class Conversion:
             return
         if parametrize.is_parametrized(layer) or not isinstance(layer.weight, nn.Parameter):
             raise CannotConvert("its weight is computed already")
+        if layer.weight.is_complex():
+            raise CannotConvert("has complex numbers, of which no scheme is defined")
         if sum(layer.weight is value for other in self.names for value in other._parameters.values()) > 1:
             raise CannotConvert("shares its weight with another layer")
         if not is_linear_in_weight(layer):

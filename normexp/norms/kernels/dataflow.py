@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import fx, nn
+from torch import Tensor, fx, nn
 
-from normexp.errors import first_line
-from normexp.norms.kernels.modules import NORMS, is_identity
+from normexp.norms.kernels.modules import NORMS, is_identity, why_unread
 
 NONLINEAR = {
     "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
@@ -35,8 +34,12 @@ class Leaves(fx.Tracer):
 
 
 def copied(model: nn.Module) -> nn.Module:
-    """Return a copy that shares the parameters and nothing else: reading a forward runs what it keeps or counts."""
-    return copy.deepcopy(model, {id(value): value for value in model.parameters()})
+    """Return a copy that shares the parameters and nothing else: reading a forward runs what it keeps or counts.
+
+    Tensors that were computed (by torch's older weight_norm, by pruning) cannot be copied, and are shared too.
+    """
+    computed = (value for module in model.modules() for value in vars(module).values() if isinstance(value, Tensor))
+    return copy.deepcopy(model, {id(value): value for value in [*model.parameters(), *computed]})
 
 
 @contextmanager
@@ -63,7 +66,7 @@ class Dataflow:
             with same_draws():
                 graph = Leaves().trace(copied(model))
         except Exception as error:  # a forward may do anything with a proxy
-            raise Untraceable(first_line(error)) from error
+            raise Untraceable(why_unread(error, model)) from error
         self.model, self.nodes = model, list(graph.nodes)
 
     def calls(self, module: nn.Module) -> list[fx.Node]:

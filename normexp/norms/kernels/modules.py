@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from normexp.errors import first_line
 
 BATCH_OR_INSTANCE = nn.modules.batchnorm._NormBase
 NORMS = (BATCH_OR_INSTANCE, nn.GroupNorm)
@@ -26,8 +29,37 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):
         raise ValueError("model: compiled by torch.jit, so it cannot be changed; give the network that it was made of")
+    if any(map(torch.nn.parameter.is_lazy, [*model.parameters(), *model.buffers()])):
+        raise ValueError("model: has lazy layers, which have no weights yet; pass a batch through it first")
     if valued and any(value.is_meta for value in model.parameters()):
         raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
+
+
+def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+    """Yield owner, attribute and module where a network keeps layers in Python's lists or dicts, past its modules."""
+    own = set(model.modules())
+    for owner in own:
+        for name, value in vars(owner).items():
+            for each in _inside(value):
+                if each not in own and any(isinstance(part, (*LAYERS, *NORMS)) for part in each.modules()):
+                    yield owner, name, each
+
+
+def _inside(value: object) -> Iterator[nn.Module]:
+    """Yield the modules that a value is or holds, but not those in them."""
+    if isinstance(value, nn.Module):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _inside(each)
+
+
+def why_unread(error: Exception, model: nn.Module) -> str:
+    """Return in one line why a network's forward cannot be read, and what to give in place of a wrapper around it."""
+    inner = next((name for name in ("_orig_mod", "module") if isinstance(getattr(model, name, None), nn.Module)), None)
+    unknown = isinstance(error, NameError) and "not installed" in str(error)  # as torch.fx says it
+    why = "it calls a module that is not registered as one of its own" if unknown else first_line(error)
+    return f"{why}{f'; give the network inside it, model.{inner}' if inner else ''}"
 
 
 def touched(module: nn.Module) -> bool:

@@ -13,6 +13,7 @@ from torch import fx, nn
 from normexp.norms.kernels.dataflow import Leaves, copied, name_of, same_draws
 
 Calls = list[tuple[Any, ...]]
+KEEPS = "keeps modules in another place too (a list, a function), where the scheme would not come"
 ASKS = "asks what its modules are, and computes something else where they are the scheme's"
 NORMALIZING = {"batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"}
 
@@ -96,7 +97,7 @@ def reason(error: Exception, trial: nn.Module, names: dict[str, nn.Module]) -> E
     for name in names:
         if isinstance(asked, nn.Module) and trial.get_submodule(name) is asked:
             return Lacks(name, str(attribute))
-    return Differs(ASKS)
+    return Differs(KEEPS if isinstance(error, NameError) else ASKS)  # torch.fx: a module that is not installed
 
 
 def described(node: fx.Node) -> tuple[Any, ...]:

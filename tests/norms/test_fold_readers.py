@@ -1,0 +1,146 @@
+"""`fold` and `convert`: what a network does with its modules other than calling them by their place is found first."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from normexp.norms.batch import BatchNorm
+from normexp.norms.convert import convert
+from normexp.norms.evonorm_s0 import EvoNormS0
+from normexp.norms.fold import fold
+from normexp.norms.group import GroupNorm
+from normexp.norms.weight import WeightNorm
+
+IMAGES = torch.randn(8, 3, 6, 6, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn, self.fc = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 2)
+        self.known = [self.bn]
+        self.norm = lambda x: self.known[0](x)
+        self.calls = 0
+
+    def head(self, x):
+        return self.fc(F.relu(x).mean((2, 3)))
+
+
+class Reads(Net):
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x))) + self.bn.running_mean.sum()
+
+
+class InAList(Net):
+    def forward(self, x):
+        return self.head(self.known[0](self.conv(x)))
+
+
+class InAFunction(Net):
+    def forward(self, x):
+        return self.head(self.norm(self.conv(x)))
+
+
+class WithoutIt(Net):
+    def forward(self, x, scale=None):
+        x = self.conv(x)
+        return self.head(x if scale is None else self.bn(x) * scale)
+
+
+class OnlyCalls(Net):
+    def forward(self, x, scale=None):
+        self.calls, self.last = self.calls + 1, x
+        x = self.bn(self.conv(x))
+        return self.head(x if scale is None else x * scale)
+
+
+class Grouped(Net):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Sequential(self.conv, nn.ConvTranspose2d(4, 4, 3, groups=2))
+
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x)))
+
+
+@pytest.mark.parametrize(("kind", "left"), [(Reads, 1), (InAList, 1), (WithoutIt, 1), (Grouped, 1), (OnlyCalls, 0)])
+def test_fold_is_exact_or_leaves_it(kind, left):
+    torch.manual_seed(0)
+    model = kind().double()
+    with torch.no_grad():
+        model.bn(model.conv(3 * IMAGES + 1))
+        expected = model.eval()(IMAGES)
+        folded = fold(model)
+        torch.testing.assert_close(folded(IMAGES), expected, rtol=1e-12, atol=1e-12)
+    assert sum(isinstance(each, nn.BatchNorm2d) for each in folded.modules()) == left
+    assert not isinstance(getattr(folded, "last", IMAGES), torch.fx.Proxy)
+    assert folded.calls == 2 * (kind is OnlyCalls)  # reading it is no call
+
+
+COMPLEX = nn.Sequential(nn.Conv2d(3, 4, 3, dtype=torch.cfloat), nn.Conv2d(4, 4, 3))
+
+
+class Outside(Net):
+    def __init__(self):
+        super().__init__()
+        self.more = {"last": [nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))]}
+
+    def forward(self, x):
+        return self.more["last"][0](self.head(self.bn(self.conv(x))))
+
+
+class Fails(Net):
+    def forward(self, x):
+        raise KeyError("nothing today")
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (Outside(), "^Outside cannot be traced: it calls a module that is not registered as one of its own$"),
+        (InAFunction(), "^InAFunction cannot be traced: it calls a module that is not registered as one of its own$"),
+        (Fails(), "^Fails cannot be traced: 'nothing today'$"),
+        (nn.DataParallel(OnlyCalls()), r"give the network inside it, model\.module$"),
+        (nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d()), "^model: has lazy layers"),
+    ],
+)
+def test_what_cannot_be_folded_is_told_and_left_as_it_was(model, why):
+    with pytest.raises(ValueError, match=why):
+        fold(model)
+    assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("model", "norm", "why"),
+    [
+        (
+            Outside(),
+            GroupNorm(num_groups=2),
+            "Outside.*keeps a Sequential in its more, where it is no module of the network",
+        ),
+        (InAList(), GroupNorm(num_groups=2), "keeps modules in another place too"),
+        (COMPLEX, BatchNorm(), "0 .*complex"),
+        (
+            nn.Sequential(nn.Conv2d(3, 4, 3, dtype=torch.cfloat), nn.Conv2d(4, 4, 3)),
+            WeightNorm(),
+            "0 .*complex",
+        ),
+        (nn.DataParallel(OnlyCalls()), EvoNormS0(), r"give the network inside it, model\.module"),
+        (nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d()), BatchNorm(), "^model: has lazy layers"),
+    ],
+)
+def test_what_cannot_be_converted_is_told_and_left_as_it_was(model, norm, why):
+    before = str(model)
+    with pytest.raises(ValueError, match=why):
+        convert(model, norm)
+    assert str(model) == before
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_networks_with_torchs_older_weight_norm_are_read():
+    """Its weight is computed, which deepcopy refuses."""
+    layers = nn.Sequential(nn.utils.weight_norm(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.ReLU())
+    assert isinstance(convert(layers, EvoNormS0())[1], type(EvoNormS0().normalization(4)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from normexp.data.base import Data, Dataset
 from normexp.data.content import content_of
-from normexp.data.csv_table import given_file, read_table
+from normexp.data.csv_table import composed, given_file, read_table
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
 
@@ -47,7 +47,8 @@ class CsvFile(Dataset):
             raise UserError(
                 f"dataset.target is not set: name the column to predict; there are {', '.join(table.columns)}"
             )
-        data = to_data(table, self.target, self.features, self.missing, self.task)
+        features = self.features and tuple(map(composed, self.features))
+        data = to_data(table, composed(self.target), features, self.missing, self.task)
         test = max(1, len(data.train) // 5) if self.test is None else self.test
         return set_test_apart(data, test, self.split_seed)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ class Table:
         cells = self._filled(name)
         first = next((row for row, cell in enumerate(cells) if cell and _number(cell, self.decimal) is None), None)
         if first is None:
-            return self.rounded(name)
+            return self.rounded(name) or self._coded(name)
         if not all(re.search(r"\d", cell) for cell in cells if cell):
             return ""
         column = self.column(name)
@@ -77,6 +78,11 @@ class Table:
         longest = (cell for cell in self._filled(name) if re.fullmatch(r"[+-]?\d{16,39}", cell))
         cell = next((cell for cell in longest if int(cell) != int(float(cell))), None)
         return f"{name} has {cell!r}, taken as {float(cell):.0f} (float64)" if cell else ""
+
+    def _coded(self, name: str) -> str:
+        """Say which number of a column begins with a zero: it may be a code, as of a place or an article."""
+        cell = next((cell for cell in self._filled(name) if re.fullmatch(r"0\d+", cell)), None)
+        return f"{name} has {cell!r}, taken as {float(cell):.15g}" if cell else ""
 
     def _filled(self, name: str) -> list[str]:
         return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
@@ -135,7 +141,12 @@ def _text(path: Path) -> str:
         raise UserError(f"{path}: not UTF-8 text (byte {byte:#x} at {error.start}); save it as CSV in UTF-8") from None
     if not text.strip():
         raise UserError(f"{path}: empty file; the first line must name the columns")
-    return text
+    return composed(text)
+
+
+def composed(name: str) -> str:
+    """Return a text with its accents in one form: some systems write ü as a u and two dots, which looks the same."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _delimiter(path: Path, text: str) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from normexp.data.base import Array, check_fits
+from normexp.data.csv_table import composed
 from normexp.data.images import SUFFIXES, decode
-from normexp.data.members import check_complete, members, size
+from normexp.data.members import check_complete, is_litter, members, size
 from normexp.data.progress import announce, byte_bar
 from normexp.errors import UserError
 
 LAYOUT = "it must hold train/CLASS/*.png (or .jpg) and, if you like, val/CLASS/* and test/CLASS/*, or CLASS/* alone"
+OTHERS = {".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic", ".heif", ".jp2", ".jxl", ".jfif", ".ppm", ".pgm"}
 LONG = 2**20  # bytes of images that take so long to decode that it is said
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}  # whatever their case
 SPLITS |= dict.fromkeys(("val", "valid", "validation"), "validation")
@@ -37,13 +39,27 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     with byte_bar(total, path.name) as bar:
         for member in members(path):
             bar.update(member.position - bar.n)
+            if member.name.suffix.lower() in OTHERS:
+                raise UserError(f"{path}: {str(member.name)!r}: images must be .png or .jpg; convert it first")
             if member.name.suffix.lower() in SUFFIXES:
                 split, kind = place.of(member.name)
                 image = decode(member.read(), f"{path}: {member.name}", channels, size_to)
                 done += image.size
                 check_fits(done // 2, f"{path}: {done / 2**30:.1f} GB of decoded images")  # they are stacked once more
                 tree.setdefault(split, {}).setdefault(kind, {})[str(member.name)] = image
+    if path.is_dir():
+        _check_no_class_is_empty(path, tree)
     return tree
+
+
+def _check_no_class_is_empty(path: Path, tree: Tree) -> None:
+    """Raise UserError for a folder without images beside those of classes: one class fewer is another task."""
+    files = [PurePosixPath(name) for classes in tree.values() for kind in classes.values() for name in kind]
+    full = {name.parent for name in files}
+    for folder in sorted({name.parent.parent for name in files}):
+        for beside in sorted((path / folder).iterdir()):
+            if beside.is_dir() and not is_litter(folder / beside.name) and folder / beside.name not in full:
+                raise UserError(f"{path}: {str(folder / beside.name)!r}: a class without images; remove the folder")
 
 
 def class_names(path: Path, tree: Tree) -> tuple[str, ...]:
@@ -94,7 +110,7 @@ class _Places:
     def of(self, name: PurePosixPath) -> tuple[str, str]:
         """Return split and class of an image. Raises UserError where it lies elsewhere than the first."""
         self.first = self.first or name
-        split, kind = _split(name), name.parent.name
+        split, kind = _split(name), composed(name.parent.name)
         if split:
             if _split(self.first):
                 return split, kind

@@ -104,7 +104,7 @@ def members(path: Path) -> Iterator[Member]:
             total += member.size
             if total > MOST:
                 raise UserError(f"{path}: unpacks to more than {spoken_size(MOST)}, which is refused")
-            if not _is_litter(member.name):
+            if not is_litter(member.name):
                 yield member
 
 
@@ -130,7 +130,7 @@ def files(path: Path) -> list[Path]:
         for place, folders, names in os.walk(path, followlinks=True, onerror=_raise):
             _check_no_loop(Path(place), folders)
             found += [Path(place, name) for name in names]
-    kept = sorted(file for file in found if not _is_litter(PurePosixPath(file.relative_to(path).as_posix())))
+    kept = sorted(file for file in found if not is_litter(PurePosixPath(file.relative_to(path).as_posix())))
     if odd := next((file for file in kept if file.exists() and not file.is_file()), None):
         raise UserError(f"{odd}: cannot be read (not a regular file)")  # a pipe would be waited for
     return kept
@@ -231,6 +231,6 @@ def _check_inside(path: Path, name: PurePosixPath) -> None:
         raise UserError(f"{path}: member {str(name)!r} points outside of the archive, which is refused")
 
 
-def _is_litter(name: PurePosixPath) -> bool:
+def is_litter(name: PurePosixPath) -> bool:
     """Tell .DS_Store, ._copy.png and __MACOSX/ from the user's own files."""
     return any(part.startswith(".") or part == "__MACOSX" for part in name.parts)

@@ -42,11 +42,12 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
     x, long = _examples(dict(zip(names, inputs, strict=True)))
     remarks = [*map(table.remark, names), _target_remark(table, target, task), long, gap_note]
-    note = "; ".join(filter(None, remarks))
     whole = Split(x[~dropped], y[~dropped])
     if not len(whole):
         raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
     _check_varies(table, target, whole.y)
+    same = _same_throughout(table, {name: column[~dropped] for name, column in zip(names, inputs, strict=True)})
+    note = "; ".join(filter(None, [*remarks, same]))
     return Data(whole, empty_like(whole), empty_like(whole), task, classes, note)
 
 
@@ -99,7 +100,8 @@ def _words(table: Table, column: Array, what: str, way_out: str) -> Array:
     """Return the different values of a column without the gaps, sorted. Raises UserError where there are too many."""
     words = np.unique(column[column != ""] if column.dtype.kind == "U" else column[~np.isnan(column)])
     if len(words) > MOST_WORDS:
-        raise UserError(f"{table.path}: {what} has {len(words)} different values, at most {MOST_WORDS}; {way_out}")
+        several = f"{len(words)} different values ({str(column[0])!r}, ...)"
+        raise UserError(f"{table.path}: {what} has {several}, at most {MOST_WORDS}; {way_out}")
     return words
 
 
@@ -151,6 +153,15 @@ def loses_digits(column: Array) -> bool:
         return False
     whole = known == np.rint(known)
     return bool(change[whole].any() or (np.ptp(known) > 0 and change.max() > known.std() / 1000))
+
+
+def _same_throughout(table: Table, inputs: dict[str, Array]) -> str:
+    """Say which inputs tell no rows apart. Raises UserError where none does."""
+    kept = {name: column[~np.isnan(column).any(axis=1)] for name, column in inputs.items()}
+    same = [name for name, column in kept.items() if len(column) and (column == column[0]).all()]
+    if len(same) == len(inputs):
+        raise UserError(f"{table.path}: {', '.join(same)}: the same in every row: nothing to learn from")
+    return f"{', '.join(same)}: the same in every row" if same else ""
 
 
 def _handle_gaps(

@@ -126,8 +126,10 @@ def _status(directory: RunDirectory) -> dict[str, Any]:
     """Return the status of an earlier attempt; quarantine a damaged run directory and say so."""
     try:
         return read_status(directory)
-    except UserError as error:
+    except (UserError, OSError) as error:
         check_writable(directory.path)
+        if isinstance(error, OSError):
+            raise
         aside = directory.set_aside()
         logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
         return directory.status

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,8 +152,6 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("options", "said"), MISTAKES.values(), ids=MISTAKES)
 def test_csv_mistakes_are_one_line(csv, options, said: str) -> None:
-    from dataclasses import replace
-
     with pytest.raises(UserError, match=said) as caught:
         replace(csv(ROWS), **options).load(0)
     assert "\n" not in str(caught.value)
@@ -165,13 +165,14 @@ CONTENTS = {
     "names as words": (
         "name,y\n" + "".join(f"n{n},{n}\n" for n in range(101)),
         {},
-        "column 'name' has 101 different values, at most 100; leave it out",
+        r"column 'name' has 101 different values \('n0', \.\.\.\), at most 100; leave it out",
     ),
     "too many classes": (
         "a,y\n" + "".join(f"1,{n / 7}\n" for n in range(101)),
         {"task": "classification"},
-        r"dataset\.target=y has 101 different values, at most 100; set dataset\.task=regression",
+        r"dataset\.target=y has 101 different values \('0\.0', \.\.\.\), at most 100; set dataset\.task=regression",
     ),
+    "inputs that tell nothing": ("a,b,y\n1,u,1\n1,u,2\n1,u,3\n", {}, r"a, b: the same in every row: nothing to learn"),
     "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "input 1 has no value in the training"),
 }
 
@@ -236,7 +237,7 @@ def test_csv_numbers_on_an_offset_count_as_long(csv) -> None:
 def test_csv_plain_decimals_are_not_said_to_be_long(csv) -> None:
     content = "u,c,y\n" + "".join(f"{n / 7},0.1,{n / 3}\n" for n in range(12))
     data = csv(content, target="y").load(0)
-    assert (data.note, data.train.x.dtype) == ("", np.float32)
+    assert (data.note, data.train.x.dtype) == ("c: the same in every row", np.float32)
 
 
 def test_csv_long_classes_keep_their_names(csv) -> None:
@@ -269,3 +270,17 @@ def test_csv_shares_are_of_every_class(csv) -> None:
     assert [np.bincount(split.y).tolist() for split in (data.train, data.validation, data.test)] == [
         [3, 12], [1, 4], [1, 4],
     ]  # fmt: skip
+
+
+def test_csv_says_what_tells_nothing_and_what_may_be_a_code(csv) -> None:
+    data = csv("a,zip,c,y\n" + "".join(f"7,0{n},{n},{2 * n}\n" for n in range(9)), target="y").load(0)
+    assert data.note == "zip has '00', taken as 0; a: the same in every row"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_csv_takes_accents_in_either_form(csv, form: str) -> None:
+    """A name typed on one system stands in a file of another: they look the same."""
+    one, other = (unicodedata.normalize(each, "größe") for each in (form, "NFC" if form == "NFD" else "NFD"))
+    text = f"{one},b,y\nmüll,1,2\n{unicodedata.normalize('NFD', 'müll')},2,3\nx,3,4\ny,3,4\n"
+    data = csv(text, target="y", features=(other, "b")).load(0)
+    assert data.train.x.shape[1] == 4

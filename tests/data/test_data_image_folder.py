@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -394,3 +395,25 @@ def test_link_to_a_folder_above_is_named_and_not_followed(write_tree: Write, pic
     (path / "train" / "again").symlink_to("..")
     with pytest.raises(UserError, match="train/again: is a link to a folder that it is in"):
         ImageFolder(path=str(path)).content()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("train/cat/x.WEBP", r"'train/cat/x\.WEBP': images must be \.png or \.jpg; convert it first"),
+        ("train/bird/notes.txt", "'train/bird': a class without images; remove the folder"),
+    ],
+)
+def test_what_would_be_left_out_is_named(name: str, said: str, write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree({**pictures, "train/.git/x": b"", "notes/a.txt": b"", name: b"x"})
+    with pytest.raises(UserError, match=said):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_class_names_are_one_in_either_form_of_accents(write_tree: Write, pictures: Pictures) -> None:
+    written = {"train": "NFC", "test": "NFD"}
+    renamed = {
+        name.replace("cat", unicodedata.normalize(written[name.partition("/")[0]], "kätzchen")): data
+        for name, data in pictures.items()
+    }
+    assert ImageFolder(path=str(write_tree(renamed))).load(0).classes == ("dog", "kätzchen")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def nearest_file(path: Path, suffix: str) -> str:
     beside = {other.stem: other for other in path.parent.glob(f"*{suffix}") if other.is_file()}
     close = nearest(path.stem, beside)
     return did_you_mean(str(beside[close]) if close else None)
+
+
+def nearest_path(path: Path) -> str:
+    """Return the end of an error about a missing path: the nearest one that is there, folder by folder, or nothing."""
+    found = Path(path.anchor)
+    for part in path.parts[bool(path.anchor) :]:
+        try:
+            close = part if os.path.lexists(found / part) else nearest(part, os.listdir(found), cutoff=0.7)
+        except OSError:
+            return ""
+        if close is None or not close.isprintable():
+            return ""
+        found /= close
+    return did_you_mean(str(found)) if found != path else ""
 
 
 def first_line(error: BaseException) -> str:

@@ -26,11 +26,12 @@ def report(arguments: argparse.Namespace) -> int:
 
 def _written(words: list[str]) -> Iterator[Path]:
     """Render experiments and folders of runs; yield the files, the page last."""
-    from normexp.experiments.load import names
+    from normexp.experiments.load import is_file, names
     from normexp.report.ledger import report_all
     from normexp.report.page.runs import write_runs_page
 
-    folders = [word for word in words if Path(word).is_dir() and word not in names()]
+    paths = [word for word in words if "/" in word and "=" not in word and not is_file(word)]
+    folders = [word for word in words if word in paths or Path(word).is_dir() and word not in names()]
     for folder in folders:
         yield write_runs_page(Path(folder))
     rest = [word for word in words if word not in folders]

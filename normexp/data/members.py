@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from normexp.errors import UserError, nearest_file
+from normexp.errors import UserError, nearest_file, nearest_path
 
 CHUNK = 2**20
 LARGEST = 64 * 2**20  # bytes of one file that is read; those of CIFAR-10 have 30 MB, an image has less
@@ -64,7 +64,7 @@ def given(option: str, value: str, otherwise: str = "") -> Path:
     """
     path = Path(os.path.expanduser(value))
     if not path.exists():
-        raise UserError(f"{option}={value}: no such file or folder{otherwise}")
+        raise UserError(f"{option}={value}: no such file or folder{otherwise or nearest_path(path)}")
     if not path.is_file() and not path.is_dir():
         raise UserError(f"{option}={value}: is neither a regular file nor a folder")
     return path

@@ -77,6 +77,14 @@ def is_file(word: str) -> bool:
     return word.endswith(SUFFIXES)
 
 
+def unknown_experiment(name: str) -> UserError:
+    """Build the one-line error for a name that is none of ours; a file of that name here is what was meant."""
+    for suffix in SUFFIXES:
+        if Path(f"{name}{suffix}").is_file():
+            return UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {name}{suffix}")
+    return unknown("experiment", name, names())
+
+
 def _document(name: str) -> Document:
     if is_file(name):
         path = Path(name)
@@ -86,10 +94,8 @@ def _document(name: str) -> Document:
         if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
         return Document(path.stem, path)
-    if name not in names() and any(Path(f"{name}{suffix}").is_file() for suffix in SUFFIXES):
-        raise UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {name}.yaml")
     if name not in names():
-        raise unknown("experiment", name, names())
+        raise unknown_experiment(name)
     return Document(name, config_dir() / "experiment" / f"{name}.yaml")
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from normexp.errors import UserError
+from normexp.errors import UserError, nearest_path
 from normexp.records.archive import Archive, open_archive
 from normexp.records.names import ARCHIVE, ASIDE, STATUS
 from normexp.records.printable import printable
@@ -26,7 +26,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
     for path in map(Path, paths):
         here = list(_at(_resolved(path)))
         if not here and not os.path.lexists(path):
-            raise UserError(f"{printable(path)}: no such file or directory")
+            raise UserError(f"{printable(path)}: no such file or directory{nearest_path(path)}")
         if not here and not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
             raise UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
         if not here:

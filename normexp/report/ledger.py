@@ -10,12 +10,12 @@ from pathlib import Path
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once, parse_overrides, plain_value
 from normexp.config.text import check_digits
-from normexp.errors import Submitted, Unavailable, UserError, unknown
+from normexp.errors import Submitted, Unavailable, UserError, nearest_path, unknown
 from normexp.evidence.audit import cited
 from normexp.evidence.claims import still_open
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPORT, REPRODUCE
-from normexp.experiments.load import is_file, laws, load, names, read, scales, usual_scale
+from normexp.experiments.load import is_file, laws, load, names, read, scales, unknown_experiment, usual_scale
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import plain_json, read_json, write_atomically
 from normexp.report.claims import as_json, as_markdown, read_reports, shown_verdict
@@ -117,7 +117,7 @@ def _open(experiment: Experiment, results: Path) -> list[str]:
 def _check_files(given: Mapping[str, str]) -> None:
     for key in FILES:
         if key in given and not Path(given[key]).expanduser().exists():
-            raise UserError(f"{key}={given[key]}: no such file or folder")
+            raise UserError(f"{key}={given[key]}: no such file or folder{nearest_path(Path(given[key]))}")
 
 
 def _check_data(name: str, scale: str | None, extra: Mapping[str, object]) -> None:
@@ -214,7 +214,8 @@ def recorded(words: Sequence[str]) -> list[Path]:
     ]
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
-        raise UserError(f"{results}: holds no such records of an experiment; start with `normexp reproduce NAME`")
+        start = nearest_path(results) or "; start with `normexp reproduce NAME`"
+        raise UserError(f"{results}: holds no such records of an experiment{start}")
     return found
 
 
@@ -232,7 +233,8 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
         if report.experiment in (chosen or names()) and report.scale == given.get("scale", report.scale)
     ]  # fmt: skip
     if not reports:
-        raise UserError(f"{results}: holds no judged claims; start with `normexp reproduce NAME`")
+        start = nearest_path(results) or "; start with `normexp reproduce NAME`"
+        raise UserError(f"{results}: holds no judged claims{start}")
     everything = not chosen and "scale" not in given
     lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
     text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))
@@ -248,7 +250,7 @@ def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[st
     check_once(word for word in words if "=" in word)
     for name in chosen:
         if name not in names() and not is_file(name):
-            raise unknown("experiment", name, names())
+            raise unknown_experiment(name)
     for key in given:
         if key not in keys:
             raise unknown("key", key, keys)

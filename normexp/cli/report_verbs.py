@@ -31,7 +31,7 @@ def _written(words: list[str]) -> Iterator[Path]:
     from normexp.report.page.runs import write_runs_page
 
     paths = [word for word in words if "/" in word and "=" not in word and not is_file(word)]
-    folders = [word for word in words if word in paths or Path(word).is_dir() and word not in names()]
+    folders = [word for word in words if word in paths or (Path(word).is_dir() and word not in names())]
     for folder in folders:
         yield write_runs_page(Path(folder))
     rest = [word for word in words if word not in folders]

@@ -15,12 +15,16 @@ THREADS = int(os.environ.get("OMP_NUM_THREADS") or 1)  # several processes test 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without looking for garbage, which takes a third of the time: what is imported stays anyway."""
+    """Collect without looking for garbage, which takes a third of the time: what is imported stays anyway.
+
+    Tests look for it seldom: with Python's own limits that takes up to an eighth of their time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
         gc.enable()
 
 
@@ -37,6 +41,18 @@ def _no_wait_for_the_disk():
     """No test here loses power: that files are flushed is tested, but nobody waits for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_seeds_for_accelerators():
+    """Where there is no accelerator, torch.manual_seed notes a stack trace for each that may come: a ms in a test."""
+    import torch
+
+    with pytest.MonkeyPatch.context() as patch:
+        for devices in (torch.cuda, torch.xpu, torch.mtia):
+            if not devices.is_available():
+                patch.setattr(devices, "manual_seed_all", lambda seed: None)
         yield
 
 

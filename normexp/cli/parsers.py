@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import cache
 
 from normexp import __version__
 from normexp.bench.suites import ABOUT
@@ -18,6 +19,7 @@ LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "i
 LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe", "studies": "study", "placements": "placement"}
 
 
+@cache
 def parsers() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser of `normexp --help` and the parser of each verb."""
     parser = Parser(

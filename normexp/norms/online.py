@@ -153,8 +153,13 @@ class Online(PerChannel):
         self.register_buffer("scale_control", torch.zeros(num_features))
         self.register_buffer("mean_control", torch.zeros(num_features))
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]  # backward writes the controls
     def forward(self, x: Tensor) -> Tensor:
+        if torch.compiler.is_compiling():  # not as a decorator, which imports the compiler wherever this file is read
+            return torch.compiler.disable(self.normalize)(x)
+        return self.normalize(x)
+
+    def normalize(self, x: Tensor) -> Tensor:
+        """Return x normalized; never compiled, for backward writes the controls."""
         affine = self.affine
         if not self.training or not len(x):
             rstd = (self.running_var + self.eps).rsqrt()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from fabricated import Fabric
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import budget
+from normexp.experiments.selection import write_choice
 from normexp.experiments.trials import combinations, points
+from normexp.report.experiment.choices import fell_behind
 from normexp.report.experiment.measured import measured
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.figures.averages import lines_of
@@ -97,6 +100,27 @@ def test_other_values_that_were_tried_have_panels_of_their_own(fabricate: Fabric
 def test_of_successive_halving_the_first_rung_is_shown_which_tried_all(fabricate: Fabric) -> None:
     drawn = chart(choosing(fabricate, halving={"steps": [5, 10], "keep": [2]}), fabricate)
     assert list(lines_of(drawn, "")[0].x) == [0.01, 0.1, 1.0]
+
+
+def test_of_a_sampler_the_rates_that_it_drew_are_shown(fabricate: Fabric) -> None:
+    experiment = choosing(fabricate)
+    write_choice(experiment, fabricate.root, list(experiment.arms))
+    drawn = {"search": {"optim.lr": "tag(log,interval(0.001,10))"}, "sampler": {"name": "tpe", "trials": 3}}
+    select = Selection.model_validate({"seeds": [100, 101], "metric": "validation/accuracy", **drawn})
+    lines = lines_of(chart(replace(experiment, select=select), fabricate), "")
+    assert [list(line.x) for line in lines] == [[0.01, 0.1, 1.0], [0.01, 0.1, 1.0]]
+
+
+@pytest.mark.parametrize(("ends", "behind"), [((0.8, 0.85), ["With BN"]), ((0.8, 0.95), []), ((0.99, 0.95), [])])
+def test_a_choice_with_which_every_run_ends_worse_than_the_trials_is_named(
+    fabricate: Fabric, ends: tuple[float, float], behind: list[str]
+) -> None:
+    experiment = replace(choosing(fabricate), grid={"seed": [0, 1]})  # the trials of 0.1 end at 0.9 and 1.0
+    write_choice(experiment, fabricate.root, list(experiment.arms))
+    for i, end in enumerate(ends):
+        run = run_place(fabricate.root, experiment, "With BN", (("seed", i),))
+        (run / "metrics.csv").write_text(f"step,validation/accuracy\n0,0.1\n100,{end}\n")
+    assert fell_behind(experiment, measured(experiment, fabricate.root), fabricate.root) == behind
 
 
 @pytest.mark.parametrize("count", [12, 13])

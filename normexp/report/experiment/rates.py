@@ -1,7 +1,7 @@
 """The learning rate: how good every rate was that the grid sweeps or a choice tried, as table and figure.
 
 Of a choice these are the runs of the selection (its own seeds, its metric of the validation split), of successive
-halving those of the first rung, which tried every rate; of a grid the runs that count.
+halving those of the first rung, which tried every rate, of a sampler those that it drew; of a grid the runs that count.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
 from normexp.experiments.figures import Figure
 from normexp.experiments.halving import budget
+from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import combinations, points
 from normexp.records import RunDirectory
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart, Panel
-from normexp.report.figures.choice import LOG_RATIO
+from normexp.report.figures.choice import LOG_RATIO, MOST_TICKS
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import Style, distinct, of_arms
 from normexp.report.figures.subject import MOST, Subject, factor
@@ -60,8 +61,9 @@ def tried(experiment: Experiment, results: Path) -> list[Record]:
 def _tried(experiment: Experiment, results: Path) -> Iterator[Record]:
     select = experiment.select
     assert select is not None
-    for arm, at in experiment.choices(list(experiment.arms)).values():
-        for values in combinations(select):
+    drawn = read_selection(experiment, results)["tried"] if select.sampler else {}
+    for name, (arm, at) in experiment.choices(list(experiment.arms)).items():
+        for values in [each["values"] for each in drawn.get(name, [])] if select.sampler else combinations(select):
             for point in points(select, values, budget(select, 0)):
                 path = run_place(results, experiment, arm, at + point, "select")
                 tuned, seed = at + tuple(values.items()), int(dict(point)["seed"])
@@ -102,7 +104,7 @@ def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: 
         log=_log(data["value"], metric), title=f"Choosing the {of_key(RATE)}: {experiment.title}",
         panels={name: Panel(name, percent=is_share(metric)) for name in dict.fromkeys(data["panel"])},
         styles=_styles(subject, records, by_arm), labels={"x": of_key(RATE), "y": title(metric)},
-        ticks={rate: short(rate) for rate in rates}, preview=experiment.scale == "smoke",
+        ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
         sentences=(_whose(experiment), TABLE), notes=tuple(notes),
     )  # fmt: skip
 

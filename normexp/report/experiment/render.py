@@ -18,6 +18,7 @@ from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
 from normexp.records import write_atomically
+from normexp.report.experiment.choices import fell_behind
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
@@ -162,7 +163,7 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
     runs = [
         *_short_notes(experiment, found)[1:],  # the scale stands in the title
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
-        *_of_choices(experiment, results),
+        *_of_choices(experiment, found, results),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
@@ -176,7 +177,7 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
     }
 
 
-def _of_choices(experiment: Experiment, results: Path) -> Iterator[str]:
+def _of_choices(experiment: Experiment, found: Measured, results: Path) -> Iterator[str]:
     """Yield what has to be said of the choices: how they were found, ties, edges, what noise leaves open."""
     if (select := experiment.select) is not None and (sampler := select.sampler) is not None:
         space = ", ".join(f"{key} in {text}" for key, text in select.search.items())
@@ -194,6 +195,8 @@ def _of_choices(experiment: Experiment, results: Path) -> Iterator[str]:
         yield f"Of the choices: {words} ({'; '.join(names)})."
     if names := undecided_choices(experiment, results):
         yield f"Chosen with fewer than three seeds though the best two lie within noise: {'; '.join(names)}."
+    if names := fell_behind(experiment, found, results):
+        yield f"Every run ends worse than the trials with the values that they chose: {'; '.join(names)}."
     if noise_is_unknown(experiment, results):
         yield "Each was chosen by the loss of one seed; how much of the best one's lead is noise is not known."
 

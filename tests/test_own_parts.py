@@ -15,7 +15,21 @@ DOCS = Path(__file__).parents[1] / "docs" / "own_parts.md"
 TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
 MINE = "plugins=[my_parts,odd_parts]"
 ODD = """
+import sys
+
+from torch import nn
+
 from normexp.models.init.base import Init
+
+
+class Odd(nn.Module):
+    def __init__(self, input_shape, num_outputs, norm, returns):
+        super().__init__()
+        self.layers, self.returns = nn.Sequential(nn.Flatten(), nn.LazyLinear(num_outputs)), returns
+        self.layers(__import__("torch").zeros(2, *input_shape))
+
+    def forward(self, x):
+        return eval(self.returns, {"y": self.layers(x), "self": self, "sys": sys})
 
 
 class Nothing:
@@ -117,11 +131,28 @@ def test_own_parts_files_count_by_content(cli, folder):
     assert run_of(cli, *words) != first
 
 
+def _odd(returns: str) -> list[str]:
+    return ["model=odd_parts.Odd", f"model.returns='{returns}'"]
+
+
 MISTAKES = {
     "not named": (["model=my_parts.Net", "plugins=[]"], "model._target_=my_parts.Net: code outside normexp"),
     "no network": (["model=odd_parts.Nothing"], "odd_parts.Nothing: is no Module (derive it from torch.nn.Module)"),
     "a number": (["model=odd_parts.number"], "odd_parts.number: is neither a class nor a function"),
     "not buildable": (["model=odd_parts.gated"], "this network cannot be built"),
+    "two outputs": (_odd("(y, y)"), "the network returns a tuple, not a tensor of shape (16, 10)"),
+    "no output": (_odd("None"), "the network returns a NoneType, not a tensor"),
+    "too few outputs": (_odd("y[:, :3]"), "the network's outputs have shape (16, 3), they must have (16, 10)"),
+    "fewer in evaluation": (_odd("y if self.training else y[:, :3]"), "have shape (16, 3), they must have (16, 10)"),
+    "classes": (_odd("y.long()"), "the network's outputs are torch.int64, and must be real numbers"),
+    "complex outputs": (_odd("y + 1j"), "the network's outputs are torch.complex64, and must be real numbers"),
+    "nothing trained": (_odd("y.detach()"), "no parameter that is trained has a part in the network's outputs"),
+    "an error without words": (_odd("{}[0]"), "KeyError: 0"),
+    "the end of the program": (_odd("sys.exit(0)"), "run: code that it called ended the program (SystemExit: 0)"),
+    "one number a row": (
+        ["dataset=house_prices", *_odd("y[:, 0]")],
+        "the network's outputs have shape (16,), they must have (16, 1)",
+    ),
     "an unknown key": (["model=my_parts.Net", "model.widht=3"], "key 'widht' does not exist; allowed: width"),
     "no data": (["dataset=odd_parts.Nothing"], "odd_parts.Nothing: is no Dataset"),
     "data for another network": (["dataset=my_parts.Rings", "model=cnn"], "model=cnn norm=none dataset=my_parts.Rings"),

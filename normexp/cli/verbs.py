@@ -112,7 +112,10 @@ def _dispatch(arguments: list[str]) -> int:
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:
         raise _left_over(verb, left, rest, [*flags(commands[verb]), "--debug"])
-    return VERBS[verb](parsed)
+    try:
+        return VERBS[verb](parsed)
+    except SystemExit as ended:  # with status 0 it would count as done
+        raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:

@@ -102,7 +102,7 @@ class Text(Dataset):
 
     def _decoded(self, raw: bytes) -> str:
         try:
-            text = raw.decode("utf-8")
+            text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise self._no_text(f"byte {error.start} is not UTF-8") from None
         if "\0" in text:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from normexp.config import Config
@@ -19,7 +19,7 @@ from normexp.config.instantiate import instantiate, instantiate_part, locate
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
-from normexp.errors import UserError, first_line
+from normexp.errors import UserError, first_line, kind_and_line
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
@@ -105,8 +105,29 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
     batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
-    with fitting(config, way_out), torch.no_grad(), seeded(config["seed"], "trial"):
-        copy.deepcopy(model)(batch)
+    own = "." in config.choices["model"]
+    with fitting(config, way_out), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
+        trial = copy.deepcopy(model)
+        outputs = trial(batch)
+        if own:
+            expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
+            check_outputs(outputs, expected, trains=True)
+            check_outputs(trial.eval()(batch), expected, trains=False)
+
+
+def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> None:
+    """Raise ValueError for what somebody's network may return in place of what a loss is computed of.
+
+    Outputs (N,) beside targets (N, 1) would be broadcast to (N, N), and trained without a word.
+    """
+    if not isinstance(outputs, Tensor):
+        raise ValueError(f"the network returns a {type(outputs).__name__}, not a tensor of shape {expected}")
+    if outputs.shape != expected:
+        raise ValueError(f"the network's outputs have shape {tuple(outputs.shape)}, they must have {expected}")
+    if not outputs.is_floating_point():
+        raise ValueError(f"the network's outputs are {outputs.dtype}, and must be real numbers (torch.float32)")
+    if trains and not outputs.requires_grad:
+        raise ValueError("no parameter that is trained has a part in the network's outputs")
 
 
 @contextmanager
@@ -122,7 +143,7 @@ def fitting(config: Config, way_out: str = "") -> Iterator[None]:
     except Exception as error:
         if isinstance(error, UserError) or not (own or isinstance(error, known)):
             raise
-        reason = first_line(error)
+        reason = first_line(error) if isinstance(error, known) else kind_and_line(error)
         if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
             reason = "the network is larger than the memory of this machine"
         chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm", "dataset"))

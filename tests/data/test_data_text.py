@@ -150,3 +150,9 @@ def test_tiny_shakespeare_is_the_published_file(shared_data):
     assert len(data.train) == 1_003_853 // 64
     name = ["dataset.name=tiny_shakespeare"]
     assert name_of(*name, f"dataset.file={file}") == name_of(*name)
+
+
+def test_byte_order_mark_is_no_character(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + b"abcd " * 100)
+    data = Text(file=str(tmp_path / "a.txt"), context=10, validation=50, test=50).load(0)
+    assert data.classes == (" ", "a", "b", "c", "d")

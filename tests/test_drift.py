@@ -51,7 +51,7 @@ def test_a_record_of_this_machine_repeats_byte_for_byte(recorded, cli):
     status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke")
     assert status == 0, stderr
     assert stdout.startswith("equal bytes: ")
-    assert stdout.endswith("1 records: 1 equal bytes\n")
+    assert stdout.endswith("1 record: 1 equal bytes\n")
 
 
 @pytest.mark.parametrize(("factor", "verdict", "expected"), [(1 + 1e-5, "within tolerance", 0), (1.1, "moved", 1)])

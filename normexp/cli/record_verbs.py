@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 
 logger = logging.getLogger("normexp")
@@ -23,7 +24,7 @@ def archive(arguments: argparse.Namespace) -> int:
             logger.info(f"left as it is: {line}")
         for path in done.archives:
             print(f"{path}: {path.stat().st_size:,} bytes")
-        logger.info(f"{folder}: {done.runs} runs packed")
+        logger.info(f"{folder}: {amount(done.runs, 'run')} packed")
     return 0
 
 
@@ -36,7 +37,7 @@ def merge(arguments: argparse.Namespace) -> int:
     done = merge_records(Path(arguments.first), Path(arguments.second), into, IGNORED_KEYS)
     for line in done.left:
         logger.info(f"left out: {line}")
-    print(f"{into or arguments.first}: {done.copied} runs brought in, {done.there} were there")
+    print(f"{into or arguments.first}: {amount(done.copied, 'run')} brought in, {done.there} there already")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from normexp.config.text import amount
 from normexp.errors import UserError, kind_and_line
 
 Array = np.ndarray[Any, Any]
@@ -161,7 +162,9 @@ class Dataset:
     def _subset(self, data: Data) -> Array:
         assert self.subset is not None
         if self.subset > len(data.train):
-            raise UserError(f"dataset.subset={self.subset}: the training split has {len(data.train)} examples")
+            raise UserError(
+                f"dataset.subset={self.subset}: the training split has {amount(len(data.train), 'example')}"
+            )
         if data.task == "language":
             return np.arange(self.subset)  # a text is read from its beginning
         return balanced(data.train, self.subset, data.task, self.split_seed)
@@ -207,7 +210,7 @@ def choose(data: Data, wish: float, seed: int, what: str) -> Array:
     total = len(data.train)
     if wish >= 1:
         if wish >= total:
-            raise UserError(f"{what}: the training split has only {total} examples")
+            raise UserError(f"{what}: the training split has only {amount(total, 'example')}")
         return balanced(data.train, int(wish), data.task, seed)
     order, rank = _dealt(data.train, data.task, seed)
     groups = data.train.y[order] if data.task == "classification" else np.zeros(total, dtype=np.int64)

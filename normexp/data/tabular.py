@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
+from normexp.config.text import amount
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.csv_table import Table
 from normexp.errors import UserError, unknown
@@ -55,7 +56,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
     """Move so many examples, chosen by `seed` alone, or below 1 that share, from the training to the test split."""
     total = len(data.train)
     if wish >= total:
-        raise UserError(f"dataset.test={wish}: the table has only {total} usable rows")
+        raise UserError(f"dataset.test={wish}: the table has only {amount(total, 'usable row')}")
     order = np.random.default_rng([seed, crc32(b"test split")]).permutation(total)
     chosen = order[: int(wish)] if wish >= 1 else choose(data, wish, seed, f"dataset.test={wish}")
     return move(data, np.sort(chosen), "test")

@@ -13,7 +13,7 @@ from typing import Any
 
 from normexp.config import Config, flat
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.text import shortened
+from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError
@@ -83,7 +83,7 @@ def _notes(batch_size: int, data: Data, status: Mapping[str, Any], force: bool) 
     if data.note:
         yield f"data: {data.note}"
     if batch_size > len(data.train):
-        yield f"batch_size={batch_size}: there are {len(data.train)} training examples, every step sees all"
+        yield f"batch_size={batch_size}: {amount(len(data.train), 'training example')} in all, every step sees them"
     if status["status"] != "new" and not force:
         yield f"continuing a run that was {status['status']} at step {status.get('step')}"
 

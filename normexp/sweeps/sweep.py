@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config.overrides import take_out
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
@@ -238,5 +239,5 @@ def say_failures(failures: Sequence[tuple[Cell, str]], cells: int) -> int:
         if more := len(failed) - len(named):
             logger.info(f"failed: {more} more with the same cause")
     if failures:
-        logger.info(f"{len(failures)} of {cells} cells failed; the same command tries them again")
+        logger.info(f"{len(failures)} of {amount(cells, 'cell')} failed; the same command tries them again")
     return 1 if failures else 0

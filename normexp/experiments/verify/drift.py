@@ -16,7 +16,7 @@ from pathlib import Path
 from normexp.config import Config, compose
 from normexp.config.identity import PATH_KEYS
 from normexp.config.options import option, options
-from normexp.config.text import override_text
+from normexp.config.text import amount, override_text
 from normexp.errors import UserError
 from normexp.experiments.verify.drift_table import add_row, read_table
 from normexp.experiments.verify.environments import causes
@@ -110,7 +110,7 @@ def verify_drift(
             add_row(table, record, again.row)
     if not counts:
         raise UserError("verify drift: no record could be trained again")
-    say(f"{counts.total()} records: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
+    say(f"{amount(counts.total(), 'record')}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
     return 1 if counts[MOVED] else 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from normexp.config import Config, compose
 from normexp.config.identity import PATH_KEYS
 from normexp.config.own import GROUPS, target_key
-from normexp.config.text import override_text
+from normexp.config.text import amount, override_text
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, find_runs, printable
 from normexp.runs.run import check_complete, check_stale
@@ -28,7 +28,7 @@ def verify_records(path: Path, say: Callable[[str], None]) -> int:
         for kind, text in findings:
             say(f"{kind}: {printable(text)}")
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    say(f"{len(runs)} records: {told or 'all sound'}")
+    say(f"{amount(len(runs), 'record')}: {told or 'all sound'}")
     return 1 if set(counts) - {"unchecked"} else 0
 
 

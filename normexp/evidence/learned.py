@@ -15,13 +15,13 @@ def chance_bound(classes: int, examples: int) -> float:
     return chance + ERRORS * math.sqrt(chance * (1 - chance) / examples)
 
 
-def learned(curve: Curve, split: str = "test") -> bool | None:
-    """Tell whether the accuracy at a run's last evaluation is above chance by more than three standard errors.
+def learned(curve: Curve) -> bool | None:
+    """Tell whether the test accuracy at a run's last evaluation is above chance by more than three standard errors.
 
     A run that diverged has not learned. None where the number of classes or of examples is not known.
     """
-    values = curve.columns.get(f"{split}/accuracy")
-    examples = curve.made.examples.get(split, 0)
+    values = curve.columns.get("test/accuracy")
+    examples = curve.made.examples.get("test", 0)
     if not curve.made.classes or not examples or values is None or not len(values):
         return None
     return not curve.diverged and bool(values[-1] > chance_bound(curve.made.classes, examples))

@@ -20,6 +20,7 @@ from normexp.evidence.stats import Interval, PointEstimate, Printed, TTest, one_
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED, SCALED = "reproduced", "not reproduced", "undecided", "scaled"
 NO_MARGIN = "not judged (no margin)"
+CONFIDENCE = 0.95
 PAPER = "paper"  # the scale at which a number can be judged
 
 
@@ -41,9 +42,7 @@ class PublishedVerdict:
         return f"{self.verdict} (about {self.more_seeds} more seed{'s' if self.more_seeds > 1 else ''})"
 
 
-def published_verdict(
-    values: Mapping[int, float], printed: str, margin: float | None, scale: str, confidence: float = 0.95
-) -> PublishedVerdict:
+def published_verdict(values: Mapping[int, float], printed: str, margin: float | None, scale: str) -> PublishedVerdict:
     """Judge a published number by our values.
 
     Args:
@@ -58,8 +57,8 @@ def published_verdict(
     region = Printed.of(printed).region(_checked(margin))
     sample = [value for _, value in sorted(values.items())]
     estimate = one_sample(sample)
-    verdict = _verdict(sample, estimate, region, confidence)
-    return PublishedVerdict(verdict, _more_seeds(estimate, region, confidence) if verdict == UNDECIDED else None)
+    verdict = _verdict(sample, estimate, region)
+    return PublishedVerdict(verdict, _more_seeds(estimate, region) if verdict == UNDECIDED else None)
 
 
 def _checked(margin: float) -> float:
@@ -68,21 +67,21 @@ def _checked(margin: float) -> float:
     return float(margin)
 
 
-def _verdict(sample: list[float], estimate: PointEstimate | None, region: Interval, confidence: float) -> str:
+def _verdict(sample: list[float], estimate: PointEstimate | None, region: Interval) -> str:
     if estimate is None:
         return UNDECIDED
     if not any(map(math.isfinite, sample)):  # `never` is reproduced by never, a number by no diverged run
         return REPRODUCED if region.low == math.inf and set(sample) == {math.inf} else NOT_REPRODUCED
-    interval = estimate.confidence_interval(confidence)
+    interval = estimate.confidence_interval(CONFIDENCE)
     if interval.inside(region):
         return REPRODUCED
     return NOT_REPRODUCED if interval.outside(region) else UNDECIDED
 
 
-def _more_seeds(estimate: PointEstimate | None, region: Interval, confidence: float) -> int | None:
+def _more_seeds(estimate: PointEstimate | None, region: Interval) -> int | None:
     """Return how many seeds are missing; one run does not tell, and neither do ranks."""
     if not isinstance(estimate, TTest):
         return None
     distance = min(abs(estimate.value - region.low), abs(estimate.value - region.high))
-    wanted = required_sample_size(estimate.sd, distance, confidence)
+    wanted = required_sample_size(estimate.sd, distance, CONFIDENCE)
     return None if wanted is None else max(1, wanted - estimate.n)

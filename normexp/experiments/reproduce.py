@@ -187,7 +187,6 @@ def arm_cells(
     ]
 
 
-def command(experiment: Experiment, arm: str | None = None) -> str:
-    """Return the command that makes an experiment, or one row of it, again."""
-    text = f"normexp reproduce {experiment.file or experiment.name} scale={experiment.scale}"
-    return text if arm is None else f'{text} --cell "{arm}"'
+def command(experiment: Experiment) -> str:
+    """Return the command that makes an experiment again."""
+    return f"normexp reproduce {experiment.file or experiment.name} scale={experiment.scale}"

@@ -29,27 +29,18 @@ def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor | None =
     return float((changed - usual).norm() / usual.norm())
 
 
-def first_dependent(model: nn.Module, x: Tensor, tolerance: float = TOLERANCE) -> str | None:
-    """Return the name of the first trained parameter whose scale the network notices; None where there is none.
-
-    Args:
-        x: a batch; what counts is the network in training mode.
-    """
-    usual = outputs(model, x, {})
-    trained = (name for name, each in model.named_parameters() if each.requires_grad)
-    return next((name for name in trained if output_change(model, x, name, usual) > tolerance), None)
-
-
 def check_scale_free(model: nn.Module, x: Tensor, who: str, way_out: str) -> None:
     """Raise UserError, which names the layer, unless every trained parameter is one whose scale changes nothing.
 
     Args:
+        x: a batch; what counts is the network in training mode.
         who: what asks: `study=equilibrium`.
         way_out: what the user can do about it.
     """
-    name = first_dependent(model, x)
-    if name is not None:
-        raise UserError(f"{who}: the law does not apply: {reason(model, name)}; {way_out}")
+    usual = outputs(model, x, {})
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and output_change(model, x, name, usual) > TOLERANCE:
+            raise UserError(f"{who}: the law does not apply: {reason(model, name)}; {way_out}")
 
 
 def reason(model: nn.Module, name: str) -> str:

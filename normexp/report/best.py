@@ -74,8 +74,8 @@ def best(choice: Choice) -> Table:
     return Table(
         title=f"Best {', '.join(over)} by {title(metric)}.",
         heads=[*shown, *over, title(metric), "next best", "remark"],
-        rows=[_line(group, shown, over, metric) for group in choice.groups],
-        values=[_plain(group, shown, over, metric) for group in choice.groups],
+        rows=[_line(group, choice) for group in choice.groups],
+        values=[_plain(group, choice) for group in choice.groups],
         texts=len(shown),
         notes={"": [MEANING, *choice.frame.left_out]},
     )
@@ -169,7 +169,8 @@ def _ranked(group: Sequence[Row], metric: str) -> list[Row]:
     return sorted(finite, key=lambda row: sign * mean(row.values[metric]))
 
 
-def _line(group: Sequence[Row], shown: Sequence[str], over: Sequence[str], metric: str) -> list[str]:
+def _line(group: Sequence[Row], choice: Choice) -> list[str]:
+    shown, over, metric = choice.shown, choice.over, choice.metric
     ranked = _ranked(group, metric)
     names = [group[0].key[key] for key in shown]
     if not ranked:
@@ -180,14 +181,13 @@ def _line(group: Sequence[Row], shown: Sequence[str], over: Sequence[str], metri
     return [*names, *(first.key[key] for key in over), first.text(metric), after, "; ".join(remarks) or EMPTY]
 
 
-def _plain(
-    group: Sequence[Row], shown: Sequence[str], over: Sequence[str], metric: str
-) -> dict[str, str | int | float]:
-    first = next(iter(_ranked(group, metric)), None)
-    names: dict[str, str | int | float] = {key: group[0].key[key] for key in shown}
+def _plain(group: Sequence[Row], choice: Choice) -> dict[str, str | int | float]:
+    first = next(iter(_ranked(group, choice.metric)), None)
+    names: dict[str, str | int | float] = {key: group[0].key[key] for key in choice.shown}
     if first is None:
         return names
-    return {**names, **{key: first.key[key] for key in over}, metric: mean(first.values[metric]), "n": first.seeds}
+    chosen = {key: first.key[key] for key in choice.over}
+    return {**names, **chosen, choice.metric: mean(first.values[choice.metric]), "n": first.seeds}
 
 
 def _edges(first: Row, group: Sequence[Row], over: Sequence[str]) -> Iterator[str]:

@@ -54,7 +54,7 @@ class Checkpoint:
     def restore(self, model: nn.Module, optimizer: Optimizer) -> None:
         """Put everything back in place."""
         with torch.no_grad():
-            _restore_model(model, self.part("model"))
+            model.load_state_dict(self.part("model"))  # copies into the tensors that are there: memory formats stay
             _restore_optimizer(optimizer, self.part("optimizer"))
         _set_random_states(self.part("random"))
 
@@ -105,10 +105,6 @@ def _digest(tensors: dict[str, Tensor], facts: dict[str, Any]) -> str:
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(f"{prefix}/"): tensor for n, tensor in tensors.items() if n.startswith(f"{prefix}/")}
-
-
-def _restore_model(model: nn.Module, saved: dict[str, Tensor]) -> None:
-    model.load_state_dict(saved)  # copies into the tensors that are there: memory formats stay
 
 
 def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:

@@ -98,9 +98,9 @@ class AdamStability(Study):
 Schedule = Callable[[int], Hyperparameters]
 
 
-def constant(lr: float, beta1: float, beta2: float = 0.999) -> Schedule:
+def constant(lr: float, beta1: float) -> Schedule:
     """Return a schedule of one learning rate and one beta1."""
-    return lambda step: {"lr": lr, "betas": (beta1, beta2)}
+    return lambda step: {"lr": lr, "betas": (beta1, 0.999)}
 
 
 def stability_limit(beta1: float, lr: float) -> float:

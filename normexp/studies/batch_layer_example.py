@@ -87,10 +87,10 @@ def _explained(steps: tuple[Step, ...] | list[Step], z: Array, reading: str) -> 
     for step in steps:
         others = step.numbers(_readings()["wtx"], READINGS["wtx"])
         for number, other in zip(step.numbers(z, READINGS[reading]), others, strict=True):
-            yield explained(number, _reason(number, other))
+            yield explained(number, _reason(other))
 
 
-def _reason(number: Number, other: Number) -> str:
+def _reason(other: Number) -> str:
     if judged(other.printed, str(other.computed)) != WRONG:
         return "The printed one follows from W^T X."
     return "No reading of W, X and Z gives the printed one."

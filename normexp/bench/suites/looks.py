@@ -20,6 +20,7 @@ from normexp.evidence.stats import Design
 LEVEL = 0.05
 EXPERIMENTS = 10_000
 LOOKS = (5, 10, 15, 20)
+POINTS = 1001  # of the grid on which densities are integrated
 FAMILIES = {
     "none of 4 claims has an effect": (0.0,) * 4,
     "4 effects of 0.8": (0.8,) * 4,
@@ -177,14 +178,14 @@ def normal_levels(design: Design) -> Array:
     return 2 * norm.sf(np.array(bounds))
 
 
-def _still_running(ends: Array, times: Array, points: int = 1001) -> tuple[Array, Array]:
+def _still_running(ends: Array, times: Array) -> tuple[Array, Array]:
     """Return the density of the sum at the last of the times, where it never left the ends."""
     from scipy.stats import norm
 
-    grid = np.linspace(-ends[0], ends[0], points)
+    grid = np.linspace(-ends[0], ends[0], POINTS)
     density = norm.pdf(grid, scale=np.sqrt(times[0]))
     for k in range(1, len(times)):
-        new = np.linspace(-ends[k], ends[k], points)
+        new = np.linspace(-ends[k], ends[k], POINTS)
         steps = norm.pdf(new[:, None] - grid[None], scale=np.sqrt(times[k] - times[k - 1]))
         grid, density = new, np.trapezoid(steps * density, grid, axis=1)
     return grid, density

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+LEVEL = 0.05
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the adjusted p-values, in the order given.
@@ -20,16 +22,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def holm_confidence(p_values: Sequence[float], level: float = 0.05) -> list[float]:
+def holm_confidence(p_values: Sequence[float]) -> list[float]:
     """Return the confidence of the interval that shows what Holm's correction decides, in the order given.
 
-    The k-th smallest of m p-values is compared with level / (m - k + 1): an interval of that confidence excludes the
+    The k-th smallest of m p-values is compared with 0.05 / (m - k + 1): an interval of that confidence excludes the
     bound exactly where the comparison succeeds.
     """
     order = _order(p_values)
     confidence = [math.nan] * len(order)
     for rank, i in enumerate(order):
-        confidence[i] = 1 - level / (len(order) - rank)
+        confidence[i] = 1 - LEVEL / (len(order) - rank)
     return confidence
 
 

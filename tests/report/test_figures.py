@@ -18,7 +18,7 @@ from normexp.report import plot_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.formats import inches, look, settings
+from normexp.report.figures.formats import check_formats, inches, look, settings
 from normexp.report.figures.picture import draw
 from normexp.report.figures.runs import curves_of
 from normexp.report.frame import folder_frame
@@ -179,3 +179,9 @@ def test_figures_of_an_experiment_for_a_paper(tmp_path: Path, capsys: pytest.Cap
     assert "All 5 runs agree." in (folder / "figures.md").read_text()
     assert main([*words, "--format", "pdf"]) == 2
     assert "--format, --style and --width go with --out DIR" in capsys.readouterr().err
+
+
+def test_formats_are_given_one_by_one_or_in_a_list():
+    assert check_formats(["png,svg", "pdf"]) == ("png", "svg", "pdf")
+    with pytest.raises(UserError, match="format 'docx' does not exist"):
+        check_formats(["png,docx"])

@@ -82,7 +82,8 @@ def inches(width: str) -> float:
 
 
 def check_formats(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the formats to write; none named means the usual ones. Raises UserError."""
+    """Return the formats to write, `png,svg` being two; none named means the usual ones. Raises UserError."""
+    names = [name for several in names for name in several.split(",")]
     for name in names:
         if name not in FORMATS:
             raise unknown("format", name, FORMATS)

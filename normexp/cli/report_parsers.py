@@ -83,7 +83,7 @@ def _add_paths(command: Parser) -> None:
 
 def _add_look(command: Parser) -> None:
     command.add_argument(
-        "--format", action="append", default=[], metavar="FORMAT", help="png, svg, pdf or several (png,pdf); default: png,svg"
+        "--format", action="append", default=[], metavar="FORMAT", help="png, svg, pdf or several; default: png,svg"
     )
     command.add_argument("--style", default="page", metavar="STYLE", help="page, paper or slide (default page)")
     command.add_argument("--width", metavar="WIDTH", help="of the figure: 3.3in, 84mm; default: that of the style")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from normexp.diagnosis.finding import NOTE, Finding
 from normexp.diagnosis.normalizations import Moments, keeps_statistics
@@ -53,7 +53,8 @@ def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: 
     if not keeps_statistics(module):
         return
     if not _is_finite(module):
-        yield Finding("not finite", path, "running estimates hold inf or NaN, so evaluation gives NaN; recalibrate")
+        held = "inf, NaN or a variance below 0"
+        yield Finding("not finite", path, f"running estimates hold {held}, so evaluation gives NaN; recalibrate")
     elif (off := deviation(module, seen)) > threshold(examples):
         yield Finding(*_reason(path, module, seen, off))
     momentum = getattr(module, "momentum", None)
@@ -86,5 +87,5 @@ def _is_new(module: Any) -> bool:
 
 
 def _is_finite(module: Any) -> bool:
-    both: tuple[Tensor, ...] = (module.running_mean, module.running_var)
-    return all(bool(torch.isfinite(each).all()) for each in both)
+    mean, variance = module.running_mean, module.running_var
+    return bool(torch.isfinite(mean).all() and torch.isfinite(variance).all() and (variance >= 0).all())

@@ -100,6 +100,13 @@ def test_groups_that_erase_their_input_are_faults(groups, erased):
     assert (("erased", "5") in kinds(model, torch.randn(32, 3, 8, 8))) is erased
 
 
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -1.0])
+def test_a_running_variance_that_evaluation_makes_nan_of_is_found(broken):
+    model = small()
+    model[1].running_var[1] = broken
+    assert ("not finite", "1") in kinds(model, torch.randn(32, 3, 8, 8))
+
+
 def test_an_eps_above_the_variance_and_a_momentum_of_one_are_notes():
     model = small()
     model[1].eps, model[5].momentum = 100.0, 1.0

@@ -20,8 +20,8 @@ from normexp.report.tidy import text
 
 MEANING = (
     "Sensitivity: how far the metric lies behind its best, on average over the logarithm of {key}, from the least to "
-    "the largest value; a run that diverged counts as if it had learned nothing. Mean over the seeds with its 95 % "
-    "interval."
+    "the largest value; a run that diverged counts as if it had learned nothing, and what learns at no value is not "
+    "sensitive, either. Mean over the seeds with its 95 % interval."
 )
 SAME_RUNS = "The best value, for all or for an arm, is that of these same runs, which flatters it a little."
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 
@@ -27,6 +28,19 @@ def generator(seed: int, *names: str | int) -> torch.Generator:
 @contextmanager
 def seeded(seed: int, *names: str | int) -> Iterator[None]:
     """Run a block with torch's global generators seeded by a stream, and put their states back afterwards."""
-    with torch.random.fork_rng():
-        torch.manual_seed(stream(seed, *names))
+    with torch.random.fork_rng(devices=None if _has_accelerator() else []):
+        seed_all(stream(seed, *names))
         yield
+
+
+def seed_all(seed: int) -> None:
+    """Do what torch.manual_seed does; without a GPU that notes the caller's traceback for each kind of them, slowly."""
+    if _has_accelerator():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
+
+
+@cache
+def _has_accelerator() -> bool:
+    return torch.accelerator.is_available()

@@ -11,7 +11,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
 from normexp.models.transformer.trunk import Transformer
-from normexp.seeding import stream
+from normexp.seeding import seed_all, stream
 from normexp.training.batches import Batch
 from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components, Hyperparameters
@@ -49,7 +49,7 @@ def fit(
         batches: of the steps, in place of the run's own.
     """
     if start == 0:
-        torch.manual_seed(stream(components.seed, "noise"))
+        seed_all(stream(components.seed, "noise"))
     step = make_step(components)
     steps = range(start, components.steps if stop is None else stop)
     for done, (x, y) in zip(steps, components.batches.from_step(start) if batches is None else batches, strict=False):

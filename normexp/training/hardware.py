@@ -50,10 +50,10 @@ def choose_threads(asked: int | None, model: nn.Module, rows: int) -> int:
 def describe(device: torch.device, threads: int) -> dict[str, Any]:
     """Return versions, commit and hardware for environment.json."""
     return {
-        "normexp": version("normexp"),
+        "normexp": _packages()["normexp"],
         "commit": _commit(),
         "python": platform.python_version(),
-        "packages": dict(_packages()),
+        "packages": {name: each for name, each in _packages().items() if name != "normexp"},
         "platform": platform.platform(),
         "device": str(device),
         "processor": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
@@ -85,7 +85,7 @@ _default_threads = torch.get_num_threads()  # read before anybody changes it
 
 @cache
 def _packages() -> dict[str, str]:
-    names = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "safetensors")
+    names = ("normexp", "torch", "torchvision", "numpy", "hydra-core", "omegaconf", "safetensors")
     return {name: version(name) for name in names}
 
 

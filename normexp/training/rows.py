@@ -67,6 +67,10 @@ def _layer(layer: nn.Module, parameters: Tensors, buffers: Tensors, x: Tensor) -
         buffers["num_batches_tracked"].add_(1)
         estimates = buffers["running_mean"], buffers["running_var"], layer.momentum, layer.eps
         return BatchNormOfRows.apply(x, parameters.get("weight"), parameters.get("bias"), *estimates)
+    if type(layer) is AnyRankBatchNorm and not layer.training and layer.affine and layer.track_running_stats:
+        scale = parameters["weight"] * (buffers["running_var"] + layer.eps).rsqrt()
+        shift = parameters["bias"] - buffers["running_mean"] * scale
+        return torch.addcmul(shift.unsqueeze(1), x, scale.unsqueeze(1))
 
     def alone(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
         return functional_call(layer, (parameters, buffers), (x,))

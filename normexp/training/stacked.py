@@ -82,12 +82,11 @@ class Stacked:
 
     def _outcomes(self, x: Tensor, y: Tensor, reduction: str, shared: bool = False) -> tuple[Tensor, Tensor]:
         """Return losses and hits, (K,) each; x and y are those of all runs where they are shared."""
-        task, dim = self.runs[0].task, None if shared else 0
-
-        def outcome(outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            return task.loss(outputs, y, reduction), task.num_correct(outputs, y)
-
-        return vmap(outcome, in_dims=(0, dim))(self._outputs(x, shared), y)
+        outputs, count = self._outputs(x, shared), len(self.runs)
+        y = y.expand(count, *y.shape) if shared else y
+        losses, hits = self.runs[0].task.of_each(outputs.flatten(0, 1), y.flatten(0, 1))
+        losses = losses.view(count, -1)
+        return losses.mean(1) if reduction == "mean" else losses.sum(1), hits.view(count, -1).sum(1)
 
     def _outputs(self, x: Tensor, shared: bool) -> Tensor:
         if self.chain is not None:

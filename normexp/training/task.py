@@ -31,6 +31,10 @@ class Task(ABC):
         """Return how many examples are right, as a tensor without axes on the outputs' device."""
 
     @abstractmethod
+    def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss of every example and whether it is right, (N,) both: what each of stacked runs adds up."""
+
+    @abstractmethod
     def metrics(self, loss: float, correct: float) -> dict[str, float]:
         """Return {"loss": ..., metric: ...} from the mean loss and the fraction of examples that are right."""
 
@@ -46,6 +50,9 @@ class Classification(Task):
 
     def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
         return (outputs.argmax(1) == y).sum()
+
+    def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return F.cross_entropy(outputs.float(), y, reduction="none"), outputs.argmax(1) == y
 
     def metrics(self, loss: float, correct: float) -> dict[str, float]:
         return {"loss": loss, "accuracy": correct}
@@ -63,11 +70,14 @@ class Regression(Task):
     metric = "rmse"
 
     def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
-        error = (outputs.float() - y).square().mean(1)
+        error, _ = self.of_each(outputs, y)
         return error.mean() if reduction == "mean" else error.sum()
 
     def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
         return outputs.new_zeros(())
+
+    def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return (outputs.float() - y).square().mean(1), outputs.new_zeros(len(outputs))
 
     def metrics(self, loss: float, correct: float) -> dict[str, float]:
         return {"loss": loss, "rmse": self.scale * max(loss, 0.0) ** 0.5}
@@ -92,6 +102,10 @@ class LanguageModel(Task):
 
     def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
         return outputs.new_zeros(())
+
+    def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        nats = F.cross_entropy(outputs.flatten(0, 1).float(), y.flatten(), reduction="none")
+        return nats.view(y.shape).mean(1), outputs.new_zeros(len(outputs))
 
     def metrics(self, loss: float, correct: float) -> dict[str, float]:
         return {"loss": loss, "bits_per_byte": loss / (math.log(2) * self.bytes_per_token)}

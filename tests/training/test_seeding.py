@@ -161,3 +161,12 @@ def test_seeding_weights_are_uniform_up_to_the_root_of_the_fan_in(model):
         bound = weight[0].numel() ** -0.5
         assert weight.abs().max() <= bound
         assert weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.2)
+
+
+def test_a_seeded_block_draws_what_torch_draws_after_manual_seed():
+    before = torch.random.get_rng_state()
+    with seeded(3, "noise"):
+        drawn = torch.randn(5)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(stream(3, "noise"))
+    assert torch.equal(torch.randn(5), drawn)

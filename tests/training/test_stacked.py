@@ -37,6 +37,11 @@ class Exact(Classification):
     def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
         return (F.mse_loss if y.is_floating_point() else F.cross_entropy)(outputs, y, reduction=reduction)
 
+    def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        if y.is_floating_point():
+            return (outputs - y).square().mean(1), outputs.new_zeros(len(outputs))
+        return F.cross_entropy(outputs, y, reduction="none"), outputs.argmax(1) == y
+
 
 def common(words: Sequence[str]) -> list[str]:
     """Return what all runs have, without the network where these words name one."""

@@ -45,18 +45,6 @@ def _no_wait_for_the_disk():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_seeds_for_accelerators():
-    """Where there is no accelerator, torch.manual_seed notes a stack trace for each that may come: a ms in a test."""
-    import torch
-
-    with pytest.MonkeyPatch.context() as patch:
-        for devices in (torch.cuda, torch.xpu, torch.mtia):
-            if not devices.is_available():
-                patch.setattr(devices, "manual_seed_all", lambda seed: None)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
 def _few_threads():
     import torch
 

@@ -21,8 +21,8 @@ from normexp.probes.residual_variance import StreamVariance
 from normexp.records import RunDirectory
 from normexp.runs import trainer
 
-RESIDUAL = ("model=resnet_small", "norm=batch", "batch_size=16", "steps=4", "eval_every=2", "dataset.subset=200")
-RESIDUAL += ("optim.weight_decay=0.01", "optim.momentum=0.9", "device=cpu", "threads=1")
+RESIDUAL = ("model=resnet_small", "model.blocks=1", "norm=batch", "batch_size=16", "steps=4", "eval_every=2")
+RESIDUAL += ("dataset.subset=200", "optim.weight_decay=0.01", "optim.momentum=0.9", "device=cpu", "threads=1")
 
 
 def facing(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer | None = None) -> Situation:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "docs" / name for name in ("performance.md", "scale.md")]
 BENCH = ROOT / "results" / "bench"
 BLOCK = re.compile(r"(<!-- bench:(\S+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
-LAYERS = {"fp32": "layers-128x96x32x32-fp32", "bf16": "layers-128x96x32x32-bf16"}
+MAPS, VECTORS = "(128, 96, 32, 32)", "(128, 512)"
+COMPILED = ", compiled"
+Times = dict[str, list[float]]
+LIMIT = 2.5  # times batch norm
 
 
 def filled(page: str) -> str:
@@ -31,27 +36,59 @@ def content(name: str) -> str:
 
 
 def ratios() -> str:
-    """Return the time of every scheme over that of batch norm in its format: medians of paired ratios."""
-    columns = {
-        f"{precision}, {layout}": seconds
-        for precision, name in LAYERS.items()
-        for layout, seconds in json.loads((BENCH / f"{name}.json").read_text())["data"]["seconds"].items()
-    }
-    norms = [norm for norm in next(iter(columns.values())) if norm not in ("copy", "convolution")]
+    """Return the time of every scheme over that of batch norm in the formats in which networks train.
+
+    Beside each the same compiled (`compile=norms`) and what its operators move; what no record has is left out.
+    """
+    every = [f"{place}, {precision}" for place in ("maps", "vectors") for precision in ("fp32", "bf16")]
+    there = {title: found for title, found in zip(every, formats(), strict=True) if found[0]}
+    titles, columns = list(there), list(there.values())
+    names = dict.fromkeys(norm for seconds, _ in columns for norm in seconds if norm not in ("copy", "convolution"))
+    heads = [head for title in titles for head in (title, "compiled", "passes")]
     lines = [
-        "Forward and backward on (128, 96, 32, 32), relative to batch norm in its format: medians of paired ratios.",
+        f"Forward and backward on maps {MAPS} in channels_last and on vectors {VECTORS}, relative to batch norm: "
+        "medians of paired ratios; passes that its operators make over the tensor, or over parts of it in the cache.",
         "",
-        f"| norm | {' | '.join(columns)} |",
-        f"| --- |{' ---: |' * len(columns)}",
+        f"| norm | {' | '.join(heads)} |",
+        f"| --- |{' ---: |' * len(heads)}",
     ]
-    for norm in norms:
-        cells = (f"{_ratio(seconds[norm], seconds['batch']):.2f}" for seconds in columns.values())
+    slow = {title: list[str]() for title in titles}
+    for norm in (name for name in names if not name.endswith(COMPILED)):
+        cells: list[str] = []
+        for title, (seconds, moved) in zip(titles, columns, strict=True):
+            plain, compiled = (_ratio(seconds, form) for form in (norm, norm + COMPILED))
+            cells += [_number(plain, 2), _number(compiled, 2), _number(moved.get(norm), 0)]
+            if min((each for each in (plain, compiled) if each is not None), default=0.0) > LIMIT:
+                slow[title].append(f"`{norm}`")
         lines.append(f"| {norm} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    found = "; ".join(f"{title}: {', '.join(each) or 'none'}" for title, each in slow.items())
+    return "\n".join([*lines, "", f"Above {LIMIT:g} times batch norm, compiled or not: {found}."])
 
 
-def _ratio(seconds: list[float], baseline: list[float]) -> float:
-    return median(ours / batch for ours, batch in zip(seconds, baseline, strict=True))
+def formats() -> Iterator[tuple[Times, dict[str, float]]]:
+    """Yield the seconds of every scheme and its passes: of maps, then of vectors, in float32 and in bfloat16."""
+    for precision in ("fp32", "bf16"):
+        data = _data(f"layers-128x96x32x32-{precision}")
+        yield data["seconds"]["channels_last"], data.get("moved", {})
+    vectors = _data("layers-128x512")
+    for precision in ("fp32", "bf16"):
+        yield tuple(vectors.get(what, {}).get(precision, {}) for what in ("seconds", "moved"))
+
+
+def _data(name: str) -> Any:
+    """Return the measurements of a record; nothing where there is none yet."""
+    path = BENCH / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["data"] if path.exists() else {}
+
+
+def _ratio(seconds: Times, norm: str) -> float | None:
+    if norm not in seconds:
+        return None
+    return median(ours / batch for ours, batch in zip(seconds[norm], seconds["batch"], strict=True))
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 if __name__ == "__main__":

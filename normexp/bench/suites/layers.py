@@ -1,49 +1,84 @@
-"""Every scheme's layer: forward and backward beside the 3 x 3 convolution and a copy of its input."""
+"""Every scheme's layer: forward and backward beside the 3 x 3 convolution, a copy of its input, and batch norm."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from time import thread_time
+from typing import Any
 
 import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from normexp.bench.operators import moved as bytes_moved
 from normexp.bench.result import Result
-from normexp.config import compose, options
-from normexp.norms.checks.cost import Maps, Task, seconds, tasks
+from normexp.config import compose, option, options
+from normexp.norms.base import Norm
+from normexp.norms.checks.cost import Maps, Task, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
 from normexp.training.build import build_norm
+from normexp.training.compiled_norms import GAINS, compile_norms
 from normexp.training.process import large_blocks_kept
 
 SHAPES = ((128, 96, 32, 32), (128, 192, 16, 16))
 SMALL = ((16, 32, 16, 16),)
+VECTORS = (128, 512)
 LAYOUTS = {"NCHW": torch.contiguous_format, "channels_last": torch.channels_last}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+COMPILED = ", compiled"  # ends the name of a scheme whose modules compute as under `compile=norms`
+BESIDE = ("convolution", "copy")
+ON_VECTORS = 50  # times as many rounds there, which take a hundredth of the time
 Times = dict[str, list[float]]  # scheme -> seconds, one per round
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
-    """Time the layers, one table per shape and precision."""
+    """Time the layers with one thread, a table per shape and precision; the last is of vectors."""
     kept = {name: kept_relative_to_batch_norm(build_norm(compose([f"norm={name}"]))) for name in names()}
-    for shape in SMALL if quick else SHAPES:
-        for precision, dtype in DTYPES.items():
-            layouts = {name: Maps(shape, dtype, memory) for name, memory in LAYOUTS.items()}
-            with large_blocks_kept():
+    with one_thread(), large_blocks_kept():
+        for shape in SMALL if quick else SHAPES:
+            for precision, dtype in DTYPES.items():
+                layouts = {name: Maps(shape, dtype, memory) for name, memory in LAYOUTS.items()}
                 times = {name: measured(maps, rounds) for name, maps in layouts.items()}
-            yield result(precision, times, shape, kept)
+                yield result(precision, times, shape, kept, moved(layouts["channels_last"]))
+        vectors = {precision: Maps(VECTORS, dtype, torch.contiguous_format) for precision, dtype in DTYPES.items()}
+        times = {precision: measured(each, 2 if quick else ON_VECTORS * rounds) for precision, each in vectors.items()}
+        yield on_vectors(times, {precision: moved(each) for precision, each in vectors.items()})
 
 
-def names() -> list[str]:
-    return [name for name in options("norm") if name != "none"]
+@contextmanager
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def names(maps: Maps | None = None) -> list[str]:
+    """Return the schemes; for vectors without those that need maps."""
+    flat = maps is not None and len(maps.shape) == 2
+    return [name for name in options("norm") if name != "none" and not (flat and option("norm", name).get("_needs_"))]
 
 
 def measured(maps: Maps, rounds: int) -> Times:
-    """Return seconds of every scheme, of the convolution and of a copy; the rounds go round all of them."""
+    """Return seconds of every scheme, of the convolution and of a copy; the rounds go round all of them.
+
+    In the formats in which networks train, the schemes that gain by it are timed compiled, too.
+    """
     every: dict[str, list[Task]] = {}
     less: dict[str, list[Task]] = {}
     with reproducible():
-        for name in names():
-            every[name], less[name], convolution, _ = tasks(build_norm(compose([f"norm={name}"])), maps)
+        for name in names(maps):
+            norm = build_norm(compose([f"norm={name}"]))
+            every[name], less[name], convolution, _ = tasks(norm, maps)
+            if gains(norm, maps):
+                form = f"{name}{COMPILED}"
+                every[form], less[form], *_ = tasks(norm, maps, partial(compiled, name))
     x, y = maps.random(), maps.random()
 
     def copy() -> None:
@@ -53,31 +88,113 @@ def measured(maps: Maps, rounds: int) -> Times:
     times: Times = {name: [] for name in every}
     for turn in range(rounds + 1):
         for name, own in every.items():
-            spent = sum(map(seconds, own)) - sum(map(seconds, less.get(name, [])))
+            took = sum(map(spent, own)) - sum(map(spent, less.get(name, [])))
             if turn:  # the first round warms up
-                times[name].append(max(spent, 0.0))
+                times[name].append(max(took, 0.0))
     return times
 
 
-def result(precision: str, found: dict[str, Times], shape: Sequence[int], kept: dict[str, float]) -> Result:
-    columns = [f"{what}, {layout}" for layout in found for what in ("of the convolution", "passes")]
+def spent(task: Task) -> float:
+    """Return the processor seconds of this thread, which leave out what else the machine does."""
+    began = thread_time()
+    task()
+    return thread_time() - began
+
+
+def gains(norm: Norm, maps: Maps) -> bool:
+    """Tell whether `compile=norms` compiles the scheme in a format in which networks train."""
+    mark = getattr(norm.normalization(maps.shape[1]), GAINS, False)
+    return bool(mark) if len(maps.shape) == 2 else mark is True and maps.memory == torch.channels_last
+
+
+def compiled(name: str, module: nn.Module) -> nn.Module:
+    compile_norms(nn.Sequential(module), name)
+    return module
+
+
+def moved(maps: Maps) -> dict[str, float]:
+    """Return what the operators of every scheme read and write, forward and backward, in passes over the tensor."""
+    found = {}
+    with reproducible():
+        for name in names(maps):
+            every, less, *_ = tasks(build_norm(compose([f"norm={name}"])), maps)
+            found[name] = (_bytes(every) - _bytes(less)) / maps.random().nbytes
+    return found
+
+
+def _bytes(passes: Sequence[Task]) -> int:
+    with Bytes() as counter:
+        for task in passes:
+            task()
+    return counter.total
+
+
+class Bytes(TorchDispatchMode):
+    """Adds up what the operators inside read and write."""
+
+    total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            self.total += bytes_moved(func, args, kwargs or {}, found)
+        return found
+
+
+def result(
+    precision: str,
+    found: dict[str, Times],
+    shape: Sequence[int],
+    kept: dict[str, float],
+    passes: dict[str, float],
+) -> Result:
     size = "x".join(map(str, shape))
+    columns = [f"{what}, {layout}" for layout in found for what in ("of the convolution", "passes")]
+    rows = [name for name in found["channels_last"] if name not in BESIDE]
     return Result(
         name=f"layers-{size}-{precision}",
         caption=f"Forward and backward of every scheme on ({size.replace('x', ', ')}), {precision}: time as a share "
         "of the 3 x 3 convolution beside it, and in passes over the tensor at the speed of a copy (a copy is two); "
-        "bytes kept for backward as a share of what batch norm keeps. Medians of paired ratios.",
-        headers=["norm", *columns, "kept"],
-        cells=[[name, *_cells(name, found.values()), f"{kept[name]:.2f}"] for name in names()],
-        data={"seconds": found, "kept": kept, "threads": torch.get_num_threads()},
-    )
+        "passes that its operators make over the tensor or parts of it in the cache; bytes kept for backward as a "
+        "share of what batch norm keeps. Medians of paired ratios of processor time, on one thread.",
+        headers=["norm", *columns, "of its operators", "kept"],
+        cells=[
+            [name, *(cell for times in found.values() for cell in _cells(name, times)), _number(passes.get(name), 1),
+             _number(kept.get(name), 2)]
+            for name in rows
+        ],
+        data={"seconds": found, "kept": kept, "moved": passes, "threads": torch.get_num_threads()},
+    )  # fmt: skip
 
 
-def _cells(name: str, layouts: Iterable[Times]) -> Iterator[str]:
-    for times in layouts:
-        yield f"{_median(times[name], times['convolution']):.2f}"
-        yield f"{2 * _median(times[name], times['copy']):.1f}"
+def on_vectors(found: dict[str, Times], passes: dict[str, dict[str, float]]) -> Result:
+    """Return the table of (N, C): times relative to batch norm, the plain and the compiled layers."""
+    size = "x".join(map(str, VECTORS))
+    columns = [column for precision in found for column in (precision, f"{precision}{COMPILED}")]
+    return Result(
+        name=f"layers-{size}",
+        caption=f"Forward and backward of every scheme on ({size.replace('x', ', ')}): time relative to batch norm. "
+        "Medians of paired ratios of processor time, on one thread.",
+        headers=["norm", *columns],
+        cells=[
+            [name, *(_number(_ratio(times, form, "batch"), 2) for times in found.values()
+                     for form in (name, f"{name}{COMPILED}"))]
+            for name in next(iter(passes.values()))
+        ],
+        data={"seconds": found, "moved": passes, "threads": torch.get_num_threads()},
+    )  # fmt: skip
 
 
-def _median(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+def _cells(name: str, times: Times) -> Iterator[str]:
+    copies = _ratio(times, name, "copy")
+    yield _number(_ratio(times, name, "convolution"), 2)
+    yield _number(copies and 2 * copies, 1)
+
+
+def _ratio(times: Times, ours: str, theirs: str) -> float | None:
+    """Return the median of paired ratios; None where it was not measured."""
+    return statistics.median(a / b for a, b in zip(times[ours], times[theirs], strict=True)) if ours in times else None
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
-from time import thread_time
 
 import torch
 from torch import nn
 
 from normexp.bench.result import Result
-from normexp.bench.suites.layers import DTYPES
+from normexp.bench.suites.layers import DTYPES, one_thread, spent
 from normexp.config import compose, option, options
 from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
 from normexp.norms.checks.subject import reproducible
@@ -25,20 +24,15 @@ SLOW = 2.0  # times layer normalization
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time one scheme after the other, round by round, with one thread, by the processor time that it takes."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with large_blocks_kept():  # as in a run
-            times = {
-                f"({', '.join(map(str, shape))}), {precision}": measured(
-                    passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds
-                )
-                for shape in (SMALL if quick else SHAPES)
-                for precision, dtype in DTYPES.items()
-            }
-        yield result(times)
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), large_blocks_kept():  # as in a run
+        times = {
+            f"({', '.join(map(str, shape))}), {precision}": measured(
+                passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds
+            )
+            for shape in (SMALL if quick else SHAPES)
+            for precision, dtype in DTYPES.items()
+        }
+    yield result(times)
 
 
 def passes(tokens: Maps) -> dict[str, Task]:
@@ -64,9 +58,7 @@ def measured(passes: dict[str, Task], rounds: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in passes}
     for _ in range(rounds + 1):
         for name, once in passes.items():
-            began = thread_time()
-            once()
-            times[name].append(thread_time() - began)
+            times[name].append(spent(once))
     return {name: spent[1:] for name, spent in times.items()}
 
 

@@ -65,7 +65,7 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class Maps:
-    """Feature maps (N, C, H, W) or tokens (N, T, C), their precision, and the order in which they lie in memory."""
+    """Feature maps (N, C, H, W), tokens (N, T, C) or vectors (N, C), their precision, and their order in memory."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype = torch.float32
@@ -75,19 +75,27 @@ class Maps:
         return torch.randn(self.shape, dtype=self.dtype).contiguous(memory_format=self.memory)
 
 
-def tasks(norm: Norm, maps: Maps) -> tuple[list[Task], list[Task], Task, Task]:
-    """Return what the scheme adds, what it replaces, the convolution, and batch normalization."""
+def tasks(
+    norm: Norm, maps: Maps, form: Callable[[nn.Module], nn.Module] = lambda module: module
+) -> tuple[list[Task], list[Task], Task, Task]:
+    """Return what the scheme adds, what it replaces, the convolution (on vectors a Linear), and batch normalization.
+
+    Args:
+        form: what becomes of the scheme's activation module before it is timed.
+    """
     channels = maps.shape[1]
     relu = nn.ReLU()
     activation, nonlinearity = norm.normalization(channels), norm.nonlinearity(relu)
-    layer = norm.parametrize(nn.Conv2d(channels, channels, 3, padding=1))
-    parts = [] if isinstance(activation, nn.Identity) else [on_maps(activation, maps)]
+    flat = len(maps.shape) == 2
+    layer = norm.parametrize(nn.Linear(channels, channels) if flat else nn.Conv2d(channels, channels, 3, padding=1))
+    parts = [] if isinstance(activation, nn.Identity) else [on_maps(form(activation), maps)]
     parts += [of_weight(layer)] if hasattr(layer, "parametrizations") else []
     replaced = nonlinearity is not relu
     parts += [on_maps(nonlinearity, maps)] if replaced else []
     minus = [on_maps(relu, maps)] if replaced else []
-    convolution = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
-    return parts, minus, on_maps(convolution, maps), on_maps(nn.BatchNorm2d(channels), maps)
+    wide = nn.Linear(channels, channels) if flat else nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+    batch_norm = nn.BatchNorm1d(channels) if flat else nn.BatchNorm2d(channels)
+    return parts, minus, on_maps(wide, maps), on_maps(batch_norm, maps)
 
 
 def on_maps(module: nn.Module, maps: Maps) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,9 @@ def reproduce(
         if names := undecided_choices(experiment, results):
             logger.info(f"the best two lie within noise, three seeds in select.seeds would tell: {'; '.join(names)}")
     if dry_run:
+        taken = _looks_taken(experiment, results, arms)
+        if taken.cells and not force and still_open and not still_open():
+            return train(taken, f"{experiment.title}: no claim is open")
         at_most = ", at most" if experiment.design else ""
         return train(expected_plan(experiment, results, arms, force), experiment.title + at_most)
     return _in_stages(experiment, lambda stage: train(run_plan(stage, results, arms, force), stage.title), still_open)
@@ -108,6 +112,14 @@ def _in_stages(
         if not left:
             break
     return 0
+
+
+def _looks_taken(experiment: Experiment, results: Path, arms: Sequence[str]) -> Plan:
+    """Return the runs of the looks that a sequential design has behind it; none where there is no design."""
+    stages = experiment.stages() if experiment.design else []
+    plans = (expected_plan(stage, results, arms, False).cells for stage in stages)
+    taken = takewhile(lambda cells: all(cell.state in FINISHED for cell in cells), plans)
+    return Plan([cell for cells in taken for cell in cells])
 
 
 def _is_over(experiment: Experiment, results: Path, arms: Sequence[str], rung: int, plan: Plan) -> bool:

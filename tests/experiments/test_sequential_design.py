@@ -112,6 +112,12 @@ def test_reproduce_stops_at_the_look_that_decides(reproduce, tmp_path) -> None:
     assert (again, same) == (seeds, table)
     assert said.count("to run") == 1
     assert {path: path.stat().st_mtime_ns for path in before} == before
+    _, said, _ = reproduce(DECIDED, also=("--dry-run",))
+    assert "no claim is open" in said
+    assert "cells, 0 done" not in said
+    assert ", 0 to run, 0 to continue" in said
+    _, said, _ = reproduce(DECIDED, OPEN, also=("--dry-run",))
+    assert ", at most" in said
 
 
 def test_reproduce_goes_on_to_the_cap_while_a_claim_is_open(reproduce) -> None:

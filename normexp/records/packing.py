@@ -15,7 +15,7 @@ from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
 from normexp.records.run import MOST_BYTES, RunDirectory
 
-LARGEST = 4 * 2**20  # bytes of records in one archive; of more, every arm has its own
+LARGEST = 4 * 2**20  # bytes of one archive; where it would have more, every arm has its own
 
 Contents = dict[str, bytes]
 
@@ -86,27 +86,26 @@ def _unpacked(folder: Path, archives: list[Path]) -> Contents:
 def _write(folder: Path, contents: Contents) -> list[Path]:
     """Write the archives and read them back; return their paths."""
     paths = []
-    for inside, own in _shards(contents).items():
+    for inside, data in _archives(contents).items():
         path = folder / inside / ARCHIVE
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, packed(own))
-        written = open_archive(path)
-        if any(written.read(name, MOST_BYTES) != data for name, data in own.items()):
-            raise UserError(f"{path}: reads back otherwise than it was written")
+        write_atomically(path, data)
         paths.append(path)
+    if _unpacked(folder, paths) != contents:
+        raise UserError(f"{', '.join(map(str, paths))}: read back otherwise than written")
     return paths
 
 
-def _shards(contents: Contents) -> Mapping[str, Contents]:
-    """Return {folder of an archive: its members}: one archive, or one per arm (KIND/ARM) where that would be large."""
-    if sum(map(len, contents.values())) <= LARGEST:
-        return {"": contents}
-    shards: dict[str, Contents] = {}
+def _archives(contents: Contents) -> Mapping[str, bytes]:
+    """Return {folder: archive}: one, or one per arm (KIND/ARM) where that would be large."""
+    if len(whole := packed(contents)) <= LARGEST:
+        return {"": whole}
+    arms: dict[str, Contents] = {}
     for name, data in contents.items():
         parts = PurePosixPath(name).parts
         inside = "/".join(parts[: min(2, len(parts) - 2)])
-        shards.setdefault(inside, {})[name.removeprefix(f"{inside}/")] = data
-    return shards
+        arms.setdefault(inside, {})[name.removeprefix(f"{inside}/")] = data
+    return {inside: packed(own) for inside, own in arms.items()}
 
 
 def _remove(folder: Path, path: Path, contents: Contents) -> str:

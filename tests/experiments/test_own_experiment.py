@@ -12,7 +12,6 @@ from normexp.config.options import load_yaml
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, read
 from normexp.records import find_runs
-from normexp.records.archive import open_archive
 
 TOP = Path(__file__).parents[2]
 
@@ -106,23 +105,25 @@ def test_every_key_on_the_page_has_a_meaning_in_its_own_row():
     assert [row for row in rows if len(row) != 3 or not row[2].strip("| ")] == []
 
 
-def is_trained(experiment: Experiment, archive: Path) -> bool:
-    """Tell whether the archive has as many runs as the first look at the experiment needs, besides those that chose."""
-    return len(open_archive(archive).runs("runs")) >= len(experiment.arms) * len(experiment.stages()[0].points())
+def is_trained(experiment: Experiment, folder: Path) -> bool:
+    """Tell whether there are as many runs as the first look at the experiment needs, besides those that chose."""
+    runs = [run for run in find_runs([folder]) if run.path.is_relative_to(folder / "runs")]
+    return len(runs) >= len(experiment.arms) * len(experiment.stages()[0].points())
 
 
 @pytest.mark.parametrize("name", names())
 def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> None:
     declared = load_yaml(TOP / "configs" / "experiment" / f"{name}.yaml").get("minutes", {})
-    packed = {path.parent.name: path for path in sorted((TOP / "results" / name).glob("*/records.zip"))}
-    experiments = {scale: read(name, scale) for scale in packed}
-    assert set(declared) == {scale for scale, path in packed.items() if is_trained(experiments[scale], path)}
+    top = TOP / "results" / name
+    packed = {top / path.relative_to(top).parts[0] for path in top.glob("*/**/records.zip")}
+    experiments = {folder.name: read(name, folder.name) for folder in packed}
+    assert set(declared) == {folder.name for folder in packed if is_trained(experiments[folder.name], folder)}
     for scale in declared:
-        experiment, path = experiments[scale], packed[scale]
+        experiment = experiments[scale]
         seeds = {*experiment.grid["seed"], *(experiment.select.seeds if experiment.select else ())}
         runs = (
             run
-            for run in find_runs([path.parent])
+            for run in find_runs([top / scale])
             if int(run.path.name.rpartition("seed=")[2].partition(",")[0]) in seeds
         )  # no pilot
         seconds = sum(run.status.get("seconds", 0.0) for run in runs)

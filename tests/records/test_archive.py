@@ -128,6 +128,14 @@ def test_large_archives_are_one_per_arm(experiment, monkeypatch):
     assert told(experiment) == before
 
 
+def test_how_large_an_archive_is_its_file_says(experiment, monkeypatch):
+    (archive,) = pack(experiment).archives
+    monkeypatch.setattr(packing, "LARGEST", archive.stat().st_size)
+    assert pack(experiment).archives == [archive]
+    monkeypatch.setattr(packing, "LARGEST", archive.stat().st_size - 1)
+    assert len(pack(experiment).archives) == 3
+
+
 KILLED = """
 import os, sys
 from pathlib import Path

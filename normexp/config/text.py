@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 from normexp.errors import UserError
@@ -25,6 +26,11 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return str(value)
+
+
+def composed(name: str) -> str:
+    """Return a text with its accents in one form: some systems write ü as a u and two dots, which looks the same."""
+    return unicodedata.normalize("NFC", name)
 
 
 def amount(count: int, noun: str) -> str:

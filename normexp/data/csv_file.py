@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from normexp.config.text import composed
 from normexp.data.base import Data, Dataset
 from normexp.data.content import content_of
-from normexp.data.csv_table import composed, given_file, read_table
+from normexp.data.csv_table import given_file, read_table
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
 

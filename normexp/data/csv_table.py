@@ -6,14 +6,13 @@ import csv
 import io
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from normexp.config.text import amount
+from normexp.config.text import amount, composed
 from normexp.data.base import Array
 from normexp.data.members import given_kind
 from normexp.errors import UserError
@@ -142,11 +141,6 @@ def _text(path: Path) -> str:
     if not text.strip():
         raise UserError(f"{path}: empty file; the first line must name the columns")
     return composed(text)
-
-
-def composed(name: str) -> str:
-    """Return a text with its accents in one form: some systems write ü as a u and two dots, which looks the same."""
-    return unicodedata.normalize("NFC", name)
 
 
 def _delimiter(path: Path, text: str) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from normexp.config.text import composed
 from normexp.data.base import Array, check_fits
-from normexp.data.csv_table import composed
 from normexp.data.images import SUFFIXES, decode
 from normexp.data.members import check_complete, is_litter, members, size
 from normexp.data.progress import announce, byte_bar

@@ -14,13 +14,13 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Count, Equals, Follows
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
+from normexp.evidence.stats import LEVEL
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
 from normexp.experiments.shape import check_arms, check_named
 from normexp.experiments.trials import combinations, points
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
-LEVEL = 0.05
 
 
 def check(experiment: Experiment, document: Document) -> Experiment:

@@ -10,13 +10,12 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
-from normexp.evidence.stats import false_discovery_rate, holm
+from normexp.evidence.stats import LEVEL, false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
 from normexp.records import damaged, printable, read_json
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 PREVIEW = "smoke"
-LEVEL = 0.05
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}

@@ -214,9 +214,13 @@ def recorded(words: Sequence[str]) -> list[Path]:
     ]
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
-        start = nearest_path(results) or "; start with `normexp reproduce NAME`"
-        raise UserError(f"{results}: holds no such records of an experiment{start}")
+        raise _empty(results, "such records of an experiment")
     return found
+
+
+def _empty(results: Path, what: str) -> UserError:
+    start = nearest_path(results) or "; start with `normexp reproduce NAME`"
+    return UserError(f"{results}: holds no {what}{start}")
 
 
 def ledger(words: Sequence[str], plain: bool = False) -> str:
@@ -233,8 +237,7 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
         if report.experiment in (chosen or names()) and report.scale == given.get("scale", report.scale)
     ]  # fmt: skip
     if not reports:
-        start = nearest_path(results) or "; start with `normexp reproduce NAME`"
-        raise UserError(f"{results}: holds no judged claims{start}")
+        raise _empty(results, "judged claims")
     everything = not chosen and "scale" not in given
     lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
     text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))

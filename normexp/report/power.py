@@ -7,11 +7,12 @@ from pathlib import Path
 
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
 from normexp.evidence.claims.power import smallest_adjusted_p
+from normexp.evidence.stats import LEVEL
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
 from normexp.report.experiment.measured import measured
 
-LEVEL, MANY = 0.05, 200
+MANY = 200
 
 
 def power(experiment: Experiment, results: Path) -> Iterator[str]:

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.bench.result import Result
-from normexp.evidence.stats import Design
+from normexp.evidence.stats import LEVEL, Design
 
-LEVEL = 0.05
 EXPERIMENTS = 10_000
 LOOKS = (5, 10, 15, 20)
 POINTS = 1001  # of the grid on which densities are integrated

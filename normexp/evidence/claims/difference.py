@@ -12,10 +12,8 @@ from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import MissingRuns, shared_points, values, values_by_point
 from normexp.evidence.claims.result import TestResult, all_of, compared
 from normexp.evidence.curves import AxisValue, Curves
-from normexp.evidence.stats import EquivalenceTest, Interval, one_sample, paired, paired_differences
+from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, one_sample, paired, paired_differences
 from normexp.evidence.stats.speed_up import exponential, logarithm
-
-LEVEL = 0.05
 
 
 def value(claim: Value, curves: Curves) -> TestResult:

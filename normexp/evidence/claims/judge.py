@@ -10,7 +10,7 @@ from typing import Any
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
-from normexp.evidence.claims.difference import LEVEL, difference, interaction, ratio, trend, value
+from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
 from normexp.evidence.claims.estimands import Count
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
@@ -19,7 +19,7 @@ from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
-from normexp.evidence.stats import Design, SampleSize, holm, holm_confidence, plan
+from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
 from normexp.evidence.verdicts import PAPER
 
 _TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {

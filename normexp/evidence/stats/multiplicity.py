@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-LEVEL = 0.05
+LEVEL = 0.05  # of all tests: of a family by Holm's correction, of the ledger as a rate of false discoveries
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -25,7 +25,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def holm_confidence(p_values: Sequence[float]) -> list[float]:
     """Return the confidence of the interval that shows what Holm's correction decides, in the order given.
 
-    The k-th smallest of m p-values is compared with 0.05 / (m - k + 1): an interval of that confidence excludes the
+    The k-th smallest of m p-values is compared with LEVEL / (m - k + 1): an interval of that confidence excludes the
     bound exactly where the comparison succeeds.
     """
     order = _order(p_values)

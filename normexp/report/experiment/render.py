@@ -179,10 +179,11 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
 
 def _of_choices(experiment: Experiment, found: Measured, results: Path) -> Iterator[str]:
     """Yield what has to be said of the choices: how they were found, ties, edges, what noise leaves open."""
-    if (select := experiment.select) is not None and (sampler := select.sampler) is not None:
+    select = experiment.select
+    if select and (sampler := select.sampler):
         space = ", ".join(f"{key} in {text}" for key, text in select.search.items())
         yield f"Chosen by Optuna's sampler {sampler.name} (seed {sampler.seed}) from {sampler.trials} trials: {space}."
-    if (select := experiment.select) is not None and select.halving is not None:
+    if select and select.halving:
         yield (
             f"Chosen by successive halving at {', '.join(map(str, select.halving.steps))} steps, with "
             f"{100 * share_of_grid(select):.0f} % of the steps that the full grid would take."

@@ -184,14 +184,29 @@ SET_UPS: Mapping[str, str] = {
     "which_norm_small": "156 2,500",
 }
 
-# The numbers of claims' texts, in their order, that neither claim, source, paper nor set-up have.
+# The numbers of claims' texts, in their order, that neither claim, source, paper nor set-up have, and all those that
+# stand in a formula (2 / curvature, N(0, 1)): which formula a study computes is not in its claim.
 CLAIMS: Mapping[str, str] = {
-    "cooijmans2017_gamma": "784 1e-38 1e-38 784",  # pixels; the region has the logarithm of 1.18e-38, a little larger
-    "ferreira2024_house_prices": "1116000 620",  # the lecture's; the study computes both again
-    "law_largest_rate": "rate 2 256",  # a formula; 2^8, which the region allows for the last digits of
-    "law_norm_placement": "2",  # of an exponent
-    "law_orthogonalization": "250",  # the study's window
-    "law_rezero": "1.8 2.9",  # of the law's tolerance
-    "normprop_jacobian": "10 10",  # 0.12 of 1.2
+    "conditioning": "1 1",
+    "conditioning_cifar10": "1 1",
+    "conditioning_digits": "1 1",
+    "cooijmans2017_gamma": "784 1e-38 1e-38 0 784",  # pixels; the region has the logarithm of 1.18e-38, a little larger
+    "deep_chain": "0.9 1.1",
+    "ferreira2024_house_prices": "1116000 620 0.1",  # the lecture's; the study computes both again
+    "law_batch_norm_explosion": "2 3 1 1 2 3",
+    "law_equilibrium": "2 2 1 2 1 1 2 1 1 4",
+    "law_largest_rate": "2 rate 2 1 256",  # 2^8, which the region allows for the last digits of
+    "law_layer_norm_scaling": "1",
+    "law_least_squares": "2",  # the region has its logarithm
+    "law_norm_placement": "1 2",
+    "law_orthogonalization": "1 2 250",  # the study's window
+    "law_residual_variance": "1",
+    "law_rezero": "5 1 5 2 1.8 2.9 0",  # 1.8 and 2.9 of the law's tolerance
+    "normprop_constants": "1 1 2 1 1 2 1 1 1",
+    "normprop_jacobian": "10 10 20 1 1.21 1 1.21 20",  # 0.12 of 1.2; the study's depth
+    "running_statistics": "1 1",
+    "salimans2016_beta1": "0.5",  # of the arm that changes it
     "salimans2016_table1": "rate 0.0003",  # of the arm without its number
+    "scale_invariance": "1",
+    "weight_dynamics": "1 2 1 2 1 2 1 2",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from math import isfinite, isinf
+from math import isfinite
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from normexp.evidence.claims.region import Region
 from normexp.evidence.stats import Printed
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import names, scales
-from tests.documents.set_ups import at, known, misnamed, value_of
+from tests.documents.set_ups import at, misnamed, numbers, value_of
 from tests.documents.settings import CLAIMS
 from tests.documents.test_quoted_numbers import NUMBER
 from tests.documents.test_set_ups import NO_NUMBER
@@ -27,6 +27,8 @@ RESULT = re.compile(r"\s?(%|points?\b|percent\b|times\b|nats\b|decades?\b)")  # 
 SPELLED = {"half a": 0.5, "a": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "five": 5.0, "ten": 10.0}
 NAMED = re.compile(r"([A-Za-z]+)[ =](\d+(?:\.\d+)?)\b")
 MARGIN = re.compile(rf"within ({'|'.join(SPELLED)}) (points?|percent|decades?)\b")
+WORD = re.compile(r"\b[A-Za-z][A-Za-z-]+\d+(?![\d.])")  # BN-x30, beta1
+PLACE = re.compile(r"(pages?|figures?|tables?|sections?|slides?|equations?|parts?|arXiv:) ?[\d.]+", re.IGNORECASE)
 
 
 def own(claim: Claim) -> set[float]:
@@ -36,12 +38,11 @@ def own(claim: Claim) -> set[float]:
 
 
 def plain(value: Any) -> Iterator[float]:
-    """Yield the numbers of a field: of a region its ends, its middle, its half width, and all in shares and changes."""
+    """Yield the numbers of a field: of a region those it is written with, its half width as a share, and as changes."""
     if isinstance(value, Region):
-        ends = [end for end in (value.low, value.high) if not isinf(end)]
-        middle, half = sum(ends) / 2, abs(ends[-1] - ends[0]) / 2
-        for number in (*ends, *([middle, half, half / middle if middle else half] if len(ends) == 2 else [])):
-            yield from (abs(number), abs(number - 1) if 0.5 < number < 2 else abs(number))
+        middle, half = (value.low + value.high) / 2, (value.high - value.low) / 2
+        for number in (*plain(value.text), *([abs(half / middle)] if middle and isfinite(half) else [])):
+            yield from (number, abs(number - 1) if 0.5 < number < 2 else number)
     elif isinstance(value, Place):
         yield from plain([value.arm, *(each for pair in value.point for each in pair)])
     elif isinstance(value, dict | list | tuple):
@@ -76,21 +77,44 @@ def is_one_of(number: str, numbers: set[float]) -> bool:
     return any(abs(value_of(number) - each) <= max(rounding, 1e-9 * each) for each in there)
 
 
+def set_by(experiment: Experiment, claim: Claim) -> set[float]:
+    """Return the numbers that the runs are given: by all arms, and by axes where the claim looks at no one place."""
+    fixed = {"seed", *(axis for axis, _ in claim.of.point)}
+    axes = [each for key, values in experiment.grid.items() if key not in fixed for each in values]
+    return {abs(number) for number in numbers({"": [experiment.common, *experiment.arms.values(), *axes]})}
+
+
+def misspelt(experiment: Experiment, claim: Claim, text: str) -> list[str]:
+    """Return the words with a digit that neither an arm, the claim, its source nor the set-up has."""
+    there = f"{dict(claim) | {'text': None}} {experiment.name} {experiment.arms} {experiment.common}".lower()
+    return [word for word in WORD.findall(text) if word.lower() not in there]
+
+
+def in_formula(text: str, number: re.Match[str]) -> bool:
+    """Tell whether a number stands beside a sign of arithmetic: 2 / curvature, sqrt(2 rate), pi - 1, width^(-1/2)."""
+    before, after = text[: number.start()], text[number.end() :]
+    return bool(re.search(r"[/^|+]\s?$|\w(\^)?\($| - $|\w-$", before) or re.match(r"\s?[/^|+]|\)\^| - ", after))
+
+
 def left(experiment: Experiment, claim: Claim) -> list[str]:
-    """Return the numbers of a claim's text that nothing accounts for; a setting of the runs is none with a unit."""
+    """Return the numbers of a claim's text that nothing accounts for.
+
+    A setting of the runs does not account for one with a unit, and nothing for one in a formula.
+    """
     text = NO_NUMBER.sub("", " ".join(claim.text.split()))
-    judged = own(claim) | set(plain(claim.source)) | set(of_paper(experiment))
-    set_there = judged | known(experiment.name, experiment.scale)
+    judged = own(claim) | set(plain(PLACE.sub("", claim.source))) | set(of_paper(experiment))
+    set_there = judged | set_by(experiment, claim)
     small = [match.group() for match in SCIENTIFIC.finditer(text) if not {float(match[1]), float(match[0])} & judged]
     text = SCIENTIFIC.sub("", text)
     found = [
         match.group()
         for match in NUMBER.finditer(text)
-        if not is_one_of(match.group(), judged if RESULT.match(text, match.end()) else set_there)
+        if in_formula(text, match)
+        or not is_one_of(match.group(), judged if RESULT.match(text, match.end()) else set_there)
     ]
     phrases = misnamed(experiment.name, experiment.scale, text)
     named = [phrase for phrase in phrases if not set(plain(phrase)) & set(plain(getattr(claim, "at", "")))]
-    named += named_otherwise(claim, text)
+    named += [*named_otherwise(claim, text), *misspelt(experiment, claim, text)]
     spelled = [match.group() for match in MARGIN.finditer(text) if SPELLED[match[1]] not in own(claim)]
     return [*small, *found, *named, *spelled]
 
@@ -128,6 +152,9 @@ def claim_of(name: str, beginning: str) -> tuple[Experiment, Claim]:
         ("digits_five_schemes", "Training with batch normalization reaches 90 %", "90", "91", ["91"]),
         ("qk_norm_rates", "At a low rate", "0.02", "0.03", ["0.03"]),
         ("normprop_jacobian", "The singular values of J are near 1.2 (the largest", "1.2", "1.3", ["1.3"]),
+        ("ioffe2015_table", "No network is ahead of BN-x30", "BN-x30", "BN-x31", ["BN-x31"]),
+        ("ba2016_figure6", "Batch normalization suffers", "4 against", "8 against", ["8"]),
+        ("rezero_table", "ReZero's training loss", "0.52", "0.62", ["0.62"]),
     ],
 )
 def test_another_number_is_found(name: str, beginning: str, there: str, other: str, noticed: list[str]) -> None:
@@ -143,3 +170,15 @@ def test_another_region_is_found() -> None:
     assert left(experiment, claim) == []
     wider = replace(claim.region, low=-0.05, high=0.05, text="within 0.05 of 0")
     assert left(experiment, claim.model_copy(update={"region": wider})) == ["within half a point"]
+
+
+def test_nine_of_ten_changed_digits_are_noticed() -> None:
+    """Not those that make another number of the claim, or of its source: 0 and 1, the number of an exercise."""
+    noticed = []
+    for name in names():
+        for text, (experiment, claim) in all_claims(name).items():
+            for digit in re.finditer(r"\d", text):
+                other = text[: digit.start()] + str((int(digit.group()) + 1) % 10) + text[digit.end() :]
+                changed = claim.model_copy(update={"text": other})
+                noticed.append(left(experiment, changed) != left(experiment, claim))
+    assert sum(noticed) >= 0.9 * len(noticed) > 0

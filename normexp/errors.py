@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 LONGEST = 100  # characters of a wrong name that an error repeats and compares
+POINTER = "a Git LFS pointer, not the file itself; `git lfs pull` fetches that"
 MOST_NAMES, FEW_NAMES = 35, 8  # allowed names that an error lists: all of so many, or the nearest few
 
 
@@ -74,6 +75,11 @@ def nearest_path(path: Path) -> str:
             return ""
         found /= close
     return did_you_mean(str(found)) if found != path else ""
+
+
+def is_pointer(start: bytes) -> bool:
+    """Tell whether a file that begins so is what Git LFS leaves where a file has not been fetched."""
+    return start.startswith(b"version https://git-lfs.github.com/spec/")
 
 
 def first_line(error: BaseException) -> str:

@@ -69,6 +69,7 @@ def _parsed(text: str) -> Override:
 
     if has_control_characters(text):
         raise UserError(f"{shortened(text)!r}: a value is one line of text, without control characters")
+    _check_ends(*text.partition("=")[::2])
     for attempt in _attempts(text):
         try:
             (override,) = _parser().parse_overrides([attempt])
@@ -80,6 +81,15 @@ def _parsed(text: str) -> Override:
             check_digits(*text.split("=", 1))
         return override
     raise UserError(f"{shortened(text)!r} is not key=value{_example(text)}")
+
+
+def _check_ends(key: str, value: str) -> None:
+    """Raise UserError for spaces at the ends of a path, which Hydra's grammar drops and a file's name may have."""
+    if key in _PLACES and value.strip() not in ("", value):
+        typed, meant = shortened(f"{key}={value}"), shortened(f"{key}={quoted(value)}")
+        raise UserError(
+            f"{typed!r}: spaces at the ends of a path count in quotes alone; write '{meant}', or leave them out"
+        )
 
 
 def _attempts(text: str) -> Iterator[str]:

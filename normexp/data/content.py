@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from normexp.data.cache import folder, part_path
-from normexp.errors import UserError
+from normexp.errors import POINTER, UserError, is_pointer
 
 SETTLED = 2.0  # seconds: a file that is younger may change again without a new time of change
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
+    """Return the sha256 of a file's bytes. Raises UserError for a pointer of Git LFS, which is nobody's data."""
     with path.open("rb") as file:
+        if is_pointer(file.read(64)):
+            raise UserError(f"{path}: {POINTER}")
+        file.seek(0)
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

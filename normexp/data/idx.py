@@ -16,7 +16,7 @@ from typing import IO, cast
 import numpy as np
 
 from normexp.data.base import Array
-from normexp.errors import UserError
+from normexp.errors import POINTER, UserError, is_pointer
 
 LARGEST = 2**31  # numbers in a file; MNIST has 47 million
 GZIP = b"\x1f\x8b"
@@ -50,12 +50,14 @@ def read_idx(path: Path, dimensions: int) -> Array:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read what it unpacks to, if it is gzipped. Raises UserError where that ends too early."""
+    """Open a file to read what it unpacks to, if it is gzipped. Raises UserError where that is none, or a pointer."""
     try:
         with path.open("rb") as file:
-            packed = file.read(2) == GZIP
+            start = file.read(64)
             file.seek(0)
-            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
+            if is_pointer(start):
+                raise UserError(f"{path}: {POINTER}")
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if start.startswith(GZIP) else file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = f"truncated or damaged gzip file of {path.stat().st_size} bytes ({error})"
         raise UserError(f"{path}: {what}; get a fresh copy") from None

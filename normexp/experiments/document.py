@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from normexp.config import config_dir
-from normexp.errors import UserError
+from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import MOST_TEXT
 from normexp.records.parsing import check_events
 
@@ -50,6 +50,8 @@ def check_own(document: Document) -> None:
     if document.path.stat().st_size > MOST_TEXT:
         raise document.error(f"is larger than {MOST_TEXT:,} bytes")
     text = document.path.read_text(encoding="utf-8")
+    if is_pointer(text.encode()):
+        raise document.error(POINTER)
     try:
         check_events(text)
     except ValueError as error:

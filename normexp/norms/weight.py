@@ -93,7 +93,9 @@ class StandardizeOnce:
 def mean_and_std(t: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and biased standard deviation of each column; 1 for a constant column (up to rounding)."""
     if t.shape[0] < 2:
-        raise ValueError("initialization from data needs more than one value per channel")
+        raise ValueError(
+            "initialization from data needs more than one value per channel (several examples), or data_init=false"
+        )
     var, mean = torch.var_mean(at_least_float32(t), 0, correction=0)
     std = var.sqrt()
     constant = std <= 4 * torch.finfo(t.dtype).eps * mean.abs()

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from normexp.errors import UserError
-from normexp.records.files import damaged, open_regular
+from normexp.errors import POINTER, UserError, is_pointer
+from normexp.records.files import damaged, open_regular, read_beginning
 from normexp.records.names import STATUS, SUMS
 
 MOST_BYTES = 2**30  # of an archive
@@ -99,6 +99,8 @@ def _indexed(path: Path, signed: Signature) -> Archive:
 
     if signed[1] > MOST_BYTES:
         raise damaged(path, f"{signed[1]:,} bytes, at most {MOST_BYTES:,} are read")
+    if is_pointer(read_beginning(path, 64)):
+        raise damaged(path, POINTER)
     try:
         with os.fdopen(open_regular(path), "rb") as file, ZipFile(file) as packed:
             entries = _checked(packed)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from normexp.errors import NoRoom, UserError
+from normexp.errors import POINTER, NoRoom, UserError, is_pointer
 from normexp.records.fences import check_fence
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
@@ -69,9 +69,12 @@ def read_regular(path: Path, most: int) -> bytes:
         if size > most:
             raise damaged(path, f"{size:,} bytes, at most {most:,} are read")
         try:
-            return file.read(size)  # what is appended meanwhile belongs to the next look
+            data = file.read(size)  # what is appended meanwhile belongs to the next look
         except OSError as error:
             raise damaged(path, error.strerror) from None
+    if is_pointer(data):
+        raise damaged(path, POINTER)
+    return data
 
 
 def read_beginning(path: Path, size: int) -> bytes:

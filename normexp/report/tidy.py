@@ -77,7 +77,8 @@ class Frame:
         first = self.records[0]
         if all(record.unreadable for record in self.records):
             others = f" (and {len(self.records) - 1} more)" if self.records[1:] else ""
-            raise UserError(f"{first.directory.path}/{first.unreadable}{others}")
+            place, cause = f"{first.directory.path}", first.unreadable  # which of a damaged archive names it
+            raise UserError(f"{cause if cause.startswith(place) else f'{place}/{cause}'}{others}")
 
     def check_key(self, key: str) -> None:
         known = {*OWN, *self.axes, *(name for record in self.records for name in record.options or ())}

@@ -105,6 +105,8 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
     batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
+    if (rows := len(data.train)) < config["batch_size"]:
+        way_out += f"; only {rows} example{'s' * (rows > 1)} of the data {'are' if rows > 1 else 'is'} trained on"
     own = "." in config.choices["model"]
     with fitting(config, way_out), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
         trial = copy.deepcopy(model)
@@ -155,12 +157,17 @@ def initialize_from_data(components: Components) -> None:
 
     A weight may come out of it in another memory layout; it is laid out again, as the run will have it when it is
     continued: a sum over all gradients rounds by the order of its terms.
+
+    Raises: UserError for data or weights that one of them cannot start from.
     """
     model, batches, norm = components.model, components.batches, components.norm
     with seeded(components.seed, "data initialization"):
         components.init.fit(model, batches.first(batches.batch_size)[0])
         if type(norm).initialize is not Norm.initialize:  # so many large images would not be looked at
-            norm.initialize(model, batches.first(INIT_EXAMPLES)[0])
+            try:
+                norm.initialize(model, batches.first(INIT_EXAMPLES)[0])
+            except ValueError as error:
+                raise UserError(first_line(error)) from error
     lay_out(model)
 
 

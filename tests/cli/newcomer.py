@@ -170,7 +170,9 @@ claims:
     than: none
     in: "> 0"
 """
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * '0'}\nsize 12345\n"
 EXPERIMENTS = {
+    "pointer": POINTER,
     "settings": "norm: batch\nmodel: mlp\n",
     "settings_typo": "norm: batch\nmodle: mlp\n",
     "octal": "norm: batch\nsteps: 010\n",
@@ -231,6 +233,11 @@ def make(folder: Path) -> None:
     for name in ("binary.csv", "binary.yaml"):
         (folder / name).write_bytes(bytes(range(256)))
     (folder / "latin.csv").write_bytes(TABLE.replace("city", "größe").encode("latin-1"))
+    for name in ("pointer.csv", "pointer.zip", "fetched/a/1.png", "fetched/b/1.png", "unfetched/records.zip"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(POINTER)
+    for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (folder / "unfetched" / f"{name}-ubyte.gz").write_text(POINTER)
     (folder / "empty_folder").mkdir()
     (folder / "loop").symlink_to("loop")
     (folder / "loop.csv").symlink_to("loop.csv")

@@ -59,7 +59,7 @@ def test_evaluation_has_no_chunks():
 
 
 def test_chunks_of_one_vector_are_refused():
-    with pytest.raises(ValueError, match="more than 1 value"):
+    with pytest.raises(ValueError, match="more than one value"):
         GhostBatchNorm(chunk_size=1).normalization(3)(torch.randn(4, 3))
     with pytest.raises(ValueError, match="chunk_size must be at least 1, not 0"):
         GhostBatchNorm(chunk_size=0)

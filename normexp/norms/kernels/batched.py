@@ -42,6 +42,7 @@ class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"batch normalization needs an (N, C, *) input, not {tuple(input.shape)}")
+        check_batch(input, "batch normalization")
 
 
 class AlwaysBatchNorm(AnyRankBatchNorm):

@@ -44,7 +44,7 @@ class Stacked:
         first, self.runs = runs[0], runs
         self.model = copy.deepcopy(first.model)  # the form alone: its own numbers are never used
         self.parameters, self.buffers = stack_module_state([run.model for run in runs])
-        self.chain = chain(self.model, self.parameters, self.buffers) if first.compiled is None else None
+        self.chain = chain(self.model, self.parameters, self.buffers)
         for row, run in enumerate(runs):
             for name, tensor in itertools.chain(run.model.named_parameters(), run.model.named_buffers()):
                 tensor.data = (self.parameters if name in self.parameters else self.buffers)[name].data[row]

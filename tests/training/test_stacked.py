@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._dynamo.utils import counters
 
 from normexp.config import compose
 from normexp.data.loading import Loader
@@ -19,6 +20,7 @@ from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.metrics import evaluate
+from normexp.training.process import process_settings
 from normexp.training.stacked import Stacked, why_not
 from normexp.training.task import Classification
 
@@ -127,6 +129,20 @@ def test_every_row_is_what_its_run_is_alone(words):
         for each in (single, other):
             each.before_evaluation()
         assert stacked.evaluate("test")[row] == pytest.approx(evaluate(single, [test_examples(single)]), rel=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="torch leaves backward outside")
+@pytest.mark.parametrize("words", [("model=linear",), ("norm=batch",), ("norm=layer",)], ids=" ".join)
+def test_a_compiled_stack_is_one_graph_and_learns_the_same(words, monkeypatch):
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))  # machine code takes seconds
+    plain = torch.stack(trained(Stacked(runs(*words))))
+    counters.clear()
+    with process_settings(compiled=True):
+        compiled = Stacked(runs(*words, "compile=true"))
+        torch.testing.assert_close(torch.stack(trained(compiled)), plain, rtol=1e-9, atol=1e-11)
+    assert counters["stats"]["unique_graphs"] == 1
+    assert compiled.chain is not None
 
 
 def test_examples(made: Components) -> tuple[Tensor, Tensor]:

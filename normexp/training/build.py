@@ -149,6 +149,8 @@ def fitting(config: Config, way_out: str = "") -> Iterator[None]:
         if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
             reason = "the network is larger than the memory of this machine"
         chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm", "dataset"))
+        if heads := config["model"].get("qk_norm"):
+            chosen += f" model.qk_norm={heads}"
         raise UserError(f"{chosen}: {reason}{way_out}") from error
 
 

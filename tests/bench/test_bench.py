@@ -17,7 +17,7 @@ from normexp.bench.suites import ABOUT as ABOUT_SUITES
 from normexp.bench.suites import tokens
 from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.memory import works as memory_works
-from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, result, sides
+from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, name_of, result, sides
 from normexp.bench.work import Work
 from normexp.cli.parsers import SUITES
 from normexp.errors import UserError
@@ -67,6 +67,11 @@ def test_bench_notices_other_losses():
     assert result("own", IMAGES, raced).wrong
     raced[1].losses = [1.0, 0.5001]
     assert not result("own", IMAGES, raced).wrong
+
+
+def test_bench_of_one_of_the_usual_works_has_its_name():
+    assert name_of([*reversed(GPT), "precision=bf16"]) == "gpt-bf16"
+    assert name_of([*GPT, "threads=1"]) == "own"
 
 
 def test_bench_offers_pictures_to_those_who_read_pictures():

@@ -235,6 +235,13 @@ OTHERS = {
 }
 
 
+def test_what_queries_and_keys_cannot_have_is_said_of_their_scheme(tmp_path):
+    from normexp.runs.python import run
+
+    with pytest.raises(UserError, match=r"model\.qk_norm=group: normalization over 4 groups needs more than one value"):
+        run([*SMALL, "model.qk_norm=group", "steps=1", f"results_dir={tmp_path}"])
+
+
 @pytest.mark.parametrize("case", OTHERS)
 def test_parts_that_do_not_fit_are_refused_in_one_line(case):
     overrides, message = OTHERS[case]

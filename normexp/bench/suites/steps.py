@@ -40,9 +40,14 @@ DECODERS = ("normexp", "plain_gpt", "hand_written")
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Race the sides on the usual works, or on one configuration of the user's own."""
-    works = {"own": tuple(overrides)} if overrides else WORKS
+    works = {name_of(overrides): tuple(overrides)} if overrides else WORKS
     for name, work in list(works.items())[: 1 if quick else None]:
         yield result(name, work, race(sides(work), work, rounds, 0.5 if quick else 3.0))
+
+
+def name_of(work: Sequence[str]) -> str:
+    """Return the name of one of the usual works, so that it can be measured alone, or `own`."""
+    return next((name for name, usual in WORKS.items() if set(usual) == set(work)), "own")
 
 
 def sides(work: Sequence[str]) -> list[str]:

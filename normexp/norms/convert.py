@@ -23,8 +23,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     any, a convolution; all others stay. The linear places (a bottleneck, a shortcut) get the scheme without its
     nonlinearity, if there is such a thing.
 
-    Nothing is changed before all of it is known to work: the network's forward is read as it would be afterwards,
-    too, so that what it reads of its normalizations (`bn.running_var`) is there.
+    Nothing is changed before all of it is known to work: the network's forward is read in training and in evaluation,
+    with and without its optional inputs, and as it would be afterwards, too, so that what it reads of its
+    normalizations (`bn.running_var`) is there.
 
     Args:
         model: for example a torchvision classification network.

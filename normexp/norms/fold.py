@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Rows, num_outputs, output_dim
+from normexp.norms.kernels import dataflow
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched, why_unread
 
@@ -118,20 +118,19 @@ def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
 
 
 def graphs(model: nn.Module, standing: Iterable[str] = ()) -> list[fx.Graph]:
-    """Read the forward in evaluation, on copies: called with all its inputs, and with those alone that it must have.
+    """Read the forward in evaluation, on copies: called with and without its optional inputs.
 
     Args:
         standing: modules in whose place an identity stands.
     """
-    inputs = inspect.signature(model.forward).parameters.values()
-    usual = {each.name: each.default for each in inputs if each.default is not each.empty}
-    read = []
-    for given in [None, usual][: 1 + bool(usual)]:
-        trial = copied(model).eval()
+
+    def trial() -> nn.Module:
+        made = copied(model)
         for name in standing:
-            _put(trial, name, nn.Identity())
-        read.append(ChildlessAreLeaves().trace(trial, given))
-    return read
+            _put(made, name, nn.Identity())
+        return made
+
+    return dataflow.graphs(lambda _: ChildlessAreLeaves(), trial, [False])
 
 
 def only_called(model: nn.Module, names: set[str]) -> set[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,19 +57,54 @@ def same_draws() -> Iterator[None]:
             random.setstate(state)
 
 
+def readings(model: nn.Module) -> list[dict[str, Any]]:
+    """Return the calls of a forward that have to be read, each by what its optional inputs are; one left out is given.
+
+    None of them is given, each alone, and all at once: a forward may go another way with each. One that is true or
+    false is the other where it is given.
+    """
+    inputs = inspect.signature(model.forward).parameters.values()
+    usual = {each.name: each.default for each in inputs if each.default is not each.empty}
+    alone = [changed(usual, [name]) for name in usual]
+    return [usual, *alone, *([changed(usual, list(usual))] if len(usual) > 1 else [])]
+
+
+def changed(usual: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return the values of optional inputs with these given."""
+    kept = {name: value for name, value in usual.items() if name not in names}
+    return kept | {name: not usual[name] for name in names if isinstance(usual[name], bool)}
+
+
+def graphs(
+    tracer: Callable[[nn.Module], fx.Tracer], make: Callable[[], nn.Module], modes: Iterable[bool]
+) -> list[fx.Graph]:
+    """Read the forward of a network in every call of `readings`, each on a copy of its own.
+
+    Args:
+        tracer: what reads such a copy.
+        make: makes a copy.
+        modes: True for training, False for evaluation.
+    """
+    found = []
+    for mode, given in itertools.product(modes, readings(make())):
+        trial = make().train(mode)
+        with same_draws():
+            found.append(tracer(trial).trace(trial, given or None))
+    return found
+
+
 class Dataflow:
-    """The calls of a network in one forward pass.
+    """The calls of a network, in training and in evaluation, with and without its optional inputs.
 
     Raises: Untraceable.
     """
 
     def __init__(self, model: nn.Module) -> None:
         try:
-            with same_draws():
-                graph = Leaves().trace(copied(model))
+            read = graphs(lambda _: Leaves(), lambda: copied(model), (True, False))
         except Exception as error:  # a forward may do anything with a proxy
             raise Untraceable(why_unread(error, model)) from error
-        self.model, self.nodes = model, list(graph.nodes)
+        self.model, self.nodes = model, [node for graph in read for node in graph.nodes]
 
     def calls(self, module: nn.Module) -> list[fx.Node]:
         """Return the calls of a module, in order."""

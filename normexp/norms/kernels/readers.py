@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import fx, nn
 
-from normexp.norms.kernels.dataflow import Leaves, copied, name_of, same_draws
+from normexp.norms.kernels.dataflow import Leaves, copied, graphs, name_of
 
 Calls = list[tuple[Any, ...]]
 KEEPS = "keeps modules in another place too (a list, a function), where the scheme would not come"
@@ -69,18 +69,22 @@ def lacks(old: nn.Module, made: nn.Module, attribute: str) -> bool:
 
 
 def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls | None:
-    """Return what the network calls, in order, on a copy with `new` in place; None for one that cannot be read."""
+    """Return what the network calls, in order, on copies with `new` in place; None for one that cannot be read."""
     names = {name: new[module] for name, module in model.named_modules(remove_duplicate=False) if module in new}
     trial = model
-    try:
+
+    def make() -> nn.Module:
+        nonlocal trial
         trial = in_place(model, names)
-        with same_draws():
-            graph = Around({trial.get_submodule(name) for name in names}).trace(trial)
+        return trial
+
+    try:
+        read = graphs(lambda made: Around({made.get_submodule(name) for name in names}), make, (True, False))
     except Exception as error:  # a forward may do anything with a proxy
         if not new:
             return None
         raise reason(error, trial, names) from error
-    return [described(node) for node in graph.nodes]
+    return [described(node) for graph in read for node in graph.nodes]
 
 
 def in_place(model: nn.Module, names: dict[str, nn.Module]) -> nn.Module:

@@ -1,0 +1,114 @@
+"""`convert` and `fold` look at every way that a forward may go: in both modes, with and without optional inputs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from normexp.norms.convert import convert
+from normexp.norms.evonorm_s0 import EvoNormS0
+from normexp.norms.fold import Folded, fold
+from normexp.norms.layer import LayerNorm
+
+IMAGES = torch.randn(4, 3, 6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+
+
+class Net(nn.Module):
+    """Two convolutions, the first with a normalization and an activation: `normal(x)`, or without: `bare(x)`."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn, self.act, self.last = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 2, 1)
+
+    def normal(self, x):
+        return self.last(self.act(self.bn(self.conv(x))))
+
+    def bare(self, x):
+        return self.last(self.act(self.conv(x)))
+
+
+class Without(Net):
+    """What fx takes for given decides: by itself it reads `normal` alone, and everybody calls `bare`."""
+
+    def forward(self, x, extra=None):
+        return self.bare(x) if extra is None else self.normal(x)
+
+
+class With(Net):
+    def forward(self, x, extra=None):
+        return self.normal(x) if extra is None else self.bare(x)
+
+
+class OneAlone(Net):
+    def forward(self, x, first=None, second=None):
+        return self.bare(x) if first is not None and second is None else self.normal(x)
+
+
+class Switched(Net):
+    def forward(self, x, *, plain=False):
+        return self.bare(x) if plain else self.normal(x)
+
+
+class InTraining(Net):
+    def forward(self, x):
+        return self.normal(x) if self.training else self.bare(x)
+
+
+class InEvaluation(Net):
+    def forward(self, x):
+        return self.bare(x) if self.training else self.normal(x)
+
+
+class Reads(Net):
+    """What it reads of its normalization it reads in one way alone."""
+
+    def forward(self, x, extra=None):
+        return self.normal(x) * self.bn.running_var.mean() if extra is None else self.normal(x)
+
+
+class Features(Net):
+    """Every way is the same up to the last layer, and so nothing is refused."""
+
+    def forward(self, x, features=False, skip=None):
+        x = self.act(self.bn(self.conv(x)))
+        x = x if skip is None else x + skip
+        return x if features else self.last(x)
+
+
+@pytest.mark.parametrize("mode", [True, False], ids=["train", "eval"])
+@pytest.mark.parametrize("network", [Without, With, OneAlone, Switched, InTraining, InEvaluation])
+def test_an_activation_that_one_way_needs_is_not_taken(network, mode):
+    model = network().train(mode)
+    with pytest.raises(ValueError, match=r"bn .BatchNorm2d.: (its activation act is used elsewhere|no activation of)"):
+        convert(model, EvoNormS0(num_groups=4))
+    assert isinstance(model.bn, nn.BatchNorm2d)
+    assert isinstance(model.act, nn.ReLU)
+    assert model.training == mode
+
+
+def test_what_one_way_reads_is_found():
+    with pytest.raises(ValueError, match="the network reads its running_var"):
+        convert(Reads(), LayerNorm())
+
+
+@pytest.mark.parametrize("norm", [EvoNormS0(num_groups=4), LayerNorm()], ids=["evonorm", "layer"])
+def test_ways_that_agree_are_converted(norm):
+    model = convert(Features().double(), norm)
+    assert not isinstance(model.bn, nn.BatchNorm2d)
+    assert model(IMAGES, features=True, skip=1.0).shape == (4, 8, 4, 4)
+
+
+@pytest.mark.parametrize("network", [Without, With, Switched, Features])
+def test_fold_gives_the_same_numbers_in_every_way(network):
+    model = network().double().eval()
+    model.bn.running_mean += 0.3
+    model.bn.running_var *= 2
+    other = {Switched: {"plain": True}, Features: {"features": True}}.get(network, {"extra": IMAGES})
+    before = model(IMAGES), model(IMAGES, **other)
+    fold(model)
+    assert isinstance(model.bn, Folded) == (network is Features)
+    assert all(
+        torch.allclose(new, old, atol=1e-12)
+        for new, old in zip((model(IMAGES), model(IMAGES, **other)), before, strict=True)
+    )

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.fold import Folded, fold
@@ -76,6 +77,35 @@ class Features(Net):
         return x if features else self.last(x)
 
 
+class Blocks(Net):
+    """A layer and its normalization in an nn.Sequential, of which `past` takes the layer's own output or its bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Sequential(self.conv, self.bn)
+
+    def forward(self, x):
+        return self.last(self.act(self.block(x) + self.past(x)))
+
+
+class Called(Blocks):
+    def past(self, x):
+        return self.block[0](x)
+
+
+class Read(Blocks):
+    def past(self, x):
+        return self.block[0].bias.sum()
+
+
+class Alternates(Net):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.normal(x) if self.calls % 2 else self.bare(x)
+
+
 @pytest.mark.parametrize("mode", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("network", [Without, With, OneAlone, Switched, InTraining, InEvaluation])
 def test_an_activation_that_one_way_needs_is_not_taken(network, mode):
@@ -85,6 +115,22 @@ def test_an_activation_that_one_way_needs_is_not_taken(network, mode):
     assert isinstance(model.bn, nn.BatchNorm2d)
     assert isinstance(model.act, nn.ReLU)
     assert model.training == mode
+
+
+@pytest.mark.parametrize("network", [Called, Read])
+def test_a_bias_that_somebody_else_needs_stays(network):
+    model = network().double().eval()
+    model.bn.running_mean += 0.3
+    before = model(IMAGES)
+    assert torch.allclose(convert(model, BatchNorm())(IMAGES), before, atol=1e-12)
+    assert model.conv.bias is not None
+
+
+def test_a_network_that_counts_its_calls_is_left():
+    with pytest.raises(ValueError, match="it goes another way when it is called again"):
+        fold(Alternates())
+    with pytest.raises(ValueError, match="it goes another way when it is called again"):
+        convert(Alternates(), EvoNormS0(num_groups=4))
 
 
 def test_what_one_way_reads_is_found():

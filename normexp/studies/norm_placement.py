@@ -1,4 +1,4 @@
-"""The gradient of a transformer's last layer by depth, for layer norm behind and in front of the sub-layers."""
+"""The gradient of a transformer's last layer by depth, or of every layer, with layer norm behind or in front."""
 
 from __future__ import annotations
 
@@ -33,12 +33,16 @@ class NormPlacement(Study):
     square is s0 + c L, every sub-layer adding the same, and the last N divides the gradient by its root:
     sqrt((s0 + c L0) / (s0 + c L)) is sqrt(L0 / L) but for terms of order 1 / L0. Without the last N nothing divides.
 
+    With `every` step l is layer l of the net with L0 layers, `relative` its gradient over the last layer's, and there
+    is no formula.
+
     Args:
         placement: of the norm.
         layers: depths L.
         reference: L0, one of them.
         width, tokens: of the net and the sequence.
         sequences: in the batch, of standard normal embeddings; targets are random among `classes`.
+        every: measure every layer at the reference depth.
 
     Source: Xiong et al. 2020, arXiv:2002.04745; derived above.
     """
@@ -50,12 +54,17 @@ class NormPlacement(Study):
     tokens: int = 16
     sequences: int = 16
     classes: int = 64
+    every: bool = False
 
     def measure(self, context: StudyContext) -> Outcome:
         if self.reference not in self.layers:
             raise UserError(f"study.reference={self.reference} is none of study.layers={list(self.layers)}")
         norm = build_norm(context.config)
-        sizes = {depth: self._gradient(norm, context.seed, depth) for depth in self.layers}
+        if self.every:
+            found = self._gradients(norm, context.seed, self.reference)
+            return Outcome([{"step": layer, "gradient": size, "relative": size / found[-1], "formula": math.nan,
+                             "remainder": math.nan} for layer, size in enumerate(found, start=1)])  # fmt: skip
+        sizes = {depth: self._gradients(norm, context.seed, depth, last=True)[0] for depth in self.layers}
         rows = []
         for depth, size in sizes.items():
             formula = 1.0 if self.placement == "post" else math.sqrt(self.reference / depth)
@@ -64,7 +73,7 @@ class NormPlacement(Study):
                          "formula": formula, "remainder": formula / self.reference})  # fmt: skip
         return Outcome(rows)
 
-    def _gradient(self, norm: Norm, seed: int, depth: int) -> float:
+    def _gradients(self, norm: Norm, seed: int, depth: int, last: bool = False) -> list[float]:
         source = generator(seed, "examples")
         x = torch.randn(self.sequences, self.tokens, self.width, generator=source)
         y = torch.randint(self.classes, (self.sequences * self.tokens,), generator=source)
@@ -75,9 +84,9 @@ class NormPlacement(Study):
         if self.placement == "pre":
             x = norm.normalization(self.width)(x.flatten(0, 1))
         head = torch.randn(self.classes, self.width, generator=generator(seed, "head")) / math.sqrt(self.width)
-        weight = layers[-1].second.weight
-        (gradient,) = torch.autograd.grad(F.cross_entropy(x.reshape(-1, self.width) @ head.T, y), weight)
-        return float(gradient.norm())
+        weights = [layer.second.weight for layer in (layers[-1:] if last else layers)]
+        found = torch.autograd.grad(F.cross_entropy(x.reshape(-1, self.width) @ head.T, y), weights)
+        return [float(gradient.norm()) for gradient in found]
 
 
 class TransformerLayer(nn.Module):

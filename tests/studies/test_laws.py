@@ -128,6 +128,14 @@ def test_last_layer_of_a_pre_norm_transformer_has_less_gradient_the_deeper_it_is
     assert means["pre_open"] > 1.2
 
 
+def test_gradient_of_every_layer_ends_in_that_of_the_last():
+    small = ("study=norm_placement", "norm=layer", "study.layers=[2,3]", "study.reference=3", "study.width=32")
+    every, last = measured(*small, "study.every=true").rows, measured(*small).rows[-1]
+    assert [row["step"] for row in every] == [1, 2, 3]
+    assert every[-1]["gradient"] == pytest.approx(last["gradient"], rel=1e-5)
+    assert every[-1]["relative"] == 1 != every[0]["relative"] == every[0]["gradient"] / every[-1]["gradient"]
+
+
 DECODER = ("study=decoder_stream", "dataset=text", "model=gpt", "model.layers=4", "model.width=128", "norm=layer")
 
 

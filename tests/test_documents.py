@@ -55,7 +55,7 @@ def test_the_table_of_groups_has_every_option_or_says_that_there_are_more() -> N
 def test_readme_is_short_and_shows_a_picture_and_a_table() -> None:
     readme = (TOP / "README.md").read_text()
     assert readme.count("\n") < 200
-    assert readme.index("![") < readme.index("## Two commands") < readme.index("## Three answers")
+    assert readme.index("![") < readme.index("## Quick start") < readme.index("## Three answers")
     assert QUOTED.search(readme)
 
 

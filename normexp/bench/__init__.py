@@ -1,1 +1,1 @@
-"""`normexp bench`: how fast the program is beside what people would write instead, in ratios of one run."""
+"""`normexp bench`: how fast the program is next to common alternatives, in ratios of one run."""

@@ -10,13 +10,13 @@ def add_diagnose(verbs: Verbs[Parser]) -> None:
         "diagnose",
         help="say what is wrong with the normalization of your own network",
         description="Look at a torch network of your own on a batch: where train() and eval() disagree, running "
-        "estimates that do not fit the data, batches, maps and groups that are too small, which weights are "
+        "statistics that do not fit the data, batches, maps and groups that are too small, which weights are "
         "scale-invariant, what each normalization costs. Exit status 1 if there is a fault.",
         epilog="MODULE:FUNCTION is called without arguments; the second one may be a .npy file of inputs (N, ...).",
     )
     command.add_argument("network", metavar="MODULE:FUNCTION", help="returns the network, or (network, data)")
     command.add_argument("data", nargs="?", metavar="DATA", help="MODULE:FUNCTION of a batch or loader, or a .npy file")
-    command.add_argument("--lr", type=number, metavar="RATE", help="of the SGD that trains it: for effective rates")
+    command.add_argument("--lr", type=number, metavar="RATE", help="of its SGD: for effective learning rates")
     command.add_argument("--momentum", type=number, default=0.0, metavar="M", help="its momentum (default 0)")
     command.add_argument("--weight-decay", type=number, metavar="D", help="its weight decay: for the equilibrium angle")
     command.add_argument("--fix", metavar="FIX", help="recalibrate or convert=group; goes with --out")

@@ -86,7 +86,7 @@ def _add_sweep(verbs: Verbs[Parser]) -> None:
         "sweep",
         help="train a grid of configurations",
         description="Train every cell of a grid: norm=none,batch seed='range(5)'. Finished cells are skipped, "
-        "interrupted ones continue; the same command again does what is missing. jobs=N runs N cells side by side; "
+        "interrupted ones continue: re-run the command to resume. jobs=N runs N cells side by side; "
         "stack=true trains small networks that differ in seed and optim.lr alone together. sampler=tpe trials=N draws "
         "the values of keys with an interval.",
     )
@@ -104,8 +104,8 @@ def _add_settings(command: Parser) -> None:
 def _add_diff(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "diff",
-        help="say in what two runs differ",
-        description="Print in what two runs differ: configuration, environment, data, and the step from which their "
+        help="show how two runs differ",
+        description="Print how two runs differ: configuration, environment, data, and the step from which their "
         "curves part.",
     )
     command.add_argument("first", metavar="RUN_A", help="a run directory")
@@ -120,9 +120,9 @@ def _add_sweep_flags(command: Parser) -> None:
 def _add_reproduce(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "reproduce",
-        help="train and render a published table or figure",
-        description="Train what is missing of an experiment, set our numbers beside the printed ones, judge its "
-        "claims. scale=smoke takes seconds and shows that it works, scale=cpu takes minutes, scale=desk hours, "
+        help="reproduce a published table or figure",
+        description="Train what is missing of an experiment, compare our numbers with the published ones, judge "
+        "its claims. scale=smoke takes seconds and shows that it works, scale=cpu takes minutes, scale=desk hours, "
         "and scale=paper is a published set-up.",
     )
     add_names(command, "experiments, scale=, jobs=, results_dir=")
@@ -157,7 +157,7 @@ def _add_laws(verbs: Verbs[Parser]) -> None:
 
 
 def _add_list(verbs: Verbs[Parser]) -> None:
-    command = verbs.add_parser("list", help="show the options of every group")
+    command = verbs.add_parser("list", help="list the options of every group")
     command.add_argument("what", nargs="?", metavar="|".join([*LISTS, "experiments"]), help="one kind only")
     command.add_argument("--schema", action="store_true", help="with experiments: their YAML as JSON schema")
     command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
@@ -167,22 +167,22 @@ def _add_list(verbs: Verbs[Parser]) -> None:
 def _add_sample(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "sample",
-        help="print what a trained network writes",
-        description="Print texts that the network of a run with dataset=text writes, the same ones every time.",
+        help="print text that a trained network generates",
+        description="Generate text with the network of a run with dataset=text, the same every time.",
     )
     command.add_argument("path", metavar="PATH", help="a run directory")
     command.add_argument("--file", metavar="PATH", help="the text that was learned, where it is a file of your own")
-    command.add_argument("--prompt", metavar="TEXT", help="what the texts go on from (default: new line)")
+    command.add_argument("--prompt", metavar="TEXT", help="how the texts begin (default: new line)")
     command.add_argument("--length", type=whole, default=300, metavar="N", help="characters a text (default 300)")
     command.add_argument("--texts", type=whole, default=1, metavar="N", help="number of texts (default 1)")
-    command.add_argument("--temperature", type=number, default=1.0, metavar="T", help="below 1 careful (default 1)")
+    command.add_argument("--temperature", type=number, default=1.0, metavar="T", help="softmax temperature (default 1)")
 
 
 def _add_new(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "new",
-        help="write the commented beginning of an experiment",
-        description="Write NAME.yaml, an experiment that can be run as it is and tells what to fill in.",
+        help="write a commented skeleton of an experiment",
+        description="Write NAME.yaml, a commented experiment that runs as it is.",
     )
     command.add_argument("what", metavar="experiment")
     command.add_argument("name", metavar="NAME")
@@ -201,13 +201,13 @@ def _add_freeze(verbs: Verbs[Parser]) -> None:
 def _add_check(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "check",
-        help="test one scheme against the contract and measure it",
-        description="Test one scheme against the contract and print its card: what its output does not depend on, "
-        "where it works, what it holds and what it costs. Exit status 1 if the contract is broken.",
+        help="test one scheme and measure it",
+        description="Test one scheme against the test suite of all schemes and print its report card: its invariances, "
+        "where it works, its buffers and parameters, and its cost. Exit status 1 if a test fails.",
         epilog="your own: normexp check norm._target_=my_norms.MyNorm 'plugins=[my_norms]'",
     )
     command.add_argument("overrides", nargs="*", metavar="norm=OPTION|norm.KEY=VALUE")
-    command.add_argument("--full", action="store_true", help="times on (128, 96, 32, 32), a minute")
+    command.add_argument("--full", action="store_true", help="measure times on (128, 96, 32, 32); takes a minute")
     command.add_argument("--inductor", action="store_true", help="compile to machine code, not to a graph only")
 
 
@@ -215,12 +215,12 @@ def _add_bench(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "bench",
         help="measure how fast the program is",
-        description="Measure, in ratios of one run, how fast the program is beside what people would write instead. "
+        description="Measure, in ratios of one run, how fast the program is next to common alternatives. "
         "Nothing else should run on the machine meanwhile. Exit status 1 if loss curves differ, never for a time.",
     )
     command.add_argument("words", nargs="*", metavar="SUITE|KEY=VALUE", help=f"{', '.join(SUITES)} (default steps)")
-    command.add_argument("--quick", action="store_true", help="small works and few turns: shows that it works")
-    command.add_argument("--rounds", type=whole, default=7, metavar="N", help="turns of each side (default 7)")
+    command.add_argument("--quick", action="store_true", help="small workloads and few rounds: shows that it works")
+    command.add_argument("--rounds", type=whole, default=7, metavar="N", help="rounds per side (default 7)")
     command.add_argument("--out", metavar="DIR", help="write every table there, as Markdown and JSON")
 
 

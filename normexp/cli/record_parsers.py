@@ -31,7 +31,7 @@ def add_merge(verbs: Verbs[Parser]) -> None:
 def add_verify(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "verify",
-        help="check every record, that a killed run ends in the same bits, that recorded runs repeat",
+        help="check records, bit-exact resuming, and that recorded runs repeat",
         description="records [PATH]: every record's checksums, form, completeness and age. resume [OVERRIDES]: train, "
         "kill at random instants, continue and compare every bit; then without the random states, which must end "
         "otherwise. drift [EXPERIMENT...]: train a few recorded runs again, by default the cheapest of each, and say "

@@ -71,7 +71,7 @@ def fetch(remote: Remote, folder: Path, timeout: float = TIMEOUT) -> Path:
         else:
             return target
     raise UserError(
-        f"cannot download {remote.name} ({'; '.join(problems)}); nothing half-written was kept: "
+        f"cannot download {remote.name} ({'; '.join(problems)}); no partial file was left: "
         "try again, or give a copy of your own with dataset.archive=PATH"
     )
 

@@ -14,7 +14,7 @@ from normexp.diagnosis.finding import FAULT, NOTE, Diagnosis, Finding
 from normexp.diagnosis.modes import change, disagreements
 from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations
 from normexp.diagnosis.running import deviation, of_running_estimates
-from normexp.diagnosis.shapes import of_shapes
+from normexp.diagnosis.shapes import last_input, of_shapes, too_few
 from normexp.diagnosis.weights import is_free, weights
 from normexp.errors import UserError, first_line
 from normexp.norms.kernels.modules import check_network
@@ -51,7 +51,7 @@ class Look:
     def __init__(self, model: nn.Module, data: Any) -> None:
         self.model, self.inputs = model, on_device_of(model, batches(data))
         self.norms = normalizations(model)
-        _check_callable(model, self.inputs[0])
+        _check_callable(model, self.norms, self.inputs[0])
         self.stopped, self.seen = _in_training(model, self.norms, self.inputs)
         self.local = disagreements(model, self.inputs[0])
 
@@ -69,12 +69,13 @@ class Look:
 
 
 @torch.no_grad()
-def _check_callable(model: nn.Module, x: Tensor) -> None:
+def _check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) -> None:
     modes = [(module, module.training) for module in model.modules()]
     try:
-        first_tensor(model.eval()(x))
+        with last_input(norms) as entered:
+            first_tensor(model.eval()(x))
     except (RuntimeError, TypeError, ValueError) as error:
-        reason = first_line(error)
+        reason = too_few(norms, entered) or first_line(error)
         raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from None
     finally:
         for module, mode in modes:
@@ -85,13 +86,13 @@ def _in_training(
     model: nn.Module, norms: Mapping[str, nn.Module], inputs: list[Tensor]
 ) -> tuple[list[Finding], dict[str, Moments]]:
     """Return the moments of what enters the normalizations in train(); with a finding, those of eval(), where that
-    stops with an error, as with one value a channel.
+    stops with an error, as with one value per channel.
     """
     try:
-        with training_mode(model, inputs[0].device):
+        with training_mode(model, inputs[0].device), last_input(norms) as entered:
             return [], moments(model, norms, inputs)
     except (ValueError, RuntimeError) as error:
-        told = f"train() stops with an error at this batch: {first_line(error)}"
+        told = f"train() stops with an error at this batch: {too_few(norms, entered) or first_line(error)}"
         with training_mode(model, inputs[0].device):
             model.eval()
             return [Finding("batch of 1", "", told)], moments(model, norms, inputs)

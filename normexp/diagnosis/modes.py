@@ -70,7 +70,7 @@ def _pair(path: str, found: dict[str, float]) -> tuple[Callable[..., None], Call
 
 
 def _trained(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Tensor | None:
-    """Return a module's output in train(); None where it cannot be called that way, as on one value a channel."""
+    """Return a module's output in train(); None where it cannot be called that way, as on one value per channel."""
     given, given_named = tree_map(lambda each: each.clone() if isinstance(each, Tensor) else each, (arguments, named))
     buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
     modes = [(each, each.training) for each in module.modules()]

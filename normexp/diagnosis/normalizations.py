@@ -15,12 +15,12 @@ OF_TORCH = (_NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm, nn.LocalResponseN
 
 
 def keeps_statistics(module: nn.Module) -> bool:
-    """Tell a module with running estimates of mean and variance."""
+    """Tell a module with running statistics of mean and variance."""
     return all(isinstance(getattr(module, name, None), Tensor) for name in ("running_mean", "running_var"))
 
 
 def normalizations(model: nn.Module) -> dict[str, nn.Module]:
-    """Return {path: module} of torch's normalizations, what derives from them, and whatever has running estimates."""
+    """Return {path: module} of torch's normalizations, what derives from them, and whatever has running statistics."""
     return {
         path: module
         for path, module in model.named_modules()

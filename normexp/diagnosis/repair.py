@@ -21,7 +21,7 @@ CHANNELS = 16  # of a group, at least, where a layer has so many
 
 @torch.no_grad()
 def recalibrate(model: nn.Module, data: Any) -> nn.Module:
-    """Set all running estimates to the exact statistics of the data, in place, and return the network.
+    """Set all running statistics to the exact statistics of the data, in place, and return the network.
 
     Layer by layer in the order of the calls: each gets mean and unbiased variance over all examples of what enters
     it in eval() behind layers that are repaired already, not an average over batches. That takes one pass over the
@@ -30,12 +30,12 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     Args:
         data: as of `diagnose`; all of it is used.
 
-    Raises: UserError for a network without running estimates.
+    Raises: UserError for a network without running statistics.
     """
     inputs = on_device_of(model, batches(data, most=10**9))
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
     if not kept:
-        raise UserError("--fix recalibrate: the network has no running estimates")
+        raise UserError("--fix recalibrate: the network has no running statistics")
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

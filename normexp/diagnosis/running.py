@@ -18,7 +18,7 @@ FEW = 4.0  # batches that an average should run over at least
 
 
 def deviation(module: Any, seen: Moments, remains: float = 0.0) -> float:
-    """Return by how much running estimates are off, the root mean square over channels.
+    """Return by how much running statistics are off, the root mean square over channels.
 
     That of the mean is in standard deviations of the data, that of the variance half the difference of its logarithm;
     the larger counts. A channel of the data that never changes is left out.
@@ -44,7 +44,7 @@ def threshold(examples: int) -> float:
 
 
 def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: int) -> Iterator[Finding]:
-    """Yield what is wrong with a module's running estimates.
+    """Yield what is wrong with a module's running statistics.
 
     Args:
         seen: of the data that enters it in training mode.
@@ -54,7 +54,7 @@ def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: 
         return
     if not _is_finite(module):
         held = "inf, NaN or a variance below 0"
-        yield Finding("not finite", path, f"running estimates hold {held}, so evaluation gives NaN; recalibrate")
+        yield Finding("not finite", path, f"running statistics hold {held}, so evaluation gives NaN; recalibrate")
     elif (off := deviation(module, seen)) > threshold(examples):
         yield Finding(*_reason(path, module, seen, off))
     momentum = getattr(module, "momentum", None)
@@ -65,7 +65,7 @@ def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: 
 
 def _reason(path: str, module: Any, seen: Moments, off: float) -> tuple[str, str, str]:
     """Return kind, layer and text; undersampled are estimates that fit once their first values are taken out."""
-    told = f"running estimates are {off:.2g} deviations off the data"
+    told = f"running statistics are {off:.2g} standard deviations off the data"
     if _is_new(module):
         return "never updated", path, f"{told}, as they were before training; recalibrate, or load them"
     if getattr(module, "momentum", None) == 0:

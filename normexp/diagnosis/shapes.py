@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
+from typing import Any
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -38,16 +40,53 @@ def of_shapes(path: str, module: nn.Module, shape: tuple[int, ...]) -> Iterator[
         yield Finding("erased", path, "two values share a mean: only the sign of their difference is left")
 
 
+@contextmanager
+def last_input(norms: Mapping[str, nn.Module]) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Yield {path: shape of its input} of the normalization that was entered last; empty before any was."""
+    entered: dict[str, tuple[int, ...]] = {}
+
+    def note(path: str) -> Any:
+        def hook(module: nn.Module, given: tuple[Any, ...]) -> None:
+            entered.clear()
+            entered[path] = tuple(getattr(given[0], "shape", ())) if given else ()
+
+        return hook
+
+    hooks = [module.register_forward_pre_hook(note(path)) for path, module in norms.items()]
+    try:
+        yield entered
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def too_few(norms: Mapping[str, nn.Module], entered: Mapping[str, tuple[int, ...]]) -> str:
+    """Say that a pass stopped where a channel has one value, and what helps; empty where it did not stop for that.
+
+    Args:
+        entered: path and shape of the normalization that was entered last.
+    """
+    for path, shape in entered.items():
+        module = norms[path]
+        if len(shape) > 1 and values(module, shape) == 1:
+            told = f"{path}: {type(module).__name__} has one value per channel at an input of {shape}, its own mean"
+            fix = "a larger batch, or another norm there" if isinstance(module, _BatchNorm) else "take it out there"
+            return f"{told}; {fix}"
+    return ""
+
+
 def _of_batch(path: str, module: nn.Module, shape: tuple[int, ...], count: int) -> Iterator[Finding]:
     positions = count // shape[0]
     if getattr(module, "track_running_stats", True) is False:
         yield Finding(
             "batch in evaluation",
             path,
-            "has no running estimates, so each prediction depends on the others in its batch",
+            "has no running statistics, so each prediction depends on the others in its batch",
         )
     if count < FEW:
-        told = f"{count} values a channel ({shape[0]} examples of {positions} positions): estimates this noisy mislead"
+        told = (
+            f"values per channel: {count} (batch of {shape[0]}, positions: {positions}): statistics this noisy mislead"
+        )
         yield Finding("tiny batch", path, f"{told}; a larger batch, or convert=group")
     elif positions == 1:
         yield Finding("batch of 1", path, "has one position, so training on a batch of 1 stops with an error", NOTE)

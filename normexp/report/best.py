@@ -205,6 +205,6 @@ def _noise(first: Row, rest: Sequence[Row], metric: str) -> Iterator[str]:
         return
     ours, theirs = first.values[metric], rest[0].values[metric]
     if min(len(ours), len(theirs)) < 2:
-        yield "one seed tells no noise"
+        yield "one seed: noise unknown"
     elif abs(mean(ours) - mean(theirs)) <= math.hypot(*(standard_deviation(v) / len(v) ** 0.5 for v in (ours, theirs))):
         yield "within noise of the next"

@@ -28,7 +28,7 @@ Counted as holds / contradicted / undecided, by kind:
 - **scaled**: at a smaller scale of ours. "Holds at this scale" says that the ordering is seen there, and no more.
 - **own**: claimed by no source; what we looked for besides.
 
-A printed number is judged at the published set-up only; at another scale it is *not judged*. Claims on runs that are
+A published number is judged at the published set-up only; at another scale it is *not judged*. Claims on runs that are
 trained in part are *not judged yet*, and counted nowhere. An asterisk: too few seeds
 to decide every claim of the family by ranks; the experiment says why it stands."""
 

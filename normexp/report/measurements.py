@@ -11,6 +11,7 @@ from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, RunDirectory
 
 Columns = dict[str, list[float]]
+NEVER_NEGATIVE = ("loss", "rmse", "mse", "error", "perplexity", "bpc", "byte", "variance", "std", "deviation", "abs")
 
 
 def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
@@ -45,6 +46,17 @@ def whole_rows(run: RunDirectory) -> Columns:
 def title(metric: str) -> str:
     """Name a metric for people: test/accuracy -> test accuracy (%)."""
     return metric.replace("/", " ").replace("_", " ") + (" (%)" if is_share(metric) else "")
+
+
+def possible(metric: str) -> tuple[float, float]:
+    """Return the smallest and the largest value that a metric can have, as it is shown: shares in percent.
+
+    A loss, an error, a variance are never negative; of a name that does not tell, and of logarithms, nothing is known.
+    """
+    if is_share(metric):
+        return 0.0, 100.0
+    words = metric.replace("/", "_").split("_")
+    return 0.0 if words[-1] in NEVER_NEGATIVE and not words[0].startswith("log") else -math.inf, math.inf
 
 
 def _columns(text: str) -> Columns:

@@ -21,8 +21,8 @@ METRICS = (
     "validation/accuracy", "validation/rmse", "validation/bits_per_byte", "train/loss",
 )  # fmt: skip
 MEANING = (
-    "Mean ± standard deviation (divisor n - 1; none for one seed) over the runs that stayed finite, "
-    "at the final step: the last row of metrics.csv, not the best one."
+    "Mean ± standard deviation (divisor n - 1; none for one seed) over the seeds at the last step, not the best "
+    "one; diverged runs are excluded."
 )
 EMPTY = "-"
 

@@ -96,9 +96,8 @@ class Plan:
 
     def describe(self) -> str:
         new = sum(cell.state == "new" for cell in self.open)
-        parts = [amount(len(self.cells), "cell"), f"{len(self.done)} done", f"{new} to run"]
-        parts += [f"{len(self.open) - new - len(self.damaged)} to continue"]
-        return ", ".join(parts)
+        begun = len(self.open) - new - len(self.damaged)
+        return f"{amount(len(self.cells), 'run')}: {len(self.done)} finished, {new} new, {begun} to resume"
 
 
 def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOLE) -> Plan:

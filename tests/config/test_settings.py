@@ -76,7 +76,7 @@ def test_settings_serve_a_sweep(cli, folder, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
     status, _, stderr = cli("sweep", "--config", "my.yaml", "norm=none,layer", "--dry-run")
     assert status == 0
-    assert "2 cells, 0 done, 2 to run" in stderr
+    assert "2 runs: 0 finished, 2 new" in stderr
 
 
 def test_settings_may_say_that_there_are_no_modules(cli, folder):

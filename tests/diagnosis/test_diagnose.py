@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -216,6 +217,18 @@ def test_a_batch_that_the_network_does_not_take_is_one_line():
     with pytest.raises(UserError, match=r"cannot be called with a batch of shape \(4, 5\)") as caught:
         diagnose(small(), torch.randn(4, 5))
     assert "\n" not in str(caught.value)
+
+
+def test_a_layer_with_one_value_per_channel_is_named_where_torch_stops():
+    """torch's own message names neither the layer nor a way out."""
+    pooled = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.InstanceNorm2d(4), nn.Flatten())
+    told = "2: InstanceNorm2d has one value per channel at an input of (8, 4, 1, 1), its own mean; take it out there"
+    with pytest.raises(UserError, match=re.escape(told)):
+        diagnose(pooled, torch.randn(8, 3, 6, 6))
+    pooled[2] = nn.BatchNorm2d(4)
+    stopped = diagnose(pooled, torch.randn(1, 3, 6, 6)).findings[0]
+    assert "2: BatchNorm2d has one value per channel" in stopped.text
+    assert "a larger batch" in stopped.text
 
 
 def test_python_has_diagnosis_and_repairs():

@@ -220,7 +220,9 @@ QUOTES = (
     Quote("docs/reproduce.md", "on average ahead up to {} % accuracy and behind from {} % on", crossing),
     Quote("arpit2016_data_normalization", "{} (batches of 50) to {} (10) of batch normalization's", noise),
     Quote(
-        "arpit2016_table", "(deviations of {:.0f} to {:.0f} instead of 1 in the figure hidden_inputs)", corrected_pools
+        "arpit2016_table",
+        "(standard deviations of {:.0f} to {:.0f} instead of 1 in the figure hidden_inputs)",
+        corrected_pools,
     ),
     Quote("salimans2016_table1", "lowers the sharpness up to which Adam is stable by a factor of {:.1f}", stability),
     Quote(
@@ -238,7 +240,7 @@ QUOTES = (
     ),
     Quote(
         "docs/reproduce.md",
-        "{:.1f}, {:.1f} and {:.1f} times fewer steps (quotients of the printed steps) | {:.1f}, {:.1f} and {:.1f} "
+        "{:.1f}, {:.1f} and {:.1f} times fewer steps (quotients of the published steps) | {:.1f}, {:.1f} and {:.1f} "
         "times, at {:.0f} to {:.0f} % of ten classes",
         speed_ups,
     ),
@@ -254,13 +256,17 @@ QUOTES = (
             ("a plain loop over resident tensors", "resident"),
             ("Lightning over resident tensors", "lightning"),
             ("skorch over resident tensors", "skorch"),
-            ("the best loop that we can write by hand", "hand_written"),
+            ("a hand-optimized loop", "hand_written"),
         )
     ),
-    Quote("arpit2016_table", "the rows lie {:.0f} to {:.0f} points apart, in print {:.1f} to {:.1f}.", rows_apart),
+    Quote(
+        "arpit2016_table",
+        "the rows lie {:.0f} to {:.0f} points apart, in the publication {:.1f} to {:.1f}.",
+        rows_apart,
+    ),
     Quote("ioffe2015_table", "{:.0f} times fewer steps for BN-x5, not 14", lambda: speed_ups()[4:5]),
     Quote("salimans2016_table1", "the others are up to {:.0f} points ahead", lambda: ahead()[:1]),
-    Quote("salimans2016_table1", "the printed rows lie {:.1f} points apart", lambda: ahead()[1:]),
+    Quote("salimans2016_table1", "the published rows lie {:.1f} points apart", lambda: ahead()[1:]),
     Quote(
         "which_norm_small",
         "with He's it gains {:.0f} points in batches of 128 and {:.0f} in batches of 8",

@@ -20,7 +20,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "10,000 CIFAR-10 images",
         "like it after 40,000.",
         "figure 1",
-        "a schedule made for 200 epochs",
+        "a schedule designed for 200 epochs",
     ),
     "README.md": (
         "Python 3.11",
@@ -33,7 +33,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "rate / norm^2",
         "van Laarhoven 2017, arXiv:1706.05350",
     ),
-    "arpit2016_table": ("in 500 updates at the rate that was best of four after 200",),
+    "arpit2016_table": ("in 500 updates at the learning rate that was best of four after 200",),
     "law_batch_norm_explosion": ("pi / (pi - 1) times (B - 2) / (B - 3), fails at B = 256",),
     "law_equilibrium": ("is (1 + drift) times",),
     "mnist1d": ("68 % of the text",),

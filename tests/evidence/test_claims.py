@@ -128,7 +128,7 @@ def test_claim_without_a_point_is_about_every_point() -> None:
     found = verdict(curves, "higher", than="LN")
     assert found.verdict == "contradicted"
     assert "batch_size=2" in found.evidence
-    assert "weakest of 2" in found.evidence
+    assert "least favourable of 2" in found.evidence
     assert said(curves, "higher", of={"arm": "BN", "batch_size": 128}, than={"arm": "BN", "batch_size": 2}) == "holds"
 
 

@@ -52,7 +52,7 @@ def test_a_verdict_that_turns_with_the_target_holds_at_none_of_them_all() -> Non
     assert judged(0.895, runs).verdict == "contradicted"
     both = judged([0.6, 0.895], runs)
     assert both.verdict == "contradicted"
-    assert "weakest of 2 comparisons" in both.evidence
+    assert "the least favourable of 2 comparisons" in both.evidence
 
 
 def test_a_claim_that_holds_at_every_target_holds() -> None:

@@ -146,7 +146,7 @@ def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, monke
     for name in last[-1].iterdir():
         name.unlink()
     _, _, planned = cli(*words, "--dry-run")
-    assert "4 cells, 3 done, 1 to run" in planned
+    assert "4 runs: 3 finished, 1 new" in planned
     first = next(run.path for run in find_runs([results]) if run.config["steps"] == 2)
     for name in first.iterdir():
         name.unlink()

@@ -78,7 +78,7 @@ def test_reproduce_again_trains_nothing(cli, reproduced):
     shown = rendered(reproduced)
     status, stdout, stderr = cli(*SMOKE, f"results_dir={reproduced}")
     assert status == 0
-    assert stderr.count("4 cells, 4 done, 0 to run, 0 to continue") == 2
+    assert stderr.count("4 runs: 4 finished, 0 new, 0 to resume") == 2
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert rendered(reproduced) == shown
     assert "test accuracy (%)" in stdout
@@ -138,7 +138,7 @@ def test_reproduce_dry_run_writes_nothing(cli, results):
     status, _, stderr = cli(*SMOKE, f"results_dir={results}", "--dry-run")
     assert status == 0
     assert not results.exists()
-    assert stderr.count("4 cells, 0 done, 4 to run, 0 to continue") == 2  # the selection, and what follows it
+    assert stderr.count("4 runs: 0 finished, 4 new, 0 to resume") == 2  # the selection, and what follows it
     assert stderr.count("with jobs=1") == 2
 
 
@@ -149,12 +149,12 @@ def test_reproduce_dry_run_counts_what_is_there(cli, reproduced, tmp_path):
     shutil.rmtree(folder / "runs" / "With-BN" / "seed=1")
     dry_run = (*SMOKE, f"results_dir={results}", "--dry-run")
     _, _, stderr = cli(*dry_run)
-    assert "4 cells, 4 done, 0 to run" in stderr
-    assert "4 cells, 3 done, 1 to run" in stderr
+    assert "4 runs: 4 finished, 0 new" in stderr
+    assert "4 runs: 3 finished, 1 new" in stderr
     (folder / "chosen.json").unlink()  # then any combination will do, whatever the runs were made with
     status, _, stderr = cli(*dry_run)
     assert status == 0
-    assert "4 cells, 3 done, 1 to run" in stderr
+    assert "4 runs: 3 finished, 1 new" in stderr
 
 
 def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypatch):

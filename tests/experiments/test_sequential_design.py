@@ -110,12 +110,12 @@ def test_reproduce_stops_at_the_look_that_decides(reproduce, tmp_path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.csv")}
     again, said, same = reproduce(DECIDED)
     assert (again, same) == (seeds, table)
-    assert said.count("to run") == 1
+    assert said.count(" new, ") == 1
     assert {path: path.stat().st_mtime_ns for path in before} == before
     _, said, _ = reproduce(DECIDED, also=("--dry-run",))
     assert "no claim is open" in said
-    assert "cells, 0 done" not in said
-    assert ", 0 to run, 0 to continue" in said
+    assert "runs: 0 finished" not in said
+    assert ", 0 new, 0 to resume" in said
     _, said, _ = reproduce(DECIDED, OPEN, also=("--dry-run",))
     assert ", at most" in said
 
@@ -139,7 +139,7 @@ def test_reproduce_with_looks_shows_all_seeds_in_its_plan_and_takes_no_single_ar
     seeds, said, _ = reproduce(DECIDED, also=("--dry-run",))
     assert seeds == set()
     assert "A title, at most" in said
-    assert "6 cells, 0 done, 6 to run" in said
+    assert "6 runs: 0 finished, 6 new" in said
     status, _, said = cli("reproduce", str(tmp_path / "own_looks.yaml"), "scale=cpu", "--cell", "none")
     assert status == 2
     assert "adds seeds until its claims are decided" in said

@@ -14,6 +14,7 @@ from normexp.report.figures.averages import Line, lines_of, summary
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.styles import Style
+from normexp.report.measurements import possible
 
 
 def chart(*runs: dict[int, float], ended: set[int] = frozenset(), **given: Any) -> Chart:  # type: ignore[assignment]
@@ -71,8 +72,17 @@ def test_band_on_a_logarithmic_axis_is_from_the_lowest_to_the_highest_run() -> N
 
 
 def test_bands_of_shares_end_at_0_and_100_percent() -> None:
-    found = line({0: 99.0}, {0: 80.0}, panels={"": Panel(percent=True)})
+    found = line({0: 99.0}, {0: 80.0}, panels={"": Panel(possible=(0.0, 100.0))})
     assert found.high.tolist() == [100.0]
+
+
+def test_bands_of_losses_end_at_0() -> None:
+    """Three losses with mean 1.05 and a deviation of 1.6; an interval by t would go on to -3."""
+    values = np.array([0.1, 0.15, 2.9])
+    assert summary(values, "ci", possible=possible("test/loss")).low == 0
+    assert summary(values, "sd", possible=possible("loss")).low == 0
+    assert summary(values, "ci", possible=possible("log_gradient_norm")).low < 0
+    assert summary(np.array([-1.0, 1.0, 0.0]), "sd", possible=possible("loss")).low == -1  # no value is cut off
 
 
 def test_one_run_has_no_band() -> None:

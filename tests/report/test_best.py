@@ -61,7 +61,7 @@ def test_best_says_what_is_within_noise(swept: Callable[..., Path]) -> None:
     folder = swept("batch", {0.01: (0.1, 0.1), 0.1: (0.9, 0.8), 0.3: (0.86, 0.82), 1.0: (0.1, 0.1)})
     assert cells(best_command([str(folder)]))["batch"][-1] == "within noise of the next"
     single = swept("none", {0.01: (0.1,), 0.1: (0.9,), 1.0: (0.1,)})
-    assert cells(best_command([str(single), "norm=none"]))["none"][-1] == "one seed tells no noise"
+    assert cells(best_command([str(single), "norm=none"]))["none"][-1] == "one seed: noise unknown"
 
 
 def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path]) -> None:

@@ -187,6 +187,21 @@ def test_lines_that_coincide_take_turns(fabricate: Fabric) -> None:
     assert "take turns" in experiment.caption(kind="curves", metric="test/loss")
 
 
+@pytest.mark.parametrize(("apart", "turn"), [(0.004, True), (0.05, False)])
+def test_lines_within_a_line_width_take_turns(fabricate: Fabric, apart: float, turn: bool) -> None:
+    """The later one would cover the other, which no reader could tell from one that is missing."""
+    experiment = made(fabricate)
+    experiment.run(
+        lambda arm, point, _: [
+            {"step": step, "test/loss": step + (10 * apart if arm == "Plain" else 0)} for step in range(11)
+        ]
+    )
+    spec = {"kind": "curves", "metric": "test/loss"}
+    dashes = [line._unscaled_dash_pattern[1] for line in experiment.figure(**spec).axes[0].lines]  # type: ignore[attr-defined]
+    assert all(dashes) is turn
+    assert ("take turns" in experiment.caption(**spec)) is turn
+
+
 def test_runs_that_never_reach_the_target_stand_at_their_place(fabricate: Fabric) -> None:
     ends = {("Plain", 0): 0.5, ("Plain", 1): 0.6, ("Plain", 2): 0.95}
     experiment = made(fabricate)

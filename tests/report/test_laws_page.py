@@ -112,4 +112,4 @@ def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
     status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
     assert status == 0
     assert "law_decay_rate, scale paper" in out + error
-    assert "18 to run" in out + error
+    assert "18 new" in out + error

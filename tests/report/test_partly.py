@@ -44,8 +44,8 @@ def test_a_table_says_first_how_much_is_trained_and_claims_wait(fabricate: Fabri
     assert f"- Only {WAITS}." in lines
     summary = (folder / "summary.md").read_text()
     assert "Only 5 of 6 runs are trained." in summary
-    assert f"## What waits for its runs\n\n- BN is better. [A paper, Table 1]\n  {WAITS}\n" in summary
-    assert "Who came first" not in summary
+    assert f"## Not judged before all runs are trained\n\n- BN is better. [A paper, Table 1]\n  {WAITS}\n" in summary
+    assert "Ranking" not in summary
 
 
 def test_the_ledger_counts_what_waits_as_no_verdict(fabricate: Fabric) -> None:

@@ -81,7 +81,7 @@ def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabri
 
 def test_one_seed_has_no_interval_and_says_so(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, seeds=[100])
-    assert "one seed tells no interval" in table(experiment, fabricate)["sensitivity.md"]
+    assert "one seed gives no interval" in table(experiment, fabricate)["sensitivity.md"]
     assert "One run each, so no interval." in caption(chart(experiment, fabricate))
 
 

@@ -184,7 +184,7 @@ def test_shared_sweep_ends_in_the_bytes_of_a_plain_one(shared, cli, results, tmp
     assert cli("sweep", *TINY, "norm=none,batch", "seed=0,1", "jobs=1", f"results_dir={tmp_path / 'plain'}")[0] == 0
     assert metrics(results) == metrics(tmp_path / "plain")
     assert not (tmp_path / "plain" / ".sweeps").exists()  # a plain sweep writes what it always wrote
-    assert "4 done, 0 to run" in shared("norm=none,batch", "seed=0,1")[1]
+    assert "4 finished, 0 new" in shared("norm=none,batch", "seed=0,1")[1]
 
 
 def test_shared_sweep_names_failures_and_tries_them_again(shared, monkeypatch):

@@ -61,7 +61,7 @@ def test_records_are_those_of_single_runs_and_say_that_they_were_stacked(sweep, 
         for key, tensor in wanted.items():
             assert float((kept[key].double() - tensor.double()).norm()) <= 1e-3 * (1 + float(tensor.double().norm()))
     again, stderr, _ = sweep("stacked", "stack=true")
-    assert (again, "4 done, 0 to run" in stderr) == (0, True)
+    assert (again, "4 finished, 0 new" in stderr) == (0, True)
 
 
 def test_without_the_word_runs_are_single_ones_to_the_byte(sweep):

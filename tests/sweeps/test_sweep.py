@@ -54,7 +54,7 @@ def test_sweep_plan_counts_what_is_to_be_done(sweep, results):
     status.write_text(status.read_text().replace('"done"', '"interrupted"'))
     second.rename(results / "elsewhere")
     plan = make_plan([*TINY, f"results_dir={results}", "norm=none,batch", "seed=0,1"])
-    assert plan.describe() == "4 cells, 2 done, 1 to run, 1 to continue"
+    assert plan.describe() == "4 runs: 2 finished, 1 new, 1 to resume"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_last_sweep_needs_one(cli, tmp_path):
 def test_sweep_impossible_cell_is_left_out_and_explained(sweep, results):
     status, stderr = sweep("norm=batch,layer", "batch_size=1,2", "steps=2", "model=mlp")
     assert status == 0
-    assert "3 cells, 0 done, 3 to run" in stderr
+    assert "3 runs: 0 finished, 3 new" in stderr
     assert "left out: batch_size=1 with norm=batch: its statistics are taken over the batch" in stderr
     assert len(find_runs([results])) == 3
 
@@ -149,7 +149,7 @@ def test_sweep_with_something_wrong_writes_nothing(sweep, results, argument, mes
 def test_sweep_dry_run_writes_nothing(sweep, results):
     status, stderr = sweep("seed=0,1", "--dry-run")
     assert status == 0
-    assert "2 cells, 0 done, 2 to run, 0 to continue" in stderr
+    assert "2 runs: 0 finished, 2 new, 0 to resume" in stderr
     assert "with jobs=1" in stderr
     assert not results.exists()
 
@@ -177,9 +177,9 @@ def test_sweep_trains_only_what_is_new(sweep, results):
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*")}
     status, stderr = sweep("seed=0,1")
     assert status == 0
-    assert "2 done, 0 to run" in stderr
+    assert "2 finished, 0 new" in stderr
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*")} == before
-    assert "3 cells, 2 done, 1 to run" in sweep("seed=0,1,2")[1]
+    assert "3 runs: 2 finished, 1 new" in sweep("seed=0,1,2")[1]
     runs = [path for path in before if path.is_file() and path.parent != results]
     assert {path: path.stat().st_mtime_ns for path in runs}.items() <= before.items()
     assert len(metrics(results)) == 3
@@ -455,7 +455,7 @@ def check_continues(cli, results: Path, undisturbed: dict[str, bytes]) -> None:
         patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
         status, _, stderr = cli("sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1")
     assert status == 0, stderr
-    assert "1 to continue" in stderr
+    assert "1 to resume" in stderr
     assert metrics(results) == undisturbed
 
 

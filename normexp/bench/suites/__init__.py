@@ -1,7 +1,7 @@
 """The suites of `normexp bench`, one per file; each is `run(quick, rounds, overrides) -> Iterator[Result]`."""
 
 ABOUT = {
-    "steps": "training steps beside what people would write instead",
+    "steps": "training steps next to common alternatives",
     "layers": "every scheme's layer beside a convolution and a copy of its input",
     "tokens": "every scheme on the tokens of a decoder beside layer normalization",
     "recurrent": "recurrent networks beside torch.nn.LSTM and an LN-LSTM written out step by step",

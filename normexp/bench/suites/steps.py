@@ -1,4 +1,4 @@
-"""Training steps beside what people would write instead; the loss curves are compared, so that nobody does less."""
+"""Training steps next to common alternatives; the loss curves are compared, so that nobody does less."""
 
 from __future__ import annotations
 

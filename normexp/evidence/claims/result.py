@@ -76,7 +76,7 @@ def all_of(results: Sequence[TestResult]) -> TestResult:
     for result in results:
         if result.note:
             return result
-    among = f", weakest of {len(results)} comparisons" if len(results) > 1 else ""
+    among = f", the least favourable of {len(results)} comparisons" if len(results) > 1 else ""
     decisions = [result.decision for result in results if result.decision]
     if len(decisions) < len(results):  # a counterexample beats a doubt beats a confirmation
         shown = min(results, key=lambda result: (CONTRADICTED, UNDECIDED, HOLDS).index(result.settled))

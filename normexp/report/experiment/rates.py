@@ -29,13 +29,13 @@ from normexp.report.figures.styles import Style, distinct, of_arms
 from normexp.report.figures.subject import MOST, Subject, factor
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import is_share, possible, title
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 
 RATE = "optim.lr"
 NAME = "selection"  # of the figure
-TABLE = "Every arm at one rate for all, at its best one, and how much it depends on the rate: sensitivity.md."
+TABLE = "Every arm at one learning rate for all, at its best one, and how much it depends on it: sensitivity.md."
 
 
 def sensitivity_text(experiment: Experiment, found: Measured, results: Path) -> dict[str, str]:
@@ -79,8 +79,8 @@ def _whose(experiment: Experiment) -> str:
     if (select := experiment.select) is None:
         return ""
     seeds = f"seed{'s' * (len(select.seeds) > 1)} {', '.join(map(str, select.seeds))}"
-    interval = "" if len(select.seeds) > 1 else "; one seed tells no interval"
-    return f"Of the runs by which rates were chosen, on the validation split, {seeds}{interval}."
+    interval = "" if len(select.seeds) > 1 else "; one seed gives no interval"
+    return f"Of the hyperparameter search, on the validation split, {seeds}{interval}."
 
 
 def _others(record: Record) -> Point:
@@ -102,7 +102,7 @@ def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: 
     return Chart(
         data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
         log=_log(data["value"], metric), title=f"Choosing the {of_key(RATE)}: {experiment.title}",
-        panels={name: Panel(name, percent=is_share(metric)) for name in dict.fromkeys(data["panel"])},
+        panels={name: Panel(name, possible=possible(metric)) for name in dict.fromkeys(data["panel"])},
         styles=_styles(subject, records, by_arm), labels={"x": of_key(RATE), "y": title(metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
         sentences=(_whose(experiment), TABLE), notes=tuple(notes),

@@ -41,7 +41,7 @@ class StepsTo(Column):
         return (
             f"Steps to {self.goal}: until the first evaluation with a {title(self.metric).removesuffix(' (%)')} as good"
             " as that" + (", of the same seed" if isinstance(self.target, str) else "") + "; median over the seeds "
-            "(lowest to highest), where never is more than any number."
+            "(lowest to highest); runs that never reach it rank last."
         )
 
     def steps(self, cell: Cell) -> dict[int, Steps]:

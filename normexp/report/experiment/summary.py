@@ -17,8 +17,8 @@ HEADINGS = {
     HOLDS: "What holds here",
     CONTRADICTED: "What does not",
     UNDECIDED: "What these runs cannot tell",
-    NOT_JUDGED: "Printed numbers, which only the published set-up can judge",
-    NOT_YET: "What waits for its runs",
+    NOT_JUDGED: "Published numbers, which only the published set-up can judge",
+    NOT_YET: "Not judged before all runs are trained",
     "preview": "What the full scale will judge",
 }
 
@@ -38,9 +38,9 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
         if judged:
             lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
     if not found.waiting:
-        lines += ["## Who came first", "", *_best(experiment, found), ""]
+        lines += ["## Ranking", "", *_best(experiment, found), ""]
     if experiment.findings:
-        lines += ["## What was looked into", "", *(f"- {text}" for text in experiment.findings), ""]
+        lines += ["## Explanations tested", "", *(f"- {text}" for text in experiment.findings), ""]
     lines += ["## What to keep in mind", "", *(f"- {text}" for text in experiment.deviations), ""]
     lines += [f"[The table](table.md) has all arms. Made by `{command(experiment)}`."]
     return {"summary.md": "\n".join(lines) + "\n"}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from normexp.evidence.stats import t_interval
-from normexp.report.figures.chart import Band, Chart
+from normexp.report.figures.chart import UNBOUNDED, Band, Chart, Range
 from normexp.report.figures.styles import Style
 
 Numbers = npt.NDArray[np.float64]
@@ -69,10 +69,9 @@ def _line(chart: Chart, panel: str, name: str, style: Style, data: pd.DataFrame)
     )
     table = data.pivot(index=chart.x, columns="run", values=chart.y).sort_index()
     kept = some(table) if chart.mark == "interval" else alive(table)
-    rows = [summary(row[np.isfinite(row)], chart.band, log) for row in kept.to_numpy(dtype=np.float64)]
+    possible = chart.panel_of(panel).possible
+    rows = [summary(row[np.isfinite(row)], chart.band, log, possible) for row in kept.to_numpy(dtype=np.float64)]
     mean, low, high = (np.array([getattr(row, part) for row in rows]) for part in ("mean", "low", "high"))
-    percent = chart.panel_of(panel).percent
-    low, high = (np.clip(edge, 0.0, 100.0) if percent else edge for edge in (low, high))
     x = kept.index.to_numpy(dtype=np.float64)
     crosses, top = _ended(chart, data)
     return Line(name, style, x, mean, low, high, crosses, table.shape[1], top)
@@ -113,10 +112,21 @@ def _last_finite(x: pd.Series[float], y: pd.Series[float]) -> tuple[float, float
     return (float(x[finite.index[-1]]), float(finite.iloc[-1])) if len(finite) else (float(x.max()), float("nan"))
 
 
-def summary(values: Numbers, band: Band, log: bool = False) -> Centre:
-    """Return mean and band of finite values. On a logarithmic axis sd is the range, ci that of the logarithms."""
+def summary(values: Numbers, band: Band, log: bool = False, possible: Range = UNBOUNDED) -> Centre:
+    """Return mean and band of finite values. On a logarithmic axis sd is the range, ci that of the logarithms.
+
+    Args:
+        possible: where the band ends at the latest, unless a value lies beyond.
+    """
     if not len(values):
         return Centre(np.nan, np.nan, np.nan)
+    found = _band(values, band, log)
+    ends = min(possible[0], values.min()), max(possible[1], values.max())
+    low, high = np.clip([found.low, found.high], *ends).tolist()
+    return Centre(found.mean, low, high)
+
+
+def _band(values: Numbers, band: Band, log: bool) -> Centre:
     if band == "ci":
         return _confidence(values, log)
     mean = float(values.mean())

@@ -8,7 +8,7 @@ import numpy as np
 
 from normexp.report.figures.averages import Line, lines_of
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.lines import alternating
+from normexp.report.figures.lines import takes_turns
 from normexp.report.figures.scales import ceiling
 
 BANDS = {"sd": "± 1 standard deviation", "range": "from the lowest to the highest run", "ci": "95 % t interval"}
@@ -34,7 +34,7 @@ def _lines(chart: Chart) -> Iterator[str]:
             yield f"From there on the mean is over the others: {_ended(lines)}."
     if beyond := _beyond(chart, panels):
         yield f"Beyond the panel's top: {', '.join(beyond)}."
-    if chart.mark == "line" and any(alternating(each) for each in panels.values()):
+    if takes_turns(chart):
         yield "Lines that coincide take turns."
     if _has_zero(chart, lines):
         yield "The axis is linear around 0, logarithmic beyond the first tick."

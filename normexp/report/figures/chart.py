@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,6 +17,8 @@ from normexp.report.figures.styles import Style
 Mark = Literal["line", "point", "bar", "heat", "contour", "interval"]
 Band = Literal["sd", "ci", "range", "none"]
 Range = tuple[float, float]
+UNBOUNDED: Range = (-math.inf, math.inf)
+WHOLE = "whole"  # the panel beside which another one shows a part of it larger
 Numbers = npt.NDArray[np.float64]
 
 
@@ -26,7 +29,8 @@ class Panel:
     Args:
         title: above it; empty for none.
         y_label: empty for that of the chart.
-        percent: whether its values are shares in percent, which end at 0 and 100.
+        possible: the smallest and the largest value that there can be, at which bands and intervals end: 0 and 100 of
+            shares in percent, 0 and infinity of losses.
         x, y: the axes' ends; None for the data's own.
         log: its logarithmic axes, beside those of the chart.
         text_color: of the title.
@@ -34,7 +38,7 @@ class Panel:
 
     title: str = ""
     y_label: str = ""
-    percent: bool = False
+    possible: Range = UNBOUNDED
     x: Range | None = None
     y: Range | None = None
     log: frozenset[str] = frozenset()

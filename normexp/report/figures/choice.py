@@ -10,7 +10,7 @@ from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import of_arms
 from normexp.report.figures.words import of_key
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import is_share, possible, title
 
 MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
@@ -27,7 +27,7 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
     """
     unit = 100.0 if is_share(metric) else 1.0
     panels = {
-        key: Panel(of_key(key) if len(over) > 1 else "", percent=is_share(metric), log=_log(data, key)) for key in over
+        key: Panel(of_key(key) if len(over) > 1 else "", possible=possible(metric), log=_log(data, key)) for key in over
     }
     places = sorted(set(data["place"])) if len(over) == 1 else []
     several = ["At each value of one the best value of the others."] if len(over) > 1 else []

@@ -21,7 +21,7 @@ from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short
 from normexp.report.figures.styles import Style, in_order, of_scheme
 from normexp.report.figures.subject import Subject, check_known, factor
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import is_share, possible, title
 
 MOST_TICKS = 10
 ALL = "all"
@@ -180,7 +180,7 @@ def multiples(subject: Subject[Multiples]) -> Chart:
             across = data["layer"] if spec.panels == "layer" else data["line"]
             parts.append(data.assign(panel=statistic + " " + across))
             for name in dict.fromkeys(across):
-                panels[f"{statistic} {name}"] = Panel(name, subject.label(statistic))
+                panels[f"{statistic} {name}"] = Panel(name, subject.label(statistic), possible(statistic))
     both = pd.concat(parts, ignore_index=True)
     by_arm = spec.panels == "arm"
     names = [subject.label(layer) for layer in layers]

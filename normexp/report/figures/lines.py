@@ -8,40 +8,55 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 from normexp.report.figures.averages import Line, lines_of
 from normexp.report.figures.chart import Chart, Range
 from normexp.report.figures.formats import Look
+from normexp.report.figures.hidden import turns
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
 
 SHIFT = 2.2  # points between the error bars of two lines
-TURN = 4.0  # line widths of each dash of lines that coincide
 TICK = 4.0  # text sizes between two ticks of the horizontal axis
-SAME = 1e-3  # relative difference up to which they do
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
 
 def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, list[Line]]:
     """Draw every panel; return its lines."""
-    lines = {panel: lines_of(chart, panel) for panel in axes}
-    ends = _vertical_ends(chart, lines)
+    lines = _set_all(axes, chart, look)
     for panel, ax in axes.items():
-        _set_axes(ax, chart, panel, lines, ends[panel], look)
         if chart.also:
             chart.also(ax, panel)
-        turns = alternating(lines[panel]) if chart.mark == "line" else {}
+        dashes = turns(axes, panel, lines[panel])
         for i, line in enumerate(lines[panel]):
             _draw(ax, chart, line, look, (i - (len(lines[panel]) - 1) / 2) * SHIFT * look.lines)
-            if i in turns:
-                ax.lines[-1].set_linestyle(turns[i])
+            if i in dashes:
+                ax.lines[-1].set_linestyle(dashes[i])
         for line in lines[panel]:
             _crosses(ax, line, look)
         for reference in chart.references:
             (ax.axhline if reference.axis == "y" else ax.axvline)(reference.at, zorder=0.9, **_reference(look))
             _name_reference(ax, reference.at, reference.text, reference.axis)
     return lines
+
+
+def _set_all(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, list[Line]]:
+    """Set scales and ends of all panels; return their lines."""
+    lines = {panel: lines_of(chart, panel) for panel in axes}
+    ends = _vertical_ends(chart, lines)
+    for panel, ax in axes.items():
+        _set_axes(ax, chart, panel, lines, ends[panel], look)
+    return lines
+
+
+def takes_turns(chart: Chart) -> bool:
+    """Tell whether in any panel lines would hide each other and so take turns."""
+    panels = list(chart.by_panel())
+    axes = dict(zip(panels, Figure().subplots(1, len(panels), squeeze=False)[0], strict=True))
+    lines = _set_all(axes, chart, Look())
+    return any(turns(axes, panel, lines[panel]) for panel in panels)
 
 
 def _reference(look: Look) -> dict[str, Any]:
@@ -96,26 +111,6 @@ def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[L
     if chart.ticks:
         ax.set_xticks(list(chart.ticks), list(chart.ticks.values()))
         ax.xaxis.set_minor_locator(NullLocator())
-
-
-def alternating(lines: Sequence[Line]) -> dict[int, tuple[float, tuple[float, float]]]:
-    """Return dashes for lines that coincide, by number: they take turns, so that each of them is seen."""
-    groups: list[list[int]] = []
-    for i, line in enumerate(lines):
-        group = next((group for group in groups if _coincide(lines[group[0]], line)), None)
-        groups.append([i]) if group is None else group.append(i)
-    return {
-        i: (TURN * place, (TURN, TURN * (len(group) - 1)))
-        for group in groups
-        if len(group) > 1
-        for place, i in enumerate(group)
-    }
-
-
-def _coincide(one: Line, other: Line) -> bool:
-    if len(one.x) < 2 or not np.array_equal(one.x, other.x):
-        return False
-    return np.allclose(one.mean, other.mean, rtol=SAME, atol=SAME * float(np.ptp(joined([one.mean])) or 1.0))
 
 
 def _draw(ax: Axes, chart: Chart, line: Line, look: Look, shift: float) -> None:

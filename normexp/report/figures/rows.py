@@ -61,8 +61,6 @@ def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
         return
     parts = [part for i, row in enumerate(rows) if row.data is not None for part in _row(ax, chart, row.data, i, look)]
     shown = joined([values, np.array([r.at for r in chart.references]), *parts])
-    if chart.panel_of("").percent:
-        shown = np.clip(shown, 0.0, 100.0)
     shown = np.append(shown, 0.0) if chart.mark == "point" and not log else shown
     limits = chart.panel_of("").x
     set_scale(ax.xaxis, shown, log, limits)
@@ -124,10 +122,8 @@ def _median(ax: Axes, values: Numbers, height: float, style: Style, look: Look) 
 
 def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: Style, look: Look) -> Numbers:
     """Draw the mean with its interval; return the ends."""
-    centre = summary(known, chart.band, "x" in chart.log)
+    centre = summary(known, chart.band, "x" in chart.log, chart.panel_of("").possible)
     ends = np.array([centre.low, centre.high])
-    if chart.panel_of("").percent:
-        ends = np.clip(ends, 0.0, 100.0)
     if math.isfinite(ends[0]):
         ax.hlines(height, *ends, color=style.color, linewidth=1.2 * look.lines)
     ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * look.lines)

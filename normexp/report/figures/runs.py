@@ -16,7 +16,7 @@ from normexp.report.figures.styles import Style, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import is_share, possible, title
 
 RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
     f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
@@ -47,7 +47,7 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
             part = _values(data, place, name)
             parts.append(part)
             log = frozenset("y" if _is_log(part, name) else "")
-            panels[f"{place} {name}"] = Panel(place if len(places) > 1 else "", title(name), is_share(name), log=log)
+            panels[f"{place} {name}"] = Panel(place if len(places) > 1 else "", title(name), possible(name), log=log)
     both = pd.concat(parts, ignore_index=True)
     every = _styles(data)
     styles = {line: every[line] for line in dict.fromkeys(both["line"])}

@@ -101,8 +101,8 @@ def ceiling(chart: Chart, panel: str, tops: Sequence[float], ended: bool) -> flo
         tops: the largest value of the runs of every line that did not diverge.
         ended: whether some run did; it may reach 1e30.
     """
-    if chart.panel_of(panel).percent:
-        return 100.0
+    if math.isfinite(chart.panel_of(panel).possible[1]):
+        return chart.panel_of(panel).possible[1]
     finite = [top for top in tops if math.isfinite(top)]
     middle = float(np.median(finite)) if finite else 0.0
     if middle <= 0:

@@ -18,10 +18,10 @@ from normexp.experiments.figures import Figure
 from normexp.records import FINISHED, RunDirectory
 from normexp.report.experiment.measured import Measured, split_point
 from normexp.report.experiment.ratio_column import ratios
-from normexp.report.figures.chart import Chart, Panel, Range, Reference
+from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import of_arm, of_key
-from normexp.report.measurements import is_share, measurements, title
+from normexp.report.measurements import is_share, measurements, possible, title
 
 MOST = 12  # arms whose rows have colours
 Spec = TypeVar("Spec", bound=Figure)
@@ -239,8 +239,8 @@ class Subject(Generic[Spec]):
         return {axis: (unit[axis] * low, unit[axis] * high) for axis, (low, high) in here.items()}
 
     def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
-        x, y = limits.get("x"), limits.get("y")
-        return Panel(panel.title, panel.y_label, is_share(metric), x, y, panel.log, panel.text_color)
+        known = possible(metric) if metric else panel.possible
+        return replace(panel, possible=known, x=limits.get("x"), y=limits.get("y"))
 
     def value_label(self, axis: str, metric: str, at: str = "last") -> str:
         """Return the words for a metric: those of `labels`, or its name with its unit and where it was looked at."""
@@ -250,9 +250,9 @@ class Subject(Generic[Spec]):
 
 def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tuple[pd.DataFrame, dict[str, Panel]]:
     """Return the data twice, in a panel with everything and one that shows a part of it larger."""
-    part = Panel("enlarged", whole.y_label, whole.percent, zoom.get("x", whole.x), zoom.get("y", whole.y))
-    both = pd.concat([data.assign(part="whole"), data.assign(part="part")], ignore_index=True)
-    return both, {"whole": whole, "part": part}
+    part = Panel("enlarged", whole.y_label, whole.possible, zoom.get("x", whole.x), zoom.get("y", whole.y))
+    both = pd.concat([data.assign(part=WHOLE), data.assign(part="part")], ignore_index=True)
+    return both, {WHOLE: whole, "part": part}
 
 
 def factor(metric: str) -> float:

@@ -29,7 +29,7 @@ def percentiles(subject: Subject[Percentiles]) -> Chart:
 
 
 def _words(statistic: str) -> str:
-    return f"{statistic.removeprefix('p')} %"
+    return "median" if statistic == MIDDLE else f"{statistic.removeprefix('p')}th percentile"
 
 
 def _levels(subject: Subject[Percentiles], run: RunDirectory, layer: str) -> pd.DataFrame:

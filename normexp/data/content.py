@@ -53,9 +53,10 @@ def content_by_name(files: Mapping[str, Path], digest: Callable[[Path], str] = s
     return known
 
 
-def _facts(file: Path) -> tuple[int, int, int]:
+def _facts(file: Path) -> tuple[int, int, int, int]:
+    """Return what changes with the content: the time of change (ctime), too, which nobody can set back."""
     stat = file.stat()
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
 
 
 def _note(facts: list[Any]) -> Path:
@@ -74,7 +75,7 @@ def _remembered(facts: list[Any]) -> str | None:
 
 def _remember(facts: list[Any], sha256: str) -> None:
     """Keep a sha256 for the next time, where the cache can be written and all files have settled."""
-    if any(time.time() - fact[3] / 1e9 < SETTLED for fact in facts):
+    if any(time.time() - max(fact[3], fact[5]) / 1e9 < SETTLED for fact in facts):
         return
     note = _note(facts)
     try:

@@ -22,19 +22,26 @@ LAYERS = (
 FAR = 2.0**20  # far from 0, so that the slope of a map with a large shift is exact
 
 
-class Folded(nn.Identity):
-    """What stands where a normalization was; refuses inputs of another rank, whose channels were others.
+@fx.wrap
+def of_rank(input: Tensor, rank: int) -> Tensor:
+    """Return what a folded normalization gets. Raises ValueError for another rank, whose channels were others.
 
-    Raises: AssertionError for such an input, by what torch.fx can trace; like all assertions, not under python -O.
+    To torch.fx it is one call: a network that was folded can be read again.
     """
+    if input.dim() != rank:
+        raise ValueError(f"folded for inputs of {rank} dimensions, (N, C, *), not of {input.dim()}")
+    return input
+
+
+class Folded(nn.Identity):
+    """What stands where a normalization was."""
 
     def __init__(self, rank: int) -> None:
         super().__init__()
         self.rank = rank
 
     def forward(self, input: Tensor) -> Tensor:
-        torch._assert(input.dim() == self.rank, f"folded for inputs of {self.rank} dimensions, (N, C, *)")
-        return input
+        return of_rank(input, self.rank)
 
 
 @torch.no_grad()

@@ -229,11 +229,22 @@ def test_content_is_cheap_the_second_time(tmp_path: Path, monkeypatch: pytest.Mo
     from normexp.data import content
 
     path = table(tmp_path / "my.csv")
-    os.utime(path, (1e9, 1e9))  # long ago
+    monkeypatch.setattr(content, "SETTLED", 0.0)
     config = compose(["model=linear", *csv(path)])
     first = with_content(config)
     monkeypatch.setattr(content.hashlib, "file_digest", lambda *_: pytest.fail("read again"))
     assert with_content(config) == first
+
+
+def test_an_edit_under_the_old_size_and_time_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by an editor, or `rsync -t`, that sets the time of modification back."""
+    monkeypatch.setattr("normexp.data.content.SETTLED", 0.0)
+    path = table(tmp_path / "my.csv", 2)
+    config, stat = compose(["model=linear", *csv(path)]), path.stat()
+    first = with_content(config).content
+    path.write_text(path.read_text().replace("39,1\n", "39,2\n"))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert with_content(config).content != first
 
 
 def test_content_of_a_file_that_was_just_written_is_not_remembered(tmp_path: Path) -> None:

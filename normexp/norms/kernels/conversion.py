@@ -266,12 +266,21 @@ class Conversion:
         swap(self.model, {layer: self.norm.parametrize(layer) for layer in self.reparametrized})
 
     def _drop_cancelled_biases(self) -> None:
-        """Drop the bias of a layer right before a normalization, where an nn.Sequential says so for certain."""
-        for module in self.names:
-            if isinstance(module, nn.Sequential):
-                for layer, after in pairwise(module):
-                    if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS):
-                        drop_bias(layer, after, self.new[after])
+        """Drop the bias of a layer whose output a normalization in an nn.Sequential alone gets; any other stays."""
+        found = {
+            layer: after
+            for module in self.names
+            if isinstance(module, nn.Sequential)
+            for layer, after in pairwise(module)
+            if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS) and layer.bias is not None
+        }
+        try:
+            flow = Dataflow(self.model) if found else None
+        except Untraceable:
+            return
+        for layer, after in found.items():
+            if flow is not None and flow.only_feeds(layer, after):
+                drop_bias(layer, after, self.new[after])
 
 
 def cannot(why: str) -> Callable[[Any], None]:

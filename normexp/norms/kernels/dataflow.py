@@ -84,13 +84,27 @@ def graphs(
         tracer: what reads such a copy.
         make: makes a copy.
         modes: True for training, False for evaluation.
+
+    Raises: ValueError for a network that counts its calls and goes by that; whatever else fx raises.
     """
     found = []
     for mode, given in itertools.product(modes, readings(make())):
         trial = make().train(mode)
         with same_draws():
-            found.append(tracer(trial).trace(trial, given or None))
+            before = counted(trial)
+            graph = tracer(trial).trace(trial, given or None)
+            if counted(trial) != before:
+                again = tracer(trial).trace(trial, given or None)
+                if [node.target for node in again.nodes] != [node.target for node in graph.nodes]:
+                    raise ValueError("it goes another way when it is called again")
+        found.append(graph)
     return found
+
+
+def counted(model: nn.Module) -> list[object]:
+    """Return the numbers and words that modules keep as attributes, such as how often they were called."""
+    kept = (value for module in model.modules() for value in vars(module).values())
+    return [value for value in kept if value is None or isinstance(value, (int, float, str))]
 
 
 class Dataflow:
@@ -131,6 +145,13 @@ class Dataflow:
         while (module := self.module(before)) is not None and is_identity(module):
             before = before.args[0]
         return before if isinstance(before, fx.Node) else None
+
+    def only_feeds(self, layer: nn.Module, module: nn.Module) -> bool:
+        """Tell whether every call of a layer gives its output to a module alone, and nothing reads the layer's bias."""
+        names = [name for name, each in self.model.named_modules(remove_duplicate=False) if each is layer]
+        read = any(node.op == "get_attr" and node.target in [f"{name}.bias" for name in names] for node in self.nodes)
+        after = [user for node in self.calls(layer) for user in node.users]
+        return not read and all(self.module(user) is module for user in after)
 
     def functional(self, names: set[str]) -> Iterator[str]:
         """Yield the names of functions and methods, of these, that the network calls without a module."""

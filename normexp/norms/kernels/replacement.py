@@ -30,7 +30,7 @@ def are_batch_norms(*modules: nn.Module) -> bool:
 def drop_bias(layer: Any, old: Any, new: Any) -> None:
     """Drop the bias of a layer in front of a normalization that cancels it, and take it out of the running mean."""
     placed: Any = new[0] if isinstance(new, nn.Sequential) else new
-    if layer.bias is not None and are_batch_norms(old, placed) and old.running_mean is not None:
+    if are_batch_norms(old, placed) and old.running_mean is not None:
         placed.running_mean.sub_(layer.bias)
     layer.register_parameter("bias", None)
 

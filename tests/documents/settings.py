@@ -121,7 +121,6 @@ BY_HAND: Mapping[str, str] = {
     "ln_invariances/deviations": "3",
     "ln_variable_length/deviations": "2",
     "mnist1d/deviations": "2.58 1,000",
-    "mnist1d_schemes/deviations": "6,000",
     "normprop_jacobian/deviations": "500",
     "online_fashion_mnist/deviations": "20 400 8 8",
     "running_statistics/deviations": "64 0.00001 5",

@@ -70,7 +70,7 @@ def _file(name: str) -> str:
 def _intro() -> str:
     return html.element(
         "p",
-        "Every number was measured in recorded runs; with each table stands which, and the command that trains them "
+        "Every number was measured in recorded runs; each table names them, and the command that trains them "
         "again. Mean ± standard deviation over seeds; intervals are of 95 %.",
     )
 

@@ -7,6 +7,7 @@ Anything else is one UserError, `FILE: damaged (what)`.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from normexp.errors import POINTER, NoRoom, UserError, is_pointer
 from normexp.records.fences import check_fence
@@ -65,16 +66,33 @@ def read_regular(path: Path, most: int) -> bytes:
     Raises: FileNotFoundError, or UserError for a link, anything that is no regular file, and a file that is larger.
     """
     with os.fdopen(open_regular(path), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > most:
-            raise damaged(path, f"{size:,} bytes, at most {most:,} are read")
+        size = _size(path, file, most)
         try:
             data = file.read(size)  # what is appended meanwhile belongs to the next look
+        except MemoryError:
+            raise damaged(path, f"{size:,} bytes, more than the memory holds") from None
         except OSError as error:
             raise damaged(path, error.strerror) from None
     if is_pointer(data):
         raise damaged(path, POINTER)
     return data
+
+
+def sha256_of(path: Path, most: int) -> str:
+    """Return the sha256 of a regular file, which is read in parts. Raises as `read_regular` does."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        _size(path, file, most)
+        try:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise damaged(path, error.strerror) from None
+
+
+def _size(path: Path, file: BinaryIO, most: int) -> int:
+    size = os.fstat(file.fileno()).st_size
+    if size > most:
+        raise damaged(path, f"{size:,} bytes, at most {most:,} are read")
+    return size
 
 
 def read_beginning(path: Path, size: int) -> bytes:

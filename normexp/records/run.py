@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.records.files import MOST_ROWS, MOST_TEXT, damaged, sweep_temporaries, write_atomically
+from normexp.records.files import MOST_ROWS, MOST_TEXT, damaged, sha256_of, sweep_temporaries, write_atomically
 from normexp.records.forms import check_config, check_environment, check_status
 from normexp.records.locks import is_locked, locked
-from normexp.records.names import ASIDE, CONFIG, ENVIRONMENT, LOCK, STATUS, TRACEBACK
+from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, LOCK, STATUS, TRACEBACK
 from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
 from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
 
 FIRST = 4096  # bytes of a file that a glance takes
-MOST_BYTES = 2**36  # of a file that is only hashed
+MOST_BYTES = 2**36  # of a file that is only hashed,
+MOST_TABLE = 2**30  # and of one that is no checkpoint
+OTHER_SUM = "it does not have the checksum of the finished run"
 _WITHOUT_SUM = (STATUS, LOCK, TRACEBACK)
 
 Mappings = dict[str, Any]
@@ -113,11 +115,12 @@ class RunDirectory:
 
     def check_sums(self, without: Iterable[str] = ()) -> None:
         """Raise UserError for the first file that is not as it was when the run finished; older runs have no sums."""
-        for name in self._recorded_sums():
+        for name, known in self._recorded_sums().items():
             if name not in without and not self.has(name):
                 raise damaged(self.path / name, "it is missing")
-            if name not in without:
-                self.read(name, MOST_BYTES)
+            most = MOST_BYTES if name == CHECKPOINT else MOST_TABLE
+            if name not in without and sha256_of(self.path / name, most) != known:
+                raise damaged(self.path / name, OTHER_SUM)
 
     def set_aside(self) -> Path | None:
         """Move a damaged run directory out of the way; return where to, None where it is in an archive.
@@ -156,13 +159,13 @@ class RunDirectory:
 
     def _check_sum(self, name: str, data: bytes, sums: Mapping[str, str]) -> None:
         if name in sums and hashlib.sha256(data).hexdigest() != sums[name]:
-            raise damaged(self.path / name, "it does not have the checksum of the finished run")
+            raise damaged(self.path / name, OTHER_SUM)
 
     def _sums(self) -> Iterator[tuple[str, str]]:
         folder = Folder(self.path)
         for name in folder.names():
             if name not in _WITHOUT_SUM and not name.startswith("."):
-                yield name, hashlib.sha256(folder.read(name, MOST_BYTES)).hexdigest()
+                yield name, sha256_of(self.path / name, MOST_BYTES)
 
     def _mapping(
         self, name: str, parse: Callable[[bytes], Mappings], check: Callable[[Mapping[str, Any]], None]

@@ -35,6 +35,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from normexp.config.own import target_key
 from normexp.errors import UserError
 from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment, run_place
@@ -93,8 +94,8 @@ def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
     records = list(frame.records)
     for key, values in wanted.items():
         frame.check_key(key)
-        there = dict.fromkeys(text(record.value(key)) for record in records)
-        records = [record for record in records if any(_equal(record.value(key), value) for value in values)]
+        there = dict.fromkeys(text(record.value(key)) for record in records if record.options)
+        records = [record for record in records if any(_has(record, key, value) for value in values)]
         if not records:
             raise UserError(f"{key}={','.join(values)} matches no run; there is {', '.join(sorted(there))}")
     plain = [record.directory for record in records if not record.experiment]
@@ -102,6 +103,11 @@ def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
     frames = [Frame(rest, frame.axes)] if rest else []
     chosen = _joined([*frames, *([folder_frame(plain)] if plain else [])])  # other keys vary than before
     return replace(chosen, left_out=frame.left_out)
+
+
+def _has(record: Record, key: str, value: str) -> bool:
+    """Tell whether a run has a value; a part of somebody's own goes by its name and as it was typed, my_norms.Scale."""
+    return _equal(record.value(key), value) or ("." in value and record.value(target_key(key)) == value)
 
 
 def _axes(experiment: Experiment) -> tuple[str, ...]:

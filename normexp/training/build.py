@@ -95,7 +95,8 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
         chosen = config.choices["init"]
         raise UserError(f"init={chosen} would overwrite the trained weights of model.weights; leave it out")
     if not (init.keeps_own and getattr(model, "keeps_initialization", False)):
-        init.apply(model, config["seed"])
+        with fitting(config):  # a scheme's weights may be such as nobody can set
+            init.apply(model, config["seed"])
     if isinstance(model, Transformer):
         model.begin()
     return model

@@ -287,3 +287,10 @@ def test_names_that_are_no_text_are_written_as_escapes(tmp_path, make, cli):
     assert cli("plot", tmp_path, "--out", tmp_path / "out")[0] == 0
     assert "\\udcffone" in (tmp_path / "out" / "curves.md").read_text()
     assert cli("report", tmp_path)[0] == 0
+
+
+def test_checksums_of_a_file_with_holes_take_neither_memory_nor_time(tmp_path, make):
+    run = make(tmp_path / "run")
+    os.truncate(run.path / "metrics.csv", 2**35)
+    with pytest.raises(UserError, match=r"metrics.csv: damaged .34,359,738,368 bytes, at most"):
+        run.check_sums()

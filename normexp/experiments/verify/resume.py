@@ -123,6 +123,8 @@ def interrupted(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+            if run.status["status"] in FINISHED:  # it had ended, and was only leaving
+                break
             killed += 1
             if (run.path / CHECKPOINT).exists():
                 change(run.path / CHECKPOINT)

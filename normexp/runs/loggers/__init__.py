@@ -1,8 +1,9 @@
 """`logger=[tensorboard,mlflow,trackio]`: the curves of a run for other programs, written while it trains.
 
-A log is a copy of metrics.csv. An attempt at a run writes it anew from the rows that are there, so that a run which is
-continued, or begun again, has every point once. Nothing of a record depends on a log, and a log that fails is given up
-with one line: the training goes on.
+A log is a copy of metrics.csv, but for the test split: it has that at the end only, because nobody should choose by
+it. An attempt at a run writes its log anew from the rows that are there, so that a run which is continued, or begun
+again, has every point once. Nothing of a record depends on a log, and a log that fails is given up with one line: the
+training goes on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from normexp.config import Config
 from normexp.config.identity import UNRECORDED
 from normexp.config.text import shown
 from normexp.errors import kind_and_line
-from normexp.records import METRICS, RunDirectory, read_rows
+from normexp.records import FINISHED, METRICS, RunDirectory, read_rows
 
 PROJECT = "normexp"  # what MLflow calls an experiment and trackio a project
 logger = logging.getLogger("normexp")
@@ -36,6 +37,10 @@ class Point:
     def of(cls, row: Mapping[str, object]) -> Point:
         values = {name: float(str(value)) for name, value in row.items() if name != "step" and value not in (None, "")}
         return cls(int(str(row["step"])), values)
+
+    def part(self, test: bool) -> Point:
+        """Return what is of the test split, or what is not."""
+        return Point(self.step, {name: value for name, value in self.values.items() if name.startswith("test/") == test})
 
 
 @dataclass(frozen=True)
@@ -74,20 +79,25 @@ class Logs:
         settings = {key: shown(value) for key, value in config.changes.items() if key not in UNRECORDED}
         self._subject = Subject(path.parent.parent, path.name, settings)
         names: list[str] = config["logger"]
-        self._metrics, self._begun = directory.path / METRICS, False
+        self._metrics, self._last = directory.path / METRICS, Point(0, {})
+        self._begun = False
         self._logs: dict[str, Log] = {name: import_module(f"{__name__}.{name}").Log(self._subject) for name in names}
 
     def add(self, row: Mapping[str, object]) -> None:
         """Log a row that has been appended to metrics.csv."""
         if not self._begun:
             return self._begin()
-        point = Point.of(row)
-        self._each(lambda log: log.add(point))
+        self._last = Point.of(row)
+        shown = self._last.part(test=False)
+        self._each(lambda log: log.add(shown))
 
     def end(self, status: str, step: int, cause: str) -> None:
-        """Log how the attempt ended, unless it ended before its first row."""
+        """Log how the attempt ended, unless it ended before its first row; of a run that is finished, its test split."""
         if not self._begun:
             self._begin()
+        test = self._last.part(test=True)
+        if status in FINISHED and test.values:
+            self._each(lambda log: log.add(test))
         self._each(lambda log: log.end(status, step, cause))
         self._logs.clear()
 
@@ -97,7 +107,9 @@ class Logs:
         if not rows:
             self._logs.clear()
         points = [Point.of(row) for row in rows]
-        self._each(lambda log: log.begin(points))
+        self._last = points[-1] if points else self._last
+        shown = [point.part(test=False) for point in points]
+        self._each(lambda log: log.begin(shown))
 
     def _each(self, act: Callable[[Log], None]) -> None:
         for name, log in list(self._logs.items()):

@@ -15,6 +15,7 @@ from normexp.records.files import sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, FINISHED, METRICS
+from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 
 _HALF = ".merge-"
@@ -128,12 +129,13 @@ def _files(run: RunDirectory) -> dict[str, bytes]:
 
 def _members(chosen: Runs) -> dict[str, bytes]:
     """Return what an archive of these runs holds; weights stay where they are."""
-    return {
+    members = {
         f"{name}/{file}": data
         for name, run in chosen.items()
         for file, data in _files(run).items()
         if not file.startswith("checkpoint.")
     }
+    return without_folders(members)
 
 
 def _write_folders(target: Path, fresh: Runs) -> None:

@@ -13,6 +13,7 @@ from normexp.records.files import sweep_temporaries, write_atomically
 from normexp.records.find import archives_below, runs_below
 from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
+from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory
 
 LARGEST = 4 * 2**20  # bytes of one archive; where it would have more, every arm has its own
@@ -47,7 +48,7 @@ def pack(folder: Path) -> Packing:
         everything |= {f"{inside}/{name}": data for inside, files in own.items() for name, data in files.items()}
         if not everything:
             raise UserError(f"{folder}: holds no finished run to pack")
-        done.archives = _write(folder, everything)
+        done.archives = _write(folder, without_folders(everything))
         for path in set(old) - set(done.archives):
             path.unlink()
         done.runs = sum(name.endswith(f"/{STATUS}") for name in everything)

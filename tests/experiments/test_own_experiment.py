@@ -12,6 +12,9 @@ from normexp.config.options import load_yaml
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, read
 from normexp.records import find_runs
+from normexp.records.archive import open_archive
+from normexp.records.portable import without_folders
+from normexp.records.run import MOST_BYTES
 
 TOP = Path(__file__).parents[2]
 
@@ -128,6 +131,14 @@ def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> Non
         )  # no pilot
         seconds = sum(run.status.get("seconds", 0.0) for run in runs)
         assert declared[scale] == pytest.approx(max(seconds / 60, 0.1), rel=0.06, abs=0.05)
+
+
+@pytest.mark.parametrize("name", names())
+def test_committed_records_do_not_say_where_data_lay(name: str) -> None:
+    for path in (TOP / "results" / name).glob("**/records.zip"):
+        archive = open_archive(path)
+        commands = {each: archive.read(each, MOST_BYTES) for each in archive.names if each.endswith("/config.yaml")}
+        assert without_folders(commands) == commands
 
 
 def test_list_says_data_and_time_of_an_experiment(cli) -> None:

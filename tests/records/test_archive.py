@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from normexp.errors import UserError
-from normexp.records import RunDirectory, find_runs, packing
+from normexp.records import CHECKPOINT, RunDirectory, find_runs, packing
 from normexp.records.archive import open_archive, packed
 from normexp.records.packing import pack
 
@@ -43,6 +43,23 @@ def test_archive_is_read_like_the_folder(experiment):
     assert [line.rpartition("/")[2] for line in done.left] == ["seed=2: interrupted"]
     assert told(experiment) == before
     assert sorted(path.name for path in (experiment / "runs/batch/seed=0").iterdir()) == ["checkpoint.safetensors"]
+
+
+def test_an_archive_does_not_say_where_data_lay(experiment, tmp_path):
+    run = RunDirectory(experiment / "runs" / "batch" / "seed=0")
+    command, rest = run.text("config.yaml").split("\n", 1)
+    typed = f"{command} 'dataset.archive=/home/somebody/my data/images.tar.gz' optim.lr=0.1 model.file=here/net.py"
+    (run.path / "config.yaml").write_text(f"{typed}\n{rest}")
+    run.finish(**{key: value for key, value in run.status.items() if key != "sha256"})
+    pack(experiment)
+    shorter = f"{command} dataset.archive=images.tar.gz optim.lr=0.1 model.file=here/net.py"
+    assert RunDirectory(run.path).text("config.yaml") == f"{shorter}\n{rest}"
+    with zipfile.ZipFile(experiment / "records.zip") as archive:
+        archive.extractall(tmp_path / "unpacked")
+    RunDirectory(tmp_path / "unpacked" / "runs" / "batch" / "seed=0").check_sums(without=[CHECKPOINT])
+    before = (experiment / "records.zip").read_bytes()
+    pack(experiment)
+    assert (experiment / "records.zip").read_bytes() == before
 
 
 def test_run_is_found_at_its_own_path_whether_packed_or_not(experiment):

@@ -40,7 +40,8 @@ class Point:
 
     def part(self, test: bool) -> Point:
         """Return what is of the test split, or what is not."""
-        return Point(self.step, {name: value for name, value in self.values.items() if name.startswith("test/") == test})
+        values = {name: value for name, value in self.values.items() if name.startswith("test/") == test}
+        return Point(self.step, values)
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Logs:
         self._each(lambda log: log.add(shown))
 
     def end(self, status: str, step: int, cause: str) -> None:
-        """Log how the attempt ended, unless it ended before its first row; of a run that is finished, its test split."""
+        """Log how the attempt ended, unless before its first row; of a finished run, its test split."""
         if not self._begun:
             self._begin()
         test = self._last.part(test=True)

@@ -138,7 +138,7 @@ def test_two_paths_of_one_name_in_a_sweep_are_two_cells(cli, results, tmp_path, 
     one, other = table(tmp_path / "a" / "my.csv"), table(tmp_path / "b" / "my.csv", 3)
     words = (*TINY, "dataset=csv", f"dataset.file={one},{other}", "dataset.target=price", f"results_dir={results}")
     status, _, stderr = cli("sweep", *words, "jobs=1")
-    assert (status, "2 cells" in stderr) == (0, True)
+    assert (status, "2 runs" in stderr) == (0, True)
     hashes = {run.environment["data"]["sha256"] for run in find_runs([results])}
     assert len(hashes) == 2
     _, table_of_both, _ = cli("table", results, "--format", "csv")

@@ -170,7 +170,7 @@ def test_sweep_of_one_shard(cli, results, monkeypatch):
     for part, cells in ((1, 2), (2, 1), (1, 2)):
         status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "jobs=1", "seed=range(3)", f"shard={part}/2")
         assert status == 0
-        assert f"{cells} cell" in stderr
+        assert f"{cells} run" in stderr
     assert len(metrics(results)) == 3
 
 

@@ -35,6 +35,7 @@ class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
         if not self.training:
             return super().forward(input)
         self._check_input_dim(input)
+        check_batch(input, "batch normalization")
         self.num_batches_tracked.add_(1)
         momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
         return batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, momentum, self.eps)
@@ -42,7 +43,6 @@ class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"batch normalization needs an (N, C, *) input, not {tuple(input.shape)}")
-        check_batch(input, "batch normalization")
 
 
 class AlwaysBatchNorm(AnyRankBatchNorm):

@@ -37,6 +37,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
     "law_batch_norm_explosion": ("pi / (pi - 1) times (B - 2) / (B - 3), fails at B = 256",),
     "law_equilibrium": ("is (1 + drift) times",),
     "mnist1d": ("68 % of the text",),
+    "which_norm_gpt": ("at a learning rate of 0.256", "reached at 0.004 before 1.024 was tried"),
     "law_least_squares": ("from 0.001 to 1 the updates become fewer", "above 1, where the first step"),
     "law_orthogonalization": ("the theory's -1/2. The printed -0.46 is",),
     "law_layer_norm_scaling": ("behind 24 layers", "the square of layer 1"),

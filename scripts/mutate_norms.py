@@ -40,6 +40,7 @@ SCHEMES = sorted(path.stem for path in (ROOT / "configs" / "norm").glob("*.yaml"
 ENOUGH = 3
 ARGUMENTS = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--strict-markers", "-m", "not slow and not data"]
 ARGUMENTS += ["--override-ini=addopts=", "--rootdir", str(ROOT)]  # one process: this one
+ARGUMENTS += ["-p", "no:unraisableexception"]  # what a forked process collects of its parent says nothing of a mutant
 FINE = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 UNBROKEN = Mutation("", "", "", "nothing (the package as it is)")
 

@@ -16,10 +16,22 @@ TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
 MINE = "plugins=[my_parts,odd_parts]"
 ODD = """
 import sys
+from dataclasses import dataclass
 
 from torch import nn
 
 from normexp.models.init.base import Init
+from normexp.norms.base import Norm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typed(Norm):
+    k: float = 1.0
+    pair: tuple[float, float] = (1.0, 2.0)
+
+
+def deep(input_shape, num_outputs, norm, depth: "int", act: "Nowhere" = None):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, num_outputs))
 
 
 class Odd(nn.Module):
@@ -164,6 +176,13 @@ MISTAKES = {
     "a word for a truth value": (
         ["optim=torch.optim.NAdam", "optim.lr=1", "optim.decoupled_weight_decay=off"],
         "torch.optim.NAdam: decoupled_weight_decay=off: must be true or false",
+    ),
+    "a word for a number": (["norm=odd_parts.Typed", "norm.k=abc"], "odd_parts.Typed: k=abc: must be float"),
+    "half a pair": (["norm=odd_parts.Typed", "norm.pair=[1]"], "pair=[1]: must be tuple[float, float]"),
+    "a fraction of layers": (["model=odd_parts.deep", "model.depth=1.5"], "odd_parts.deep: depth=1.5: must be int"),
+    "a number for a truth value": (
+        ["optim=torch.optim.NAdam", "optim.lr=1", "optim.maximize=1"],
+        "torch.optim.NAdam: maximize=1: must be bool",
     ),
     "underscores": (["model=my_parts.Net", "model.width=1_0"], "model.width=1_0: 1_0 is no number"),
     "no schedule": (["schedule=odd_parts.no_schedule"], "odd_parts.no_schedule: is no schedule"),

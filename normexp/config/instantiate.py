@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
+from normexp.config.annotations import check_annotated
 from normexp.config.config import Config
 from normexp.config.options import option, without_descriptions
 from normexp.errors import UserError, did_you_mean, kind_and_line, nearest, unknown
@@ -94,6 +95,8 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     given = {key: _nested(value, plugins) for key, value in node.items() if key != "_target_"}
     _check_keys(node["_target_"], inspect.signature(target), given, extra)
     _check_truth(node["_target_"], inspect.signature(target), given)
+    if not node["_target_"].startswith("normexp."):
+        check_annotated(node["_target_"], target, given)
     try:
         return target(**given, **extra)
     except ValueError as error:

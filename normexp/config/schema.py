@@ -68,7 +68,7 @@ def path_in(data: Any, place: Sequence[str | int], keep_last: bool = False) -> P
     """Return the steps of a place that are keys or positions of the data; a union puts its members' names between."""
     path: list[str | int] = []
     for i, step in enumerate(place):
-        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and step in range(len(data))):
             data = data[step]  # type: ignore[index]
         elif not (keep_last and i == len(place) - 1):
             continue

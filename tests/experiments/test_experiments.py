@@ -286,6 +286,7 @@ BAD = {
     "a target outside the metric's range": ("- {metric: test/accuracy, target: 90}", "90 is outside the range"),
     "a margin without a published value": ("margin: 0.01", "there is no published number to be near to"),
     "a published string that is no number": ("value: about two", "published number 'about two' is not a number"),
+    "half a range": ("limits: {cpu: {y: [1]}}", "limits.cpu.y[1]: is missing"),
     "a key given twice": ("title: again", "the key 'title' is given twice"),
 }
 GOOD = """\
@@ -307,6 +308,14 @@ claims:
   - {text: BN is faster, source: mine, compare: steps, metric: test/accuracy, target: 0.9,
      of: batch, than: plain, in: "> 1"}
 """
+FIGURE = """\
+figures:
+  - name: curves
+    kind: curves
+    metric: train/loss
+    caption: The loss.
+    limits: {cpu: {y: [1]}}
+"""
 PUBLISHED = """\
 published:
   - arm: plain
@@ -324,6 +333,7 @@ def bad_yaml(kind: str) -> str:
         "a family that cannot decide": FAMILY,
         "a margin without a published value": "  margin: 0.01\n",
         "a published string that is no number": PUBLISHED,
+        "half a range": FIGURE,
         "a key given twice": "title: again\n",
     }
     return GOOD + added[kind]

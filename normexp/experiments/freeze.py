@@ -23,6 +23,7 @@ from normexp.experiments.tables import Published
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 from normexp.records.plain import plain
+from normexp.records.ranges import ranges
 
 FROZEN = "frozen.json"
 _ABOUT_WORDS = ("text", "source", "kind", "where", "origin")  # a better wording is no other claim
@@ -48,7 +49,8 @@ class Change:
 
     def __str__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
-        return f"{self.what}{name} was changed after the runs: {self.before} before, {self.after} now"
+        verb = "were" if self.what.endswith("s") else "was"
+        return f"{self.what}{name} {verb} changed after the runs: {self.before} before, {self.after} now"
 
 
 def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
@@ -137,7 +139,12 @@ def _changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iter
     for name in dict.fromkeys([*then, *now]):
         before, after = then.get(name), now.get(name)
         if before != after:
-            yield Change(what, name, *_versions(before, after))
+            yield Change(what, name, *(_seeds if what.endswith("seeds") else _versions)(before, after))
+
+
+def _seeds(*versions: Any) -> list[str]:
+    """Return seeds as `0-4, 7`."""
+    return [ranges(each) if isinstance(each, list) else _words(each) for each in versions]
 
 
 def _versions(before: Any, after: Any) -> tuple[str, str]:

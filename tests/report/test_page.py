@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from normexp.evidence.curves import Cell, Curve
+from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import _told_apart
 from normexp.report.figures.styles import Style
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
-from normexp.report.page.origin import ranges
 from normexp.report.page.svg import inline
 
 VOID = ("meta", "input", "br", "hr", "img", "link")

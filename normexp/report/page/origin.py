@@ -7,6 +7,7 @@ from typing import Any
 
 from normexp.evidence.curves import Made
 from normexp.records import CONFIG
+from normexp.records.ranges import ranges
 from normexp.report.experiment.measured import short_commit
 from normexp.report.page.elements import plain_rows
 from normexp.report.record import Record
@@ -36,17 +37,6 @@ def _row(cell: str, runs: Sequence[Record]) -> list[str]:
         _all(Made.of(each).processor or "?" for each in about),
         _all(" ".join(filter(None, (str(each.get("sha256", ""))[:12], each.get("note")))) for each in data) or "drawn",
     ]
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Return whole numbers as `0-4, 7`."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
 def _all(values: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -126,3 +127,8 @@ def better_direction(metric: str) -> str | None:
     """Return whether `higher` or `lower` is better, by the metric's last word; None where the name does not tell."""
     word = metric.replace("/", "_").rpartition("_")[2]
     return "higher" if word in _HIGHER else "lower" if word in _LOWER else None
+
+
+def short_commit(commit: str | None) -> str:
+    """Return nine digits of every commit in it, with the + that marks changed files; `no checkout` for None."""
+    return "no checkout" if commit is None else re.sub("([0-9a-f]{9})[0-9a-f]{31}", r"\1", commit)

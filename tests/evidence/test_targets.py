@@ -14,7 +14,7 @@ from curve_maker import METRIC, cells
 from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
-from normexp.evidence.curves import Curve, Made
+from normexp.evidence.curves import Curve, Made, short_commit
 from normexp.report.figures.formats import images, look
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.picture import draw
@@ -135,6 +135,11 @@ def test_arms_from_other_commits_and_processors_are_said() -> None:
     assert "from different commits: BN bbbbbbbbb; plain aaaaaaaaa" in remarks
     assert any(remark.startswith("from different processors: BN Xeon (family 6, model 106); ") for remark in remarks)
     assert len(judged(0.6, {"BN": learning(100, made=OTHER), "plain": learning(200, made=OTHER)}).remarks) == 1
+
+
+def test_commits_are_short_and_changed_files_stay_marked() -> None:
+    assert short_commit("a" * 40 + "+ then " + "b" * 40) == "aaaaaaaaa+ then bbbbbbbbb"
+    assert short_commit(None) == "no checkout"
 
 
 def test_made_is_read_from_old_and_new_records() -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from normexp.evidence.claims.claim import Measured
 from normexp.evidence.claims.estimands import Count, StepsToTarget
 from normexp.evidence.claims.fields import Place
-from normexp.evidence.curves import Curve, Curves, Point
+from normexp.evidence.curves import Curve, Curves, Point, short_commit
 from normexp.evidence.stats import Steps, steps_to_target
 
 Runs = Mapping[int, Curve]  # seed -> finished run
@@ -63,7 +63,7 @@ def different_origins(curves: Curves, arms: set[str]) -> Iterator[str]:
             if cell.arm in arms:
                 by_arm.setdefault(cell.arm, set()).update(getattr(run.made, what) for run in runs.values())
         if len(set().union(*by_arm.values())) > 1:
-            named = (f"{arm} {', '.join(each[:9] if what == 'commit' else each for each in sorted(found))}"
+            named = (f"{arm} {', '.join(short_commit(each) if what == 'commit' else each for each in sorted(found))}"
                      for arm, found in by_arm.items())  # fmt: skip
             yield f"from different {what}s: {'; '.join(named)}"
 

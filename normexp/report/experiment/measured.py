@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import Cell, Curves
+from normexp.evidence.curves import Cell, Curves, short_commit
 from normexp.experiments.check import PROBE
 from normexp.experiments.experiment import Experiment, Point
 from normexp.report.frame import experiment_frame
@@ -84,11 +84,6 @@ def measured(experiment: Experiment, results: Path) -> Measured:
     if looks or not found.partly:
         return found
     return replace(found, waiting=f"{found.partly}; claims wait for all of them")
-
-
-def short_commit(commit: str | None) -> str:
-    """Return nine digits of a commit, with the + that marks changed files; `no checkout` for an installed wheel."""
-    return "no checkout" if commit is None else commit[:9] + ("+" if commit.endswith("+") else "")
 
 
 def split_point(arm: str, point: Point) -> tuple[Cell, int]:

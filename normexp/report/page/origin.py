@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from normexp.evidence.curves import Made
+from normexp.evidence.curves import Made, short_commit
 from normexp.records import CONFIG
 from normexp.records.ranges import ranges
-from normexp.report.experiment.measured import short_commit
 from normexp.report.page.elements import plain_rows
 from normexp.report.record import Record
 

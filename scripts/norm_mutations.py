@@ -170,6 +170,12 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("eps is not the one given", "num_features, self.eps, self.affine)", "num_features, self.eps**2, self.affine)"),
         ("affine=false is ignored", "self.eps, self.affine)", "self.eps, True)"),
+    )
+    + of(
+        "kernels/by_sample.py",
+        ("large maps: no gradient through the mean's part of the slope", "level - slope * mean if", "level if"),
+        ("large maps: the gradient through the deviation has the wrong sign", "rstd**3 / -", "rstd**3 / "),
+        ("large maps: the mean of squares is the variance", "var + mean.square()", "var"),
     ),
     "weight": of(
         "weight.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +12,23 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.batched import AnyRankBatchNorm
+from normexp.norms.kernels.tiles import kept_by_others, tiles
 from normexp.norms.options import at_least, positive, share
+
+
+class PlusInput(torch.autograd.Function):
+    """y, x, alpha -> y + alpha x in one operator, which keeps x alone and rounds once."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, x: Tensor, alpha: Tensor) -> Tensor:
+        ctx.save_for_backward(x, alpha)
+        return torch.add(y, x, alpha=float(alpha))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        x, alpha = ctx.saved_tensors
+        products = ((at_least_float32(grad) * part).sum() for part, grad in tiles(x, grads[0]))
+        return grads[0], grads[0] * alpha, torch.stack(list(products)).sum()
 
 
 class ReparametrizedBatchNorm(AnyRankBatchNorm):
@@ -22,7 +39,11 @@ class ReparametrizedBatchNorm(AnyRankBatchNorm):
         self.alpha = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, input: Tensor) -> Tensor:
-        return (super().forward(input) + self.alpha * at_least_float32(input)).to(input.dtype)
+        y = super().forward(input)
+        if input.is_cpu and not kept_by_others():
+            with_input: Tensor = PlusInput.apply(y, input, self.alpha)
+            return with_input
+        return (y + self.alpha * at_least_float32(input)).to(input.dtype)
 
 
 class ProgressiveBatchNorm(ReparametrizedBatchNorm):

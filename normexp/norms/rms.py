@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel
+from normexp.norms.kernels.by_sample import of_one_size, pays
 from normexp.norms.kernels.moments import mean_square, scaled
 from normexp.norms.options import positive
 
@@ -24,6 +25,8 @@ class RootMeanSquare(PerChannel):
         self.learn(weight=affine, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        if pays(x):
+            return of_one_size(x, self.weight, self.eps)
         scale = (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
         scale = scale.expand(-1, x.shape[1]) if self.weight is None else scale * self.weight
         return scaled(x, scale)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
+from normexp.norms.kernels.by_sample import of_one_size, pays
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import mean_square, scaled
 from normexp.norms.options import positive
@@ -24,6 +25,9 @@ class OneLength(nn.Module):
         self.gain = nn.Parameter(torch.tensor(math.sqrt(num_features)))
 
     def forward(self, x: Tensor) -> Tensor:
+        if pays(x):
+            count = x[:1].numel()
+            return of_one_size(x, (self.gain / math.sqrt(count)).expand(x.shape[1]), self.eps / count)
         squares = mean_square(x).sum(1, keepdim=True) * num_positions(x)
         scale = (self.gain * (squares + self.eps).rsqrt()).expand(-1, x.shape[1])
         return scaled(x, scale)

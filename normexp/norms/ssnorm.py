@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
+from normexp.norms.kernels.by_sample import of_one_size, pays
 from normexp.norms.kernels.moments import mean_square, scaled
 from normexp.norms.options import positive
 
@@ -22,6 +23,8 @@ class SingleScale(nn.Module):
         self.gain = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, x: Tensor) -> Tensor:
+        if pays(x):
+            return of_one_size(x, self.gain.expand(x.shape[1]), self.eps)
         scale = self.gain * (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
         return scaled(x, scale.expand(-1, x.shape[1]))
 

@@ -69,12 +69,16 @@ class Experiment:
         return [replace(self, grid={**self.grid, "seed": batch}) for batch in batches]
 
     def overrides(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> list[str]:
-        """Return the overrides of one run: what is common, the arm's own, what was chosen, the point."""
+        """Return the overrides of one run, as they are typed."""
+        return [f"{key}={override_text(value)}" for key, value in self.settings(arm, point, chosen).items()]
+
+    def settings(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return what is set for one run: what is common, the arm's own, what was chosen, the point."""
         own = {**self.refused, **self.arms}[arm]
         merged = {**self.common, **own, **(chosen or {}), **dict(point)}
         if "steps" in merged:
             merged.pop("epochs", None)
-        return [f"{key}={override_text(value)}" for key, value in merged.items()]
+        return merged
 
     def with_extra(self, overrides: Mapping[str, Any]) -> Experiment:
         """Return the experiment with overrides for every run: where the data lie, what to compute on."""

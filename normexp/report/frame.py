@@ -10,11 +10,12 @@ below some paths. Each gives a `Frame` with three tables. All of them begin with
     AXIS        any      one column per key of the experiment's grid except the seed; otherwise `dataset` and `model`
     seed        Int64    missing where no config can be read
     status      str      new | running | done | diverged | failed | interrupted | damaged
+                         | stale: an experiment's, made with other settings than it has today
 
 and have one row per
 
     runs    run directory, whatever its status.         step, steps  Int64   where it is or ended; how many it has
-                                                        cause  str   why it failed, diverged or is damaged
+                                                        cause  str   why it failed, diverged, is damaged or stale
                                                         path   str
                                                         norm, dataset, model, and every KEY that varies between runs
     curves  run, evaluation and metric                  step  int64;  epoch  float64;  metric  str;  value  float64
@@ -40,6 +41,7 @@ from normexp.errors import UserError
 from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
+from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
 from normexp.report.contents import told_apart
 from normexp.report.labels import PLACES, Labels, Options, order
@@ -116,15 +118,26 @@ def _axes(experiment: Experiment) -> tuple[str, ...]:
 
 def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Record]:
     """Return the run directory of every arm and point, whether there is one or not."""
-    records = {}
+    records, chosen = {}, _chosen(experiment, results)
     for arm in experiment.arms:
         for point in experiment.points():
             path = run_place(results, experiment, arm, point)
             axes = tuple((key, value) for key, value in point if key != "seed")
             seed = int(dict(point)["seed"])
             name = PurePath(os.path.relpath(path, results)).as_posix()
-            records[path] = Record(RunDirectory(path), name, experiment.name, experiment.scale, arm, axes, seed)
+            settings = experiment.settings(arm, point, chosen.get(experiment.choice_of(arm, point)))
+            records[path] = Record(
+                RunDirectory(path), name, experiment.name, experiment.scale, arm, axes, seed, settings=settings
+            )
     return _begun(records, experiment.design)
+
+
+def _chosen(experiment: Experiment, results: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return what was chosen, by the name of the choice; nothing where the record of it cannot be read."""
+    try:
+        return read_choice(experiment, results)
+    except UserError:
+        return {}
 
 
 def _begun(records: dict[Path, Record], design: Design | None) -> dict[Path, Record]:
@@ -227,9 +240,9 @@ def _equal(value: Any, wanted: str) -> bool:
 
 
 def _unreadable(records: Iterable[Record]) -> tuple[str, ...]:
-    """Return one line that names the runs that cannot be read, if there are any."""
+    """Return one line that names the runs that cannot be used, if there are any."""
     named = [f"{record.run} ({record.unreadable})" for record in records if record.unreadable]
-    return (f"Left out, {len(named)} that cannot be read: {'; '.join(named)}.",) if named else ()
+    return (f"Left out, {len(named)} that cannot be used: {'; '.join(named)}.",) if named else ()
 
 
 __all__ = ["Frame", "experiment_frame", "folder_frame", "frame_of", "where"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from normexp.config import flat
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import option, options
 from normexp.errors import UserError
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Made, error_of
@@ -20,6 +22,7 @@ from normexp.report.measurements import Columns, measurements, whole_rows
 from normexp.report.options import run_options
 
 DAMAGED = "damaged"
+STALE = "stale"  # made with settings that are not those of the experiment
 OWN = {"run": "run", "experiment": "experiment", "scale": "scale", "arm": "arm", "seed": "seed", "status": "state"}
 NOT_METRICS = ("step", "epoch")
 Column = npt.NDArray[np.float64]
@@ -37,6 +40,7 @@ class Record:
         seed: None where no config can be read.
         told: what its config says, where that was read already.
         error: why its config cannot be read; a run that failed early may have none.
+        settings: what the experiment sets for it today; a run that was made with others is stale.
     """
 
     directory: RunDirectory
@@ -48,6 +52,7 @@ class Record:
     seed: int | None = None
     told: Options | None = None
     error: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def options(self) -> Options | None:
@@ -87,7 +92,9 @@ class Record:
     @property
     def unreadable(self) -> str:
         """Why the run cannot be in any table or figure; empty for one that can."""
-        return str(self.status["cause"]) if self.state == DAMAGED else self.error and f"{self.state}, without {CONFIG}"
+        if self.state in (DAMAGED, STALE):
+            return str(self.status["cause"])
+        return self.error and f"{self.state}, without {CONFIG}"
 
     @property
     def columns(self) -> Columns:
@@ -101,11 +108,22 @@ class Record:
             if status["status"] in FINISHED:
                 if self.error:
                     raise UserError(self.error)
+                if other := self._other_setting():
+                    return {"status": STALE, "cause": other}, {}
                 return status, measurements(self.directory, status)
         except UserError as error:
             cause = str(error).removeprefix(f"{self.directory.path}/")
             return {"status": DAMAGED, "cause": cause}, {}
         return status, {} if self.error else whole_rows(self.directory)
+
+    def _other_setting(self) -> str:
+        """Say which setting the run was made with is not the one that its experiment has today; '' where all are."""
+        recorded = self.directory.config if self.settings else {}
+        values = {**(recorded.get("_changes_") or {}), **flat(recorded)}
+        for key, value in self.settings.items():
+            if key in values and values[key] != value and key not in (*IGNORED_KEYS, *PATH_KEYS):
+                return f"stale, its {key} was {values[key]} and is {value} now"
+        return ""
 
     @cached_property
     def metrics(self) -> dict[str, Column]:

@@ -68,6 +68,7 @@ class Made:
                 table=content,
                 columns=list(dict.fromkeys(key for row in content for key in row)),
                 status=self.statuses.get((arm, point["seed"]), "done"),
+                **self.experiment.settings(arm, tuple(point.items())),
             )
 
     def places(self) -> list[tuple[str, dict[str, Any], RunDirectory]]:

@@ -28,12 +28,12 @@ def config(overrides: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {"seed": 0, "epochs": 20, "eval_every": None, "results_dir": "results"}
     values |= {group: {"_target_": f"{group}.{option}"} for group, option in choices.items()}
     values["norm"] |= DEFAULTS.get(choices["norm"], {})
-    values["optim"] |= {"lr": RATES[choices["optim"]]}
+    values["optim"] |= {"lr": RATES.get(choices["optim"], 0.1)}
     values["dataset"] |= {"archive": None}
     for key, value in overrides.items():
         group, dot, name = key.partition(".")
         if dot:
-            values[group][name] = value
+            values.setdefault(group, {})[name] = value
         elif key not in GROUPS:
             values[key] = value
     return {**values, "_choices_": choices, "_changes_": dict(overrides)}

@@ -56,7 +56,7 @@ def test_a_damaged_neighbour_is_named_and_does_no_harm(fabricate: Fabric) -> Non
     (torn.path / METRICS).write_text("step,epoch")
     (broken.path / STATUS).write_text("{")
     text = compare(run)
-    assert "Left out, 2 that cannot be read: " in text
+    assert "Left out, 2 that cannot be used: " in text
     assert f"{torn.path.name} ({METRICS}: damaged" in text
     assert f"{broken.path.name} ({STATUS}: damaged" in text
     assert "| batch" in text

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from drawn import learning, made
@@ -71,7 +72,7 @@ def test_a_folder_with_bad_runs_is_read_and_the_bad_ones_are_named(fabricate: Fa
     assert "\n" not in line
     assert all(
         name in line
-        for name in ("5 that cannot be read", "failed (failed", "cut (", "empty (", "foreign (", CONFIG, "cut off")
+        for name in ("5 that cannot be used", "failed (failed", "cut (", "empty (", "foreign (", CONFIG, "cut off")
     )
     assert str(fabricate.root) not in line
 
@@ -81,7 +82,7 @@ def test_table_and_plot_work_beside_bad_runs_and_say_what_they_left_out(fabricat
     spoil(fabricate)
     text = table_command([str(fabricate.root)])
     assert "75.0" in text
-    assert "Left out, 5 that cannot be read: " in text
+    assert "Left out, 5 that cannot be used: " in text
     assert all(path.stat().st_size for path in plot_command([str(fabricate.root)]))
 
 
@@ -100,6 +101,17 @@ def test_an_experiment_has_its_arms_axes_and_the_runs_that_are_missing(fabricate
     assert len(whole.runs) == len(ours.experiment.arms) * len(ours.experiment.points())
     (fabricate.root / whole.runs["run"][0] / STATUS).unlink()
     assert experiment_frame(ours.experiment, fabricate.root).runs["status"][0] == "new"
+
+
+def test_a_run_with_other_settings_than_its_experiment_has_today_is_stale_and_left_out(fabricate: Fabric) -> None:
+    ours = made(fabricate)
+    ours.run(learning)
+    later = replace(ours.experiment, common={**ours.experiment.common, "optim.lr": 0.3})
+    frame = experiment_frame(later, fabricate.root)
+    assert set(frame.runs["status"]) == {"stale"}
+    assert frame.curves.empty
+    assert "optim.lr was 0.1" in frame.left_out[0]
+    assert "and is 0.3 now" in frame.left_out[0]
 
 
 def test_no_run_directory_is_one_line(fabricate: Fabric) -> None:

@@ -17,23 +17,32 @@ from normexp.experiments.trials import Trial, combinations, goodness, points
 from normexp.records import METRICS, RunDirectory
 
 RESULTS = Path("results")
-DESIGNS = {  # full grids whose curves have several evaluations; rungs at these
-    "digits_rates_grid": (([20, 60, 400], [5, 2]), ([20, 100, 400], [4, 2]), ([20, 80, 400], [6, 2])),
-    "vit_norms": (([19, 190], [2]), ([38, 190], [2]), ([19, 76, 190], [3, 2])),
+DESIGNS = {  # experiment and scale, of full grids whose curves have evaluations in between; rungs at these
+    ("digits_rates_grid", "cpu"): (([20, 60, 400], [5, 2]), ([20, 100, 400], [4, 2]), ([20, 80, 400], [6, 2])),
+    ("vit_norms", "cpu"): (([19, 190], [2]), ([38, 190], [2]), ([19, 76, 190], [3, 2])),
+    ("ioffe2015_figure1", "cpu"): (([500, 10000], [2]), ([1000, 10000], [2])),
+    ("ioffe2015_figure1", "paper"): (([500, 50000], [2]), ([5000, 50000], [2])),
+    ("ioffe2015_table", "cpu"): (([500, 1500], [2]),),
 }
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Replay every design on every choice of its experiment; nothing is trained."""
     cells = []
-    for name, designs in DESIGNS.items():
-        experiment = load(name, "cpu")
+    for (name, scale), designs in DESIGNS.items():
+        experiment = load(name, scale)
         for steps, keep in designs[: 1 if quick else None]:
             found = [
                 replayed(experiment, steps, keep, *place)
                 for place in experiment.choices(list(experiment.arms)).values()
             ]
-            cells.append([name, _words(steps, keep), *_counts(experiment, found, steps, keep)])
+            cells.append(
+                [
+                    name if scale == "cpu" else f"{name}, {scale}",
+                    _words(steps, keep),
+                    *_counts(experiment, found, steps, keep),
+                ]
+            )
     yield Result(
         name="halving",
         caption="Successive halving, replayed from the recorded curves of selections over the full grid.",
@@ -44,6 +53,8 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "beginning of a curve is the curve of a short run.",
             "vit_norms: five rates, one seed, which says nothing of noise; its rate falls along the whole run, in "
             "short ones it would fall sooner.",
+            "ioffe2015_figure1: two rates and two scales of initial weights, one seed; its rate is constant.",
+            "ioffe2015_table: four rates, one seed; its rate halves once along the whole run.",
         ),
     )
 

@@ -15,6 +15,7 @@ from normexp.norms.base import Rows, num_outputs, output_dim
 from normexp.norms.kernels import dataflow
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched, why_unread
+from normexp.norms.kernels.reader import Reader
 
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
@@ -161,7 +162,7 @@ def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
     return foldable and not isinstance(module, LAYERS) and _has_state(module) and not touched(module)
 
 
-class ChildlessAreLeaves(fx.Tracer):
+class ChildlessAreLeaves(Reader):
     """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn."""
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:

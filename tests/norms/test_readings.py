@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -104,6 +106,123 @@ class Alternates(Net):
     def forward(self, x):
         self.calls += 1
         return self.normal(x) if self.calls % 2 else self.bare(x)
+
+
+class Catches(Net):
+    """Asks for a value, which no reading knows, and goes the other way where that fails."""
+
+    def __init__(self, asks):
+        super().__init__()
+        self.asks = asks
+
+    def forward(self, x):
+        try:
+            far = self.asks(x)
+        except Exception:
+            far = False
+        return self.bare(x) if far else self.normal(x)
+
+
+ASKS = {
+    "a branch": lambda x: bool(x.abs().max() > 1),
+    "a number": lambda x: float(x.abs().max()) > 1,
+    "a range": lambda x: len(range(x.shape[0])) > 1,
+    "a loop": lambda x: list(x) != [],
+    "a length": lambda x: len(x) > 1,
+    "a range of an attribute": lambda x: len(range(x.ndim)) > 1,
+    "a set": lambda x: x.ndim in {4, 5},
+    "a table": lambda x: {4: True}.get(x.dim(), False),
+}
+
+
+@pytest.mark.parametrize("asks", ASKS)
+def test_what_a_network_catches_of_its_reading_ends_it(asks):
+    assert ASKS[asks](IMAGES)
+    with pytest.raises(ValueError, match="Catches cannot be traced"):
+        fold(Catches(ASKS[asks]))
+    with pytest.raises(ValueError, match="its forward cannot be read"):
+        convert(Catches(ASKS[asks]), EvoNormS0(num_groups=4))
+
+
+class Goes(Net):
+    """Goes by something that it asks of its input, which no reading sees asked."""
+
+    def __init__(self, asks):
+        super().__init__()
+        self.asks = asks
+
+    def forward(self, x):
+        return self.bare(x) if self.asks(x) else self.normal(x)
+
+
+class PastForward(Net):
+    def __call__(self, x):
+        return self.bare(x)
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (Goes(lambda x: x.dtype is torch.double), "it asks for the dtype of what is not known"),
+        (Goes(lambda x: not hasattr(x, "tensors")), "it asks for the tensors of what is not known"),
+        (PastForward(), "PastForward has a __call__ of its own"),
+    ],
+)
+def test_what_cannot_be_known_of_a_forward_is_not_read(model, why):
+    for change in (fold, lambda model: convert(model, EvoNormS0(num_groups=4))):
+        with pytest.raises(ValueError, match=why):
+            change(model)
+        assert type(model.bn) is nn.BatchNorm2d
+
+
+def test_what_is_read_is_a_forward_of_tensors():
+    model = Goes(lambda x: isinstance(x, torch.Tensor)).double().eval()
+    before = model(IMAGES)
+    assert torch.equal(fold(model)(IMAGES), before)
+    with pytest.raises(ValueError, match="no activation of its own follows"):
+        convert(Goes(lambda x: isinstance(x, torch.Tensor)), EvoNormS0(num_groups=4))
+
+
+class Frozen(nn.Module):
+    """Batch normalization that no longer learns, as torchvision's detectors have it: no parameters, not torch.nn's."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("running_mean", torch.zeros(8, 1, 1))
+        self.register_buffer("running_var", torch.ones(8, 1, 1))
+
+    def forward(self, x):
+        return (x - self.running_mean) / self.running_var.sqrt()
+
+
+class PixelNorm(nn.Module):
+    def forward(self, x):
+        return x * torch.rsqrt((x * x).mean(1, keepdim=True))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Frozen(), PixelNorm(), nn.RMSNorm(4, elementwise_affine=False), nn.LocalResponseNorm(3)],
+    ids=lambda other: type(other).__name__,
+)
+def test_no_scheme_is_put_beside_another_normalization(other):
+    model = Net()
+    model.bn = other
+    with pytest.raises(ValueError, match=f"bn .{type(other).__name__}.: a normalization that is neither batch"):
+        convert(model, LayerNorm())
+
+
+def test_a_reading_leaves_the_debugger():
+    def debugger(frame, event, arg):
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        fold(Features())
+        assert sys.gettrace() is debugger
+    finally:
+        sys.settrace(before)
 
 
 @pytest.mark.parametrize("mode", [True, False], ids=["train", "eval"])

@@ -19,6 +19,7 @@ from normexp.norms.kernels.modules import (
     LAYERS,
     NORMS,
     fused_tail,
+    ignores_scale,
     is_linear_in_weight,
     is_nonlinearity,
     touched,
@@ -29,6 +30,7 @@ from normexp.norms.kernels.readers import Differs, Lacks, check_readers
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool2d, nn.AvgPool2d)
+OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
 
 
 class CannotConvert(Exception):
@@ -94,12 +96,17 @@ class Conversion:
         """Other normalizations would stay beside the scheme's, and compiled ones cannot be told."""
         if isinstance(module, torch.jit.ScriptModule):
             raise CannotConvert("compiled by torch.jit, so it cannot be changed")
-        if isinstance(module, NORMS) or "norm" not in type(module).__name__.lower() or any(module.children()):
+        unknown = CannotConvert("a normalization that is neither batch, instance nor group normalization")
+        if isinstance(module, NORMS):
+            return
+        if getattr(module, "running_var", None) is not None:
+            raise unknown
+        if "norm" not in type(module).__name__.lower() or any(module.children()):
             return
         if isinstance(module, nn.LayerNorm) and type(module) is nn.LayerNorm:
             raise CannotConvert("a LayerNorm with the channels last has no place for the scheme")
-        if any(True for _ in module.parameters()) or isinstance(module, nn.LocalResponseNorm):
-            raise CannotConvert("a normalization that is neither batch, instance nor group normalization")
+        if any(True for _ in module.parameters()) or isinstance(module, OF_TORCH) or ignores_scale(module):
+            raise unknown
 
     # --- activation functions
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
 from normexp.norms.kernels.modules import NORMS, is_identity, why_unread
+from normexp.norms.kernels.reader import Reader
 
 NONLINEAR = {
     "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
@@ -28,7 +29,7 @@ class Untraceable(Exception):
     """The network's forward depends on values, so that it cannot be read."""
 
 
-class Leaves(fx.Tracer):
+class Leaves(Reader):
     """Traces a network down to modules without children, those of torch.nn, and normalizations with an activation."""
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:

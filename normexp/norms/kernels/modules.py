@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 
 from normexp.errors import first_line
 
@@ -29,6 +29,8 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):
         raise ValueError("model: compiled by torch.jit, so it cannot be changed; give the network that it was made of")
+    if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
+        raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
     if any(map(torch.nn.parameter.is_lazy, [*model.parameters(), *model.buffers()])):
         raise ValueError("model: has lazy layers, which have no weights yet; pass a batch through it first")
     if valued and any(value.is_meta for value in model.parameters()):
@@ -138,6 +140,17 @@ def on_cpu(module: nn.Module) -> nn.Module:
         else:
             value.zero_()
     return made
+
+
+@torch.no_grad()
+def ignores_scale(module: nn.Module) -> bool:
+    """Tell whether twice the input gives the same output, as behind a normalization without parameters."""
+    exact: Any = on_cpu(module).eval()
+    x = torch.randn(2, 8, 3, 3, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+    try:
+        return torch.allclose(exact(x), exact(2 * x), rtol=1e-3)
+    except Exception:  # takes other inputs, or is no function of tensors at all
+        return False
 
 
 def width(norm: nn.Module) -> int:

@@ -1,0 +1,100 @@
+"""A forward read by torch.fx, which gives it what only stands for values; asking which values ends the reading."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+from torch import Tensor, fx
+
+STANDS = re.compile(r"\b(Unknown(Attribute)?|(Parameter)?Proxy)\b")  # as Python's errors name what stands for a value
+
+
+class Unknown(fx.Proxy):
+    """Stands for a tensor while a forward is read. No table or set has it: that it is not there would not be true."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # what isinstance() asks
+        return type(self) if is_of_torch(sys._getframe(1)) else Tensor
+
+    def __hash__(self) -> int:
+        raise fx.proxy.TraceError("a value that is not known cannot be looked up")
+
+    def __getattr__(self, name: str) -> fx.proxy.Attribute:
+        return UnknownAttribute(self, name)
+
+
+class UnknownAttribute(Unknown, fx.proxy.Attribute):
+    """Stands for an attribute of a tensor, and knows whether anything is computed of it."""
+
+    __class__ = property(type)
+
+    def __init__(self, root: fx.Proxy, name: str) -> None:
+        super().__init__(root, name)
+        self.called = False
+        if isinstance(self.tracer, Reader):
+            self.tracer.asked.append(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> fx.Proxy:
+        self.called = True
+        return super().__call__(*args, **kwargs)
+
+
+class Reader(fx.Tracer):
+    """Reads a forward of tensors, and fails where it goes by what is not known of them.
+
+    Also where the network's own code catches the error that tells so; and where it only asks whether there is an
+    attribute (`hasattr(x, "tensors")`) or which object it is (`x.dtype is torch.half`).
+    """
+
+    def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
+        """Return the graph. Raises what the network's code got from a value that is not known, or whatever else."""
+        self.asked: list[UnknownAttribute] = []
+        with noticed() as errors:
+            graph = super().trace(root, concrete_args)
+        for attribute in self.asked:
+            if not attribute.called and attribute._node is None:
+                raise fx.proxy.TraceError(f"it asks for the {attribute.attr} of what is not known")
+        if errors:
+            raise fx.proxy.TraceError(errors[0])
+        return graph
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        return Unknown(node, self)
+
+
+@contextmanager
+def noticed() -> Iterator[list[str]]:
+    """Collect what the errors say that asking for unknown values raises in code outside torch, caught there or not."""
+    found: list[str] = []
+
+    def inside(frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "exception" and of_unknown(arg[1], arg[2]):
+            found.append(str(arg[1]))
+        return inside
+
+    def enter(frame: FrameType, event: str, arg: Any) -> Any:
+        frame.f_trace_lines = False
+        return None if is_of_torch(frame) else inside
+
+    before = sys.gettrace()  # a debugger's
+    sys.settrace(enter)
+    try:
+        yield found
+    finally:
+        sys.settrace(before)
+
+
+def of_unknown(error: BaseException, trace: TracebackType) -> bool:
+    """Tell whether torch.fx raised an error, or Python did because it got what stands for a value."""
+    places = (frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(trace))
+    return any(place in (__name__, "torch.fx.proxy") for place in places) or bool(STANDS.search(str(error)))
+
+
+def is_of_torch(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"

@@ -52,7 +52,7 @@ class Classification(Task):
         return (outputs.argmax(1) == y).sum()
 
     def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        return F.cross_entropy(outputs.float(), y, reduction="none"), outputs.argmax(1) == y
+        return self.loss(outputs, y, reduction="none"), outputs.argmax(1) == y
 
     def metrics(self, loss: float, correct: float) -> dict[str, float]:
         return {"loss": loss, "accuracy": correct}
@@ -97,15 +97,17 @@ class LanguageModel(Task):
     metric = "bits_per_byte"
 
     def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
-        nats = F.cross_entropy(outputs.flatten(0, 1).float(), y.flatten(), reduction=reduction)
+        nats = self.nats(outputs, y, reduction)
         return nats if reduction == "mean" else nats / y.shape[1]
 
     def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
         return outputs.new_zeros(())
 
     def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        nats = F.cross_entropy(outputs.flatten(0, 1).float(), y.flatten(), reduction="none")
-        return nats.view(y.shape).mean(1), outputs.new_zeros(len(outputs))
+        return self.nats(outputs, y, "none").view(y.shape).mean(1), outputs.new_zeros(len(outputs))
+
+    def nats(self, outputs: Tensor, y: Tensor, reduction: str) -> Tensor:
+        return F.cross_entropy(outputs.flatten(0, 1).float(), y.flatten(), reduction=reduction)
 
     def metrics(self, loss: float, correct: float) -> dict[str, float]:
         return {"loss": loss, "bits_per_byte": loss / (math.log(2) * self.bytes_per_token)}

@@ -17,7 +17,7 @@ from normexp.bench.operators import moved as bytes_moved
 from normexp.bench.result import Result
 from normexp.config import compose, option, options
 from normexp.norms.base import Norm
-from normexp.norms.checks.cost import Maps, Task, tasks
+from normexp.norms.checks.cost import Maps, Task, seconds, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
 from normexp.training.build import build_norm
@@ -29,6 +29,7 @@ SMALL = ((16, 32, 16, 16),)
 VECTORS = (128, 512)
 LAYOUTS = {"NCHW": torch.contiguous_format, "channels_last": torch.channels_last}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+spent = partial(seconds, clock=thread_time)  # of this thread alone, which leave out what else the machine does
 COMPILED = ", compiled"  # ends the name of a scheme whose modules compute as under `compile=norms`
 BESIDE = ("convolution", "copy")
 ON_VECTORS = 50  # times as many rounds there, which take a hundredth of the time
@@ -92,13 +93,6 @@ def measured(maps: Maps, rounds: int) -> Times:
             if turn:  # the first round warms up
                 times[name].append(max(took, 0.0))
     return times
-
-
-def spent(task: Task) -> float:
-    """Return the processor seconds of this thread, which leave out what else the machine does."""
-    began = thread_time()
-    task()
-    return thread_time() - began
 
 
 def gains(norm: Norm, maps: Maps) -> bool:

@@ -126,10 +126,10 @@ def of_weight(layer: nn.Module) -> Task:
     return run
 
 
-def seconds(task: Task) -> float:
-    start = perf_counter()
+def seconds(task: Task, clock: Callable[[], float] = perf_counter) -> float:
+    start = clock()
     task()
-    return perf_counter() - start
+    return clock() - start
 
 
 def ratio(values: list[float]) -> Ratio:

@@ -18,19 +18,20 @@ TOP = Path(__file__).resolve().parent.parent
 TABLE, DOCUMENT = TOP / "results" / "drift.csv", TOP / "docs" / "drift.md"
 HEAD = """# Committed runs, trained again
 
-One run of every experiment, the cheapest that ended well, was trained again by the program at {commits} and
-set beside its record: {counts}. (The command below was written on top of these commits; it trains
-with what they have.)
+One run of every experiment, the cheapest of those that finished without diverging, was trained again at {commits}
+and compared with its committed record: {counts}. (The command below is newer than these
+commits; what it trains with is theirs.)
 
 - *Equal bytes*: every CSV file is the same, to the last digit.
 - *Within tolerance*: no number differs by more than {tolerance:g} of the largest of its column.
-- *Moved*: one does. Training amplifies what two processors round otherwise, the more the longer and the nearer to
-  divergence: the number that differs most, and what differs between the two machines, stand beside it.
+- *Moved*: one does. Two processors round differently, and training amplifies that, the more the longer it takes and the
+  nearer it is to divergence. The table has the number that differs most, by how much (relative to the largest of its
+  column), and what differs between the two machines.
 
-`normexp verify drift NAME... --csv results/drift.csv` measures it here (`dataset.archive=` and `dataset.file=`
-say where data lie), `python scripts/make_drift.py` writes this page.
+`normexp verify drift NAME... --csv results/drift.csv` repeats it on your machine (`dataset.archive=` and
+`dataset.file=` say where data are), `python scripts/make_drift.py` writes this page.
 
-| experiment | run | verdict | differs most | by | between the two |
+| experiment | run | verdict | differs most | by | machines, below |
 | --- | --- | --- | --- | ---: | :-: |
 """
 
@@ -42,13 +43,13 @@ def document(path: Path = TABLE) -> str:
     commits = sorted({row["commit"][:8] for row in rows if row["commit"]})
     causes = list(dict.fromkeys(row["why"] for row in rows if row["why"]))
     head = HEAD.format(
-        commits=" and ".join(commits),
+        commits=", ".join(commits),
         counts=", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
         tolerance=TOLERANCE,
     )
     lines = [line(row, causes) for row in rows]
     notes = [f"{number}. {cause}" for number, cause in enumerate(causes, 1)]
-    return head + "\n".join(lines) + "\n\n## What differs between the two\n\n" + "\n".join(notes) + "\n"
+    return head + "\n".join(lines) + "\n\n## What differs between the two machines\n\n" + "\n".join(notes) + "\n"
 
 
 def line(row: dict[str, str], causes: list[str]) -> str:

@@ -85,15 +85,15 @@ def _add_sweep(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "sweep",
         help="train a grid of configurations",
-        description="Train every cell of a grid: norm=none,batch seed='range(5)'. Finished cells are skipped, "
-        "interrupted ones continue: re-run the command to resume. jobs=N runs N cells side by side; "
+        description="Train every run of a grid: norm=none,batch seed='range(5)'. Finished runs are skipped, "
+        "interrupted ones continue: re-run the command to resume. jobs=N trains N runs side by side; "
         "stack=true trains small networks that differ in seed and optim.lr alone together. sampler=tpe trials=N draws "
         "the values of keys with an interval.",
     )
     command.add_argument("overrides", nargs="*", metavar="GROUP=A,B|KEY='range(N)'")
     _add_settings(command)
     _add_sweep_flags(command)
-    command.add_argument("--force", action="store_true", help="train finished cells again")
+    command.add_argument("--force", action="store_true", help="train finished runs again")
 
 
 def _add_settings(command: Parser) -> None:
@@ -113,7 +113,7 @@ def _add_diff(verbs: Verbs[Parser]) -> None:
 
 
 def _add_sweep_flags(command: Parser) -> None:
-    command.add_argument("--jobs", type=whole, metavar="N", help="cells side by side (the same as jobs=N)")
+    command.add_argument("--jobs", type=whole, metavar="N", help="runs side by side (the same as jobs=N)")
     command.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 

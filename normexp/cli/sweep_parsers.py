@@ -8,10 +8,10 @@ from normexp.cli.parser import Parser, Verbs, whole
 def add_worker(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "worker",
-        help="train cells of a shared sweep until none is left",
-        description="Claim and train one cell after the other of a sweep that was planned with executor=..., from any "
+        help="train runs of a shared sweep until none is left",
+        description="Claim and train one run after the other of a sweep that was planned with executor=..., from any "
         "machine that sees its folder (results/.sweeps/ID; `normexp sweep` prints it). Ctrl-C and SIGTERM save the run "
-        "and leave its cell to others.",
+        "and leave it to others.",
     )
     command.add_argument("sweep", nargs="?", metavar="SWEEP", help="the folder results/.sweeps/ID")
     command.add_argument("--threads", type=whole, default=1, metavar="N", help="CPU threads (default 1)")

@@ -30,7 +30,7 @@ def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
         several = [axis for axis in axes if len(axis) > 1]
         keys = ", ".join(axis[0].partition("=")[0] for axis in several)
         sizes = " x ".join(f"{len(axis):,}" if len(axis) <= MOST else f"more than {MOST:,}" for axis in several)
-        raise UserError(f"{keys}: a sweep of {sizes} cells; at most {MOST:,} are allowed")
+        raise UserError(f"{keys}: a sweep of {sizes} runs; at most {MOST:,} are allowed")
     return list(itertools.product(*axes))
 
 

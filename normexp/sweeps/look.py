@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 40  # workers shown; the longest at their cell first
 MOST_FAILURES = 10  # named
 STATES = ("done", "diverged", "failed", "stopped", "held", "free")
-HEADERS = ("worker", "cell", "step", "steps/s", "since", "cells ended", "metric", "curve")
+HEADERS = ("worker", "run", "step", "steps/s", "since", "runs ended", "metric", "curve")
 BARS, WIDTH = "▁▂▃▄▅▆▇█", 16
 
 
@@ -66,12 +66,12 @@ def picture(view: View, snapshot: Snapshot) -> RenderableType:
 
 
 def headline(view: View, snapshot: Snapshot) -> str:
-    """Return one line: cells by how they stand, workers, rate, estimated end."""
+    """Return one line: runs by how they stand, workers, rate, estimated end."""
     words = {"held": "running", "free": "waiting"}
     counts = ", ".join(f"{snapshot.counts[name]} {words.get(name, name)}" for name in STATES if snapshot.counts[name])
     workers = len(snapshot.at_work)
     silent = len(snapshot.workers) - workers
-    parts = [f"{view.title}: {amount(snapshot.total, 'cell')}: {counts}"]
+    parts = [f"{view.title}: {amount(snapshot.total, 'run')}: {counts}"]
     if snapshot.ended < snapshot.total:
         parts.append(amount(workers, "worker") + (f", {silent} silent" if silent else ""))
         parts += _time(snapshot)
@@ -84,7 +84,7 @@ def _time(snapshot: Snapshot) -> list[str]:
         return []
     per_hour = 3600 * len(snapshot.at_work) / each if each else 0.0
     end = time.strftime("%H:%M", time.localtime(time.time() + left))
-    return [f"{per_hour:.3g} cells/h", f"about {format_duration(left)} left (until {end})"]
+    return [f"{per_hour:.3g} runs/h", f"about {format_duration(left)} left (until {end})"]
 
 
 def rows(view: View, snapshot: Snapshot) -> list[tuple[str, ...]]:
@@ -97,7 +97,7 @@ def rows(view: View, snapshot: Snapshot) -> list[tuple[str, ...]]:
 
 def _row(view: View, worker: WorkerView) -> tuple[str, ...]:
     via = f" ({worker.via})" if worker.via else ""
-    state = "silent" if worker.silent else "looks for a cell"
+    state = "silent" if worker.silent else "looks for a run"
     cell = f"{view.name(worker.cell)} (silent)" if worker.silent else view.name(worker.cell)
     return (
         printable(f"{worker.host} {worker.name.split('-')[-2]}{via}" if worker.name else ""),

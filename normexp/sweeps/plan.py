@@ -119,11 +119,11 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
         else:
             path = default_run_dir(config)
             if path in cells and cells[path].config["logger"] != config["logger"]:
-                raise UserError("logger: all cells of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
+                raise UserError("logger: all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
             cells.setdefault(path, Cell(config, path))
             typed.setdefault(path, list(arguments))
     if not cells:
-        raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no cell (an empty range)")
+        raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no run (an empty range)")
     results = Path(next(iter(cells.values())).config["results_dir"])
     own = in_shard(list(cells.values()), shard)
     check_cells(own, force)

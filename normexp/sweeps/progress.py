@@ -48,7 +48,7 @@ class SweepProgress:
 @contextmanager
 def sweep_progress(cells: int) -> Iterator[SweepProgress]:
     """Show the progress of so many cells while the block runs."""
-    layout = "{n:.1f}/{total} cells |{bar}| {remaining} left {postfix}"
+    layout = "{n:.1f}/{total} runs |{bar}| {remaining} left {postfix}"
     live = sys.stderr.isatty()
     with tqdm(total=cells, disable=not live, leave=False, dynamic_ncols=True, bar_format=layout) as bar:
         yield SweepProgress(bar, cells)

@@ -59,7 +59,7 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
         else:
             jobs += _parts(group, len(workers))
     together = [len(job) for job in jobs if isinstance(job, tuple)]
-    logger.info(f"{sum(together)} of {len(cells)} cells are trained in {len(together)} stacks, in less time than that")
+    logger.info(f"{sum(together)} of {len(cells)} runs are trained in {len(together)} stacks, in less time than that")
     return jobs
 
 

@@ -239,5 +239,5 @@ def say_failures(failures: Sequence[tuple[Cell, str]], cells: int) -> int:
         if more := len(failed) - len(named):
             logger.info(f"failed: {more} more with the same cause")
     if failures:
-        logger.info(f"{len(failures)} of {amount(cells, 'cell')} failed; the same command tries them again")
+        logger.info(f"{len(failures)} of {amount(cells, 'run')} failed; the same command tries them again")
     return 1 if failures else 0

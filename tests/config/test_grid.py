@@ -53,9 +53,9 @@ REFUSED = {
     "range that stands still": ("optim.lr=range(0,1,0)", "optim.lr=range(0,1,0): "),
     "range without end": (
         "threads=range(100000000)",
-        "a sweep of 2 x more than 100,000 cells; at most 100,000 are allowed",
+        "a sweep of 2 x more than 100,000 runs; at most 100,000 are allowed",
     ),
-    "product without end": ("threads=range(60000)", "threads: a sweep of 2 x 60,000 cells"),
+    "product without end": ("threads=range(60000)", "threads: a sweep of 2 x 60,000 runs"),
     "underscores elsewhere": (
         "dataset.subset=1_0,2",
         "dataset.subset=1_0,2: 1_0 is no number as people write it; write 10",

@@ -40,6 +40,6 @@ def test_a_row_says_what_moved_and_why(tmp_path):
         "b,cpu,runs/y/seed=1,moved,test/loss,7,1.0,1.5,0.5,torch 1 -> 2,0123456789ab\n"
     )
     page = drift.document(table)
-    assert "at 01234567 and\nset beside its record: 1 equal bytes, 1 moved." in page
+    assert "at 01234567\nand compared with its committed record: 1 equal bytes, 1 moved." in page
     assert "| b, cpu | `runs/y/seed=1` | moved | test/loss at step 7: 1.0, now 1.5 | 5.0e-01 | 1 |" in page
     assert page.endswith("1. torch 1 -> 2\n")

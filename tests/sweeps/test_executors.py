@@ -193,10 +193,10 @@ def test_shared_sweep_names_failures_and_tries_them_again(shared, monkeypatch):
         status, stderr = shared("seed=0,1")
     assert status == 1
     assert re.search(r"failed: \S+: no memory\n", stderr)
-    assert "2 of 2 cells failed; the same command tries them again" in stderr
+    assert "2 of 2 runs failed; the same command tries them again" in stderr
     status, stderr = shared("seed=0,1")
     assert status == 0
-    assert "2 cells that failed are tried again" in stderr
+    assert "2 runs that failed are tried again" in stderr
 
 
 def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, cli, results):

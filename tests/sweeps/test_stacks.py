@@ -44,7 +44,7 @@ def rows(run: RunDirectory) -> list[list[float]]:
 def test_records_are_those_of_single_runs_and_say_that_they_were_stacked(sweep, tmp_path):
     status, stderr, stacked = sweep("stacked", "stack=true")
     assert status == 0, stderr
-    assert "4 of 4 cells are trained in 1 stacks" in stderr
+    assert "4 of 4 runs are trained in 1 stacks" in stderr
     _, _, alone = sweep("alone")
     assert stacked.keys() == alone.keys()
     for name, single in alone.items():
@@ -173,7 +173,7 @@ def test_a_cell_that_was_begun_alone_goes_on_alone(sweep):
 def test_many_cells_make_stacks_for_every_worker(sweep):
     status, stderr, runs = sweep("many", "stack=true", "jobs=2", "seed=range(3)", "steps=2", "optim.lr=0.05,0.01")
     assert status == 0
-    assert "6 of 6 cells are trained in 2 stacks" in stderr
+    assert "6 of 6 runs are trained in 2 stacks" in stderr
     assert {run.environment["stacked"] for run in runs.values()} == {3}
 
 

@@ -262,7 +262,7 @@ def bomb(tmp_path, monkeypatch) -> Iterator[Path]:
 def test_sweep_failing_cell_is_recorded_and_the_rest_goes_on(sweep, results, bomb):
     status, stderr = sweep(*PLUGIN, "norm.at=3,1000", "seed=0,1", "model.widths=[5]")
     assert status == 1
-    assert "2 of 4 cells failed; the same command tries them again" in stderr
+    assert "2 of 4 runs failed; the same command tries them again" in stderr
     assert "RuntimeError: the bomb went off\n" in stderr
     assert statuses(results) == ["done", "done", "failed", "failed"]
     failed = next(run.path for run in find_runs([results]) if run.status["status"] == "failed")
@@ -311,7 +311,7 @@ def test_sweep_cell_that_was_lost_is_no_success(sweep, monkeypatch):
     monkeypatch.setattr(InProcess, "request", lambda *_: {"seconds": 1.0})
     status, stderr = sweep("seed=0,1")
     assert status == 1
-    assert "2 of 2 cells failed" in stderr
+    assert "2 of 2 runs failed" in stderr
 
 
 # --- Stopped. ---
@@ -466,7 +466,7 @@ def test_sweep_worker_killed_costs_its_own_cell(cli, results, undisturbed):
         os.kill(workers(process.pid)[0], signal.SIGKILL)
         _, stderr = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "1 of 2 cells failed" in stderr
+    assert "1 of 2 runs failed" in stderr
     assert statuses(results) == ["done", "failed"]
     failed = next(run.status for run in find_runs([results]) if run.status["status"] == "failed")
     assert failed["cause"] == "the worker process was killed by SIGKILL (out of memory?)"
@@ -520,7 +520,7 @@ def test_sweep_failing_cells_beside_others_cost_themselves(results, bomb):
     with started(results, *grid) as process:
         _, stderr = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "3 of 6 cells failed" in stderr
+    assert "3 of 6 runs failed" in stderr
     assert statuses(results) == ["done"] * 3 + ["failed"] * 3
 
 

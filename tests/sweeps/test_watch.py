@@ -73,7 +73,7 @@ def test_watch_shows_who_trains_what_how_well_and_until_when(results):
         head, row = looked(results)
         assert is_anybody_there(sweep, 60)
     assert not is_anybody_there(sweep, 60)
-    assert re.search(r": 4 cells: 1 done, 1 running, 2 waiting; 1 worker; \S+ cells/h; about .* left \(until", head)
+    assert re.search(r": 4 runs: 1 done, 1 running, 2 waiting; 1 worker; \S+ runs/h; about .* left \(until", head)
     assert re.search(r"\(slurm 7_1\)  (seed=[123]|the defaults)  step 3/6 at \S+ steps/s  since .*s  1 ended", row)
     assert row.endswith("validation accuracy 30.00 %  ▁▅█")
 
@@ -97,7 +97,7 @@ def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
     worker = SweepWorker(sweep, InProcess(1))
     with worker.beats.beating():
         shown = drawn(SweepView(sweep))
-    assert "looks for a cell" in shown
+    assert "looks for a run" in shown
     assert "worker" in shown
     assert "steps/s" not in shown  # a column in which nothing stands
     assert "━━━" in shown
@@ -117,7 +117,7 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     with begun(running, 4).lock():
         head, row = text(view, view.snapshot())
     assert re.search(
-        r"last sweep: 3 cells: 1 done, 1 running, 1 waiting; 1 worker; 2 cells/h; about 48.0 min left", head
+        r"last sweep: 3 runs: 1 done, 1 running, 1 waiting; 1 worker; 2 runs/h; about 48.0 min left", head
     )
     assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*validation accuracy 40.00 %", row)
     assert not view.is_ended()
@@ -130,7 +130,7 @@ def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):
     assert cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "jobs=1")[0] == 0
     status, stdout, stderr = cli("status", results, "--watch")
     assert (status, stderr) == (0, "")
-    assert stdout == f"{results}, last sweep: 2 cells: 2 done\n"
+    assert stdout == f"{results}, last sweep: 2 runs: 2 done\n"
     (first, _) = find_runs([results])
     first.write_status("failed", cause="RuntimeError: x")
     assert cli("status", first.path, "--watch")[0] == 1
@@ -153,9 +153,9 @@ def test_watch_of_any_folder_of_runs_ends_when_none_is_running(tmp_path):
     with begun(tmp_path / "a", 2).lock():
         begun(tmp_path / "b", 2).write_status("interrupted", step=2, steps=10)
         (view,) = views_of(tmp_path)
-        assert "2 cells: 1 stopped, 1 running" in text(view, view.snapshot())[0]
+        assert "2 runs: 1 stopped, 1 running" in text(view, view.snapshot())[0]
         assert not view.is_ended()
-    assert looked(tmp_path) == [f"{tmp_path}: 2 cells: 2 stopped"]
+    assert looked(tmp_path) == [f"{tmp_path}: 2 runs: 2 stopped"]
     assert watch(tmp_path, lambda line: None) == 0
 
 

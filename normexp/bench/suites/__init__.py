@@ -6,7 +6,7 @@ ABOUT = {
     "tokens": "every scheme on the tokens of a decoder beside layer normalization",
     "recurrent": "recurrent networks beside torch.nn.LSTM and an LN-LSTM written out step by step",
     "start": "from typing a command to its first step or answer",
-    "sweep": "cells side by side against one after the other; what a cell costs beyond its training",
+    "sweep": "runs side by side against one after the other; what a run costs beyond its training",
     "memory": "peak memory of a run beside bare torch",
     "growth": "how time grows with batch size, width, evaluations, number of run directories and length of curves",
     "looks": "what a sequential design costs and saves, over simulated experiments",

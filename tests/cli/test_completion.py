@@ -202,3 +202,13 @@ def test_fish_completes(tmp_path, environment, typed, completed):
     done = subprocess.run(["fish", "--no-config", "-c", code], cwd=tmp_path, env=environment, capture_output=True)
     offered = [line.split("\t")[0].rstrip("/") for line in done.stdout.decode().splitlines()]
     assert completed.split()[-1] in offered, done
+
+
+@pytest.mark.slow
+@needs("fish")
+def test_fish_offers_files_only_where_nothing_else_can_stand(tmp_path, environment):
+    (tmp_path / "report.csv").touch()
+    code = "normexp completion fish | source; complete -C 'normexp re'; complete -C 'normexp run dataset.file=re'"
+    done = subprocess.run(["fish", "--no-config", "-c", code], cwd=tmp_path, env=environment, capture_output=True)
+    offered = [line.split("\t")[0] for line in done.stdout.decode().splitlines()]
+    assert offered == ["report", "reproduce", "dataset.file=report.csv"], done

@@ -1,6 +1,12 @@
 # Completion of normexp for fish: normexp completion fish | source
 function __normexp_candidates
     set -l words (commandline -opc) (commandline -ct)
-    printf '%s\n' $words[2..-1] | command $words[1] completion candidates 2>/dev/null
+    set -l found (printf '%s\n' $words[2..-1] | command $words[1] completion candidates 2>/dev/null)
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        set -l key (string match -r '^[^=]*=' -- $words[-1])
+        __fish_complete_path (string replace -r '^[^=]*=' '' -- $words[-1]) | string replace -r '^' -- "$key"
+    end
 end
-complete -c normexp -a '(__normexp_candidates)'
+complete -c normexp -f -a '(__normexp_candidates)'

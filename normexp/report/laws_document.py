@@ -14,19 +14,20 @@ HEAD = """\
 # Laws: what theory predicts exactly
 
 Most claims about normalization are about accuracies, and need large networks to be tested. A few are formulas that
-predict a number exactly, and a laptop can check them at full scale in minutes. Each section below has the formula, what
-it means, a figure, and the verdicts of the records under `results/`. A law *follows* if at every point of its grid the
-confidence interval of measured minus predicted (a t interval over the seeds, 99 % for all points together) contains 0, or
-reaches the remainder that the law allows for; an identity has to hold to rounding in every run. Every law has *controls*:
-runs that violate one of its assumptions, and so have to deviate from it. *Where* is the point at which measurement and
-formula differ most in units of the tolerance; a step is whatever the study counts: an update, a layer, a width, a depth.
-`normexp laws` prints this as one page, `normexp reproduce --laws` measures it again, and `scripts/make_laws.py` writes
-this page from the records.
+predict a number exactly, and a laptop can check them at full scale in minutes. Each section below has the formula,
+what it means, a figure, and the verdicts of the records under `results/`. A law *follows* if at every point of its
+grid the confidence interval of measured minus predicted (a t interval over the seeds, 99 % for all points together)
+contains 0, or reaches the remainder that the law allows for; an identity has to hold to rounding in every run. Every
+law has *controls*: runs that violate one of its assumptions, and so have to deviate from it. *Where* is the point at
+which measurement and formula differ most in units of the tolerance; a step is whatever the study counts: an update, a
+layer, a width, a depth. `normexp laws` prints this as one page, `normexp reproduce --laws` measures it again, and
+`scripts/make_laws.py` writes this page from the records.
 
-All of them were measured again in November 2026, at dc199b0c and on another processor than most records: 40 minutes of
-processor time, 20 on two quiet cores. (`normexp laws` prints the seconds of the records; several come from a machine that
-was shared by ten programs.) Every verdict was the same but one: the claim that, with batch normalization, less of a layer's
-gradient survives the update of the layers below holds in the records (p = 0.04) and was undecided there (p = 0.11)."""
+All of them were measured again in November 2026, at dc199b0c and on another processor than most records: 40 minutes
+of processor time, 20 on two quiet cores. (`normexp laws` prints the seconds of the records; several come from a
+machine that was shared by ten programs.) Every verdict was the same but one: the claim that, with batch
+normalization, less of a layer's gradient survives the update of the layers below holds in the records (p = 0.04) and
+was undecided there (p = 0.11)."""
 
 TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
 TABLES_HEAD = """\

@@ -162,7 +162,7 @@ SET_UPS: Mapping[str, str] = {
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
     "ioffe2015_figure1": "50,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
-    "law_decay_rate": "1,000 1,000 1,000",
+    "law_decay_rate": "1,000 1,000",
     "law_gradient_projection": "2 100 30",
     "law_largest_rate": "1,024",
     "law_least_squares": "16 12",

@@ -116,9 +116,7 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     assert run.status["status"] == "done"
     with begun(running, 4).lock():
         head, row = text(view, view.snapshot())
-    assert re.search(
-        r"last sweep: 3 runs: 1 done, 1 running, 1 waiting; 1 worker; 2 runs/h; about 48.0 min left", head
-    )
+    assert re.search(r"last sweep: 3 runs: 1 done, 1 running, 1 waiting; 1 worker; 2 runs/h; about 48.0 min left", head)
     assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*validation accuracy 40.00 %", row)
     assert not view.is_ended()
     assert (view.snapshot().counts["free"], view.snapshot().workers) == (2, [])  # its process has gone

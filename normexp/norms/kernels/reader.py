@@ -10,17 +10,13 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-from torch import Tensor, fx
+from torch import fx
 
 STANDS = re.compile(r"\b(Unknown(Attribute)?|(Parameter)?Proxy)\b")  # as Python's errors name what stands for a value
 
 
 class Unknown(fx.Proxy):
     """Stands for a tensor while a forward is read. No table or set has it: that it is not there would not be true."""
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:  # what isinstance() asks
-        return type(self) if is_of_torch(sys._getframe(1)) else Tensor
 
     def __hash__(self) -> int:
         raise fx.proxy.TraceError("a value that is not known cannot be looked up")
@@ -31,8 +27,6 @@ class Unknown(fx.Proxy):
 
 class UnknownAttribute(Unknown, fx.proxy.Attribute):
     """Stands for an attribute of a tensor, and knows whether anything is computed of it."""
-
-    __class__ = property(type)
 
     def __init__(self, root: fx.Proxy, name: str) -> None:
         super().__init__(root, name)

@@ -13,17 +13,20 @@ import pytest
 from drawn import BASE, Made, Rows, assert_clean, learning, made, texts
 from fabricated import Fabric
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from normexp.errors import UserError
 from normexp.experiments.figures import MODELS
 from normexp.experiments.load import parse
 from normexp.report.figures.formats import look, settings
+from normexp.report.figures.hidden import TURN, _gapped
 from normexp.report.figures.kinds import KINDS
+from normexp.report.figures.lines import _written
 from normexp.report.figures.own.path import cut_path
 from normexp.report.figures.picture import draw
 from normexp.report.figures.rows import NEVER
-from normexp.report.figures.scales import MINUS, TIMES, power, short
+from normexp.report.figures.scales import MINUS, TIMES, power, set_ticks, short
 from normexp.report.figures.words import of_arm
 
 FIGURE: dict[str, dict[str, Any]] = {
@@ -177,18 +180,18 @@ def test_zoom_shows_a_part_larger(two: Made) -> None:
     ]
 
 
-def test_lines_that_coincide_take_turns(fabricate: Fabric) -> None:
+def test_of_lines_that_coincide_the_upper_one_has_gaps(fabricate: Fabric) -> None:
     experiment = made(fabricate)
     experiment.run(lambda arm, point, _: [{"step": step, "test/loss": float(step)} for step in range(3)])
     figure = experiment.figure(kind="curves", metric="test/loss")
-    dashes = [line._unscaled_dash_pattern for line in figure.axes[0].lines]  # type: ignore[attr-defined]
-    assert dashes[0][0] != dashes[1][0]
-    assert dashes[0][1] == dashes[1][1] is not None
-    assert "take turns" in experiment.caption(kind="curves", metric="test/loss")
+    lower, upper = (line._unscaled_dash_pattern for line in figure.axes[0].lines)  # type: ignore[attr-defined]
+    assert lower == (0, None)
+    assert upper[1] == (TURN, TURN)
+    assert "have gaps" in experiment.caption(kind="curves", metric="test/loss")
 
 
 @pytest.mark.parametrize(("apart", "turn"), [(0.004, True), (0.05, False)])
-def test_lines_within_a_line_width_take_turns(fabricate: Fabric, apart: float, turn: bool) -> None:
+def test_a_line_within_a_line_width_of_another_has_gaps(fabricate: Fabric, apart: float, turn: bool) -> None:
     """The later one would cover the other, which no reader could tell from one that is missing."""
     experiment = made(fabricate)
     experiment.run(
@@ -198,8 +201,14 @@ def test_lines_within_a_line_width_take_turns(fabricate: Fabric, apart: float, t
     )
     spec = {"kind": "curves", "metric": "test/loss"}
     dashes = [line._unscaled_dash_pattern[1] for line in experiment.figure(**spec).axes[0].lines]  # type: ignore[attr-defined]
-    assert all(dashes) is turn
-    assert ("take turns" in experiment.caption(**spec)) is turn
+    assert [bool(each) for each in dashes] == [False, turn]
+    assert ("have gaps" in experiment.caption(**spec)) is turn
+
+
+def test_three_dotted_lines_that_coincide_stay_dotted_each_in_its_turn() -> None:
+    dashes = _gapped((1.0, 1.4), 3)
+    assert sum(dashes) == 3 * TURN
+    assert dashes[:-1] == (1.0, 1.4) * 3 + (1.0,)
 
 
 def test_runs_that_never_reach_the_target_stand_at_their_place(fabricate: Fabric) -> None:
@@ -425,3 +434,22 @@ def test_arms_differ_where_runs_do(two: Made) -> None:
     ends = two.chart(kind="bars", metric="test/accuracy", **HERE).data
     assert ends.groupby("line")["ended"].sum().to_dict() == {"Plain": 1, "With BN": 0}
     assert np.isfinite(ends.loc[~ends["ended"], "value"]).all()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.9, 3.9), (0.85, 2.4), (0.57, 1.3)])
+def test_a_short_logarithmic_axis_of_ratios_has_a_tick_at_1(low: float, high: float) -> None:
+    ax = Figure().subplots()
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    set_ticks(ax.xaxis, low, high)
+    assert 1.0 in ax.get_xticks()
+
+
+def test_of_ticks_that_would_touch_some_are_not_written() -> None:
+    ax = Figure(figsize=(6.4, 4.8)).subplots(1, 3)[0]
+    ax.set_xscale("log")
+    ax.set_xlim(2e-4, 1.5)
+    rates = [2.5e-4 * 4**i for i in range(7)]
+    assert _written(ax, {rate: short(rate) for rate in rates}, look())[::2] == [short(rate) for rate in rates[::2]]
+    assert _written(ax, {rate: short(rate) for rate in rates}, look())[1::2] == [""] * 3
+    assert _written(ax, {0.01: "0.01", 1.0: "1"}, look()) == ["0.01", "1"]

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from normexp.report.figures.styles import COLOURS, CONTRAST, SHADES, contrast, in_order, of_arms, of_scheme, shade
+from normexp.report.figures.styles import (
+    COLOURS,
+    CONTRAST,
+    SHADES,
+    contrast,
+    distance,
+    in_order,
+    of_arms,
+    of_scheme,
+    shade,
+)
 
 SCHEMES = sorted(path.stem for path in (Path(__file__).parents[2] / "configs" / "norm").glob("*.yaml"))
 
@@ -39,6 +49,17 @@ def test_where_all_arms_have_one_scheme_their_colours_are_their_own() -> None:
     assert [contrast(style.color) for style in rates.values()] == sorted(
         (contrast(style.color) for style in rates.values()), reverse=True
     )
+
+
+def test_schemes_of_nearly_one_colour_have_their_markers() -> None:
+    styles = of_arms({"batch": "batch", "frn": "filter_response", "layer": "layer"})
+    assert "" != styles["batch"].marker != styles["frn"].marker != ""
+    assert styles["layer"].marker == ""
+    assert distance("#000000", "#FFFFFF") == pytest.approx(765, abs=1)
+
+
+def test_a_single_arm_has_the_colour_of_its_scheme() -> None:
+    assert of_arms({"Inception": "none"})["Inception"].color == of_scheme("none").color
 
 
 def test_schemes_of_one_colour_differ_in_dash_and_marker() -> None:

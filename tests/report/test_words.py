@@ -18,6 +18,8 @@ from normexp.report.figures.words import in_words, of_arm
         ("batch, optim.lr=0.1, batch_size=8", "Batch norm, learning rate 0.1, batch size 8"),
         ("group, norm.num_groups=4", "Group norm, groups 4"),
         ("batch, norm.momentum=0.2, optim.momentum=0", "Batch norm, momentum of the estimates 0.2, momentum 0"),
+        ("none, init=he", "No norm, He initialization"),
+        ("placement=deepnorm, placement=pre", "DeepNorm, placement pre"),
         ("model.widths=[100, 100]", "widths [100, 100]"),
         ("my_norms.Scale", "my_norms.Scale"),
         ("With batch normalization", "With batch normalization"),

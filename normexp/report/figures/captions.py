@@ -35,7 +35,7 @@ def _lines(chart: Chart) -> Iterator[str]:
     if beyond := _beyond(chart, panels):
         yield f"Beyond the panel's top: {', '.join(beyond)}."
     if takes_turns(chart):
-        yield "Lines that coincide take turns."
+        yield "Where lines coincide, the upper ones have gaps."
     if _has_zero(chart, lines):
         yield "The axis is linear around 0, logarithmic beyond the first tick."
 

@@ -1,7 +1,8 @@
-"""Lines that would hide each other: they take turns along their way, so that each of them is seen."""
+"""Lines that would hide each other: those on top have gaps, each at other places, through which the lowest is seen."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,8 +19,11 @@ OPEN = 0.4  # of a dashed line: gaps from which on another one is seen through t
 Numbers = npt.NDArray[np.float64]
 
 
-def turns(axes: Mapping[str, Axes], panel: str, lines: Sequence[Line]) -> dict[int, tuple[float, tuple[float, float]]]:
-    """Return dashes for lines of a panel that hide each other, by number; none where a second panel shows them apart.
+def turns(axes: Mapping[str, Axes], panel: str, lines: Sequence[Line]) -> dict[int, tuple[float, tuple[float, ...]]]:
+    """Return dashes for the upper lines of a panel that hide each other, by number.
+
+    The lowest of them stays whole: gaps in all of them would meet where the lines part, and look like missing values.
+    Where a second panel shows the lines apart there are none.
 
     Args:
         axes: of every panel, with the scales and the ends that the lines are drawn in.
@@ -33,11 +37,18 @@ def turns(axes: Mapping[str, Axes], panel: str, lines: Sequence[Line]) -> dict[i
         group = next((each for each in groups if _hides(line, lines[each[0]], ways[i], ways[each[0]], thick)), None)
         groups.append([i]) if group is None else group.append(i)
     return {
-        i: (TURN * place, (TURN, TURN * (len(group) - 1)))
+        i: (TURN * (1 - place), _gapped(lines[i].style.dashes, len(group)))
         for group in groups
-        if len(group) > 1
         for place, i in enumerate(group)
+        if place
     }
+
+
+def _gapped(dashes: tuple[float, ...], count: int) -> tuple[float, ...]:
+    """Return dashes that leave `count - 1` of `count` turns free; a dashed or dotted line is so in its own turn."""
+    own = dashes or (TURN, 0.0)
+    own *= math.ceil(TURN / sum(own))
+    return (*own[:-1], count * TURN - sum(own[:-1]))
 
 
 def _way(ax: Axes, line: Line) -> Numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_sca
 
 SHIFT = 2.2  # points between the error bars of two lines
 TICK = 4.0  # text sizes between two ticks of the horizontal axis
+LETTER = 0.42  # text sizes that a letter of a tick is wide
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
 
@@ -109,8 +111,25 @@ def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[L
     set_ends(ax.xaxis, x, here.x, 0.05 if chart.mark == "interval" else 0.0, min(max(most, 3), 9))
     set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5)
     if chart.ticks:
-        ax.set_xticks(list(chart.ticks), list(chart.ticks.values()))
+        ticks = dict(sorted(chart.ticks.items()))
+        ax.set_xticks(list(ticks), _written(ax, ticks, look))
         ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _written(ax: Axes, ticks: Mapping[float, str], look: Look) -> list[str]:
+    """Return the ticks' texts, as many of them empty as those beside them need the room, at even distances.
+
+    Args:
+        ticks: place -> text, in ascending order.
+    """
+    places = (ax.transScale + ax.transLimits).transform([(tick, 1.0) for tick in ticks])[:, 0]
+    room = ax.get_position().width * look.width * 72 / (LETTER * look.font)  # letters
+    texts = list(ticks.values())
+    for every in range(1, len(texts)):
+        kept = list(zip(places, texts, strict=True))[::every]
+        if all(room * (b - a) > (len(one) + len(other)) / 2 + 1 for (a, one), (b, other) in pairwise(kept)):
+            return [text if i % every == 0 else "" for i, text in enumerate(texts)]
+    return texts[:1] + [""] * (len(texts) - 1)
 
 
 def _draw(ax: Axes, chart: Chart, line: Line, look: Look, shift: float) -> None:

@@ -20,6 +20,7 @@ MARGIN = 0.04  # of an axis, beyond the smallest and the largest value
 ALIKE = 1e-9  # relative difference of values below which they are one: the rest is rounding
 PLAIN_DECADES = 2.0  # of a logarithmic axis; from there on the powers of ten suffice as ticks
 OFF_SCALE, FAR = 10.0, 1e3  # times the largest, the median of what the runs reach that did not diverge
+STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 LINEAR = 0.5  # decades that the linear part of a symlog axis takes
 GREY = Style("#777777", (1.5, 1.5), width=0.8)
 MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
@@ -121,13 +122,13 @@ def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False,
         decades = math.log10(high / low)
         plain = decades < PLAIN_DECADES
         subs = (1.0, 2.0, 5.0) if plain else (1.0,)
-        side.set_major_locator(MaxNLocator(5) if decades < 0.7 else LogLocator(subs=subs, numticks=most))
+        side.set_major_locator(MaxNLocator(5, steps=STEPS) if decades < 0.7 else LogLocator(subs=subs, numticks=most))
         side.set_minor_formatter(NullFormatter())
         if plain:
             side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
             return
     else:
-        side.set_major_locator(MaxNLocator(min(6, most), steps=[1, 2, 2.5, 5, 10], integer=whole))
+        side.set_major_locator(MaxNLocator(min(6, most), steps=STEPS, integer=whole))
         side.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         return
     side.set_major_formatter(FuncFormatter(lambda value, _: power(value)))

@@ -7,9 +7,11 @@ figure. All colours have a contrast of at least 3:1 on white (WCAG 2.1, non-text
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import matplotlib
@@ -31,6 +33,7 @@ OTHERWISE = {
 }  # they would look like another scheme
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0
+NEAR = 100.0  # of 765 from black to white: thin lines whose colours are nearer are taken for each other
 MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too light on white
 
 
@@ -60,11 +63,11 @@ def of_scheme(name: str) -> Style:
 def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
     """Return the style of every arm, given the scheme of each.
 
-    Arms of several schemes have their scheme's colour, and its marker where two schemes share a colour. Where one
-    scheme has all arms its colour would say nothing: the arms have colours of their own, from dark to light if their
-    names differ in a number.
+    Arms of several schemes have their scheme's colour, and its marker where two schemes have nearly the same colour.
+    Where one scheme has several arms, and no other has any, its colour would say nothing: the arms have colours of
+    their own, from dark to light if their names differ in a number.
     """
-    if len(set(schemes.values())) == 1:
+    if len(schemes) > 1 == len(set(schemes.values())):
         return one_scheme(list(schemes))
     clashes = _clashing(set(schemes.values()))
     places: dict[str, int] = {}
@@ -116,6 +119,13 @@ def contrast(color: str) -> float:
 
 
 def _clashing(schemes: set[str]) -> set[str]:
-    """Return the schemes that share their colour with another one of them."""
-    colors = [of_scheme(scheme).color for scheme in schemes]
-    return {scheme for scheme in schemes if colors.count(of_scheme(scheme).color) > 1}
+    """Return the schemes whose colour is near that of another one of them."""
+    pairs = combinations(((scheme, of_scheme(scheme).color) for scheme in schemes), 2)
+    return {scheme for (one, a), (other, b) in pairs if distance(a, b) < NEAR for scheme in (one, other)}
+
+
+def distance(one: str, other: str) -> float:
+    """Return how far apart two colours look, 0 to 765: the "redmean" approximation of a perceptual distance."""
+    (r, g, b), (red, green, blue) = to_rgb(one), to_rgb(other)
+    mean = (r + red) / 2
+    return 255 * math.sqrt((2 + mean) * (r - red) ** 2 + 4 * (g - green) ** 2 + (3 - mean) * (b - blue) ** 2)

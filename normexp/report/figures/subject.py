@@ -19,8 +19,9 @@ from normexp.records import FINISHED, RunDirectory
 from normexp.report.experiment.measured import Measured, split_point
 from normexp.report.experiment.ratio_column import ratios
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
+from normexp.report.figures.scales import short
 from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
-from normexp.report.figures.words import of_arm, of_key
+from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.measurements import is_share, measurements, possible, title
 
 MOST = 12  # arms whose rows have colours
@@ -83,7 +84,9 @@ class Subject(Generic[Spec]):
 
     def point(self, axis: str, value: object) -> str:
         """Return what a value of an axis of the grid is called."""
-        return self.spec.labels.get(f"{axis}={value}", f"{self.axis(axis)} {self.label(str(value))}")
+        text = short(value) if isinstance(value, int) and abs(value) >= 1000 else str(value)
+        usual = called(axis, text) or f"{self.axis(axis)} {self.label(text)}"
+        return self.spec.labels.get(f"{axis}={value}", usual)
 
     @property
     def title(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from normexp.config import option, options
+from normexp.config import groups, option, options
 
 AT = re.compile(r" at ([\w.]+)=(\S+)")  # a point of the grid, as claims write it
 KEYS = {"lr": "learning rate", "batch_size": "batch size", "weight_decay": "weight decay", "num_groups": "groups"}
@@ -33,8 +33,14 @@ def _of_part(part: str) -> str:
             return str(option(group, part).get("_called_", part.replace("_", " ")))
     setting = SETTING.fullmatch(part)
     if setting:
-        return f"{of_key(setting[1])} {setting[2]}"
+        return called(setting[1], setting[2]) or f"{of_key(setting[1])} {setting[2]}"
     return part if CODE.fullmatch(part) else part.replace("_", " ")
+
+
+def called(group: str, name: str) -> str:
+    """Return what an option says it is called; nothing where it says nothing, or for a key that is no group."""
+    known = group in groups() and name in options(group)
+    return str(option(group, name).get("_called_", "")) if known else ""
 
 
 def in_words(text: str) -> str:

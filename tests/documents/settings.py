@@ -48,8 +48,6 @@ SETTINGS: Mapping[str, Sequence[str]] = {
     "law_layer_norm_scaling": ("behind 24 layers", "the square of layer 1"),
     "law_weight_distance": (
         "From the 16th update",
-        "The claim that it is 1 stays",
-        "at the 16th update",
         "down to 0.59",
         "ends at 0.71",
     ),

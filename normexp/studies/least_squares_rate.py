@@ -75,7 +75,9 @@ class LeastSquaresRate(Study):
             length = math.sqrt(float(w @ hw))
             fit = float(w @ g) / length
             yield (c - 2 * gain * fit + gain * gain) / 2, length
-            w = w + self.rate * gain / length * (g - fit / length * hw)
+            before, w = w, w + self.rate * gain / length * (g - fit / length * hw)
+            if gain == fit and np.array_equal(w, before):
+                return  # at rest, to the last bit: no further update would change anything
             gain = fit
 
     def _plain(self, h: Array, g: Array, c: float, w: Array) -> Iterator[tuple[float, float]]:
@@ -83,4 +85,6 @@ class LeastSquaresRate(Study):
             hw = h @ w
             yield float(w @ hw - 2 * (w @ g) + c) / 2, math.sqrt(max(float(w @ hw), 0.0))
             with np.errstate(over="ignore", invalid="ignore"):
-                w = w - self.rate * (hw - g)
+                before, w = w, w - self.rate * (hw - g)
+            if np.array_equal(w, before):
+                return

@@ -50,13 +50,22 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, look: Look) -> None:
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     if not chart.by_column:
-        _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z))
+        beyond = bool(np.nanmax(values, initial=-math.inf) > float(norms[0].vmax or math.inf))
+        _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), beyond)
 
 
 def _norm(values: Numbers, log: bool) -> Normalize:
+    """Return the scale of the colours; a value far above the others has the last one, and its number says more."""
     known = values[np.isfinite(values) & ((values > 0) | (not log))]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.1, 1.0)
-    return (LogNorm if log else Normalize)(low, high if high > low else low * 2 or 1.0)
+    low, high = (float(known.min()), float(known[known <= _fence(known, log)].max())) if len(known) else (0.1, 1.0)
+    return (LogNorm if log else Normalize)(low, high if high > low else low * 2 or 1.0, clip=True)
+
+
+def _fence(known: Numbers, log: bool) -> float:
+    """Return where values lie far out: three times the middle half's width above it (Tukey)."""
+    first, third = np.quantile(np.log(known) if log else known, (0.25, 0.75))
+    far = third + 3 * (third - first) if third > first else math.inf
+    return float(np.exp(far) if log else far)
 
 
 def _cell(ax: Axes, place: tuple[int, int], value: float, text: str, norm: Normalize) -> None:
@@ -108,8 +117,9 @@ def _levels(values: Numbers, log: bool) -> Numbers:
     return np.geomspace(low, high, LEVELS) if log else np.asarray(MaxNLocator(LEVELS).tick_values(low, high))
 
 
-def _color_bar(figure: Figure, axes: list[Axes], norm: Normalize, label: str) -> None:
-    bar = figure.colorbar(ScalarMappable(norm, MAP), ax=axes, fraction=0.05, pad=0.02)
+def _color_bar(figure: Figure, axes: list[Axes], norm: Normalize, label: str, beyond: bool = False) -> None:
+    extend = "max" if beyond else "neither"
+    bar = figure.colorbar(ScalarMappable(norm, MAP), ax=axes, fraction=0.05, pad=0.02, extend=extend)
     bar.set_label("\n".join(textwrap.wrap(label, 30)))
     bar.outline.set_visible(False)
     bar.ax.grid(visible=False)

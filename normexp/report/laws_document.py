@@ -27,7 +27,8 @@ All of them were measured again in November 2026, at dc199b0c and on another pro
 of processor time, 20 on two quiet cores. (`normexp laws` prints the seconds of the records; several come from a
 machine that was shared by ten programs.) Every verdict was the same but one: the claim that, with batch
 normalization, less of a layer's gradient survives the update of the layers below holds in the records (p = 0.04) and
-was undecided there (p = 0.11)."""
+was undecided there (p = 0.11). Two laws have had more seeds since, and take longer: least squares and the distance of
+the weights."""
 
 TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
 TABLES_HEAD = """\

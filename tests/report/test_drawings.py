@@ -19,6 +19,7 @@ from matplotlib.text import Text
 from normexp.errors import UserError
 from normexp.experiments.figures import MODELS
 from normexp.experiments.load import parse
+from normexp.report.figures import heat
 from normexp.report.figures.formats import look, settings
 from normexp.report.figures.hidden import TURN, _gapped
 from normexp.report.figures.kinds import KINDS
@@ -270,6 +271,13 @@ def test_heat_prints_the_mean_and_who_diverged_and_hatches_what_has_no_value(fab
     with settings(look()):
         patches = draw(with_hole, look()).axes[0].patches
     assert [patch.get_hatch() for patch in patches] == ["////", None]
+
+
+def test_colours_of_a_heat_map_end_where_a_value_lies_far_out() -> None:
+    values = np.array([2.2, 2.4, 2.4, 2.5, 2.7, 3.4, 3.4])
+    assert heat._norm(values, log=True).vmax == 3.4
+    assert heat._norm(np.append(values, 11.0), log=True).vmax == 3.4
+    assert heat._norm(np.append(values, 4.0), log=True).vmax == 4.0
 
 
 def test_heat_over_an_arm_prints_ratios_paired_by_seed(two: Made) -> None:

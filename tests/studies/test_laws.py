@@ -19,6 +19,7 @@ from normexp.experiments.load import laws, load
 from normexp.probes.gram_distance import gram_distance
 from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_norm_explosion import LIMIT
+from normexp.studies.least_squares_rate import LeastSquaresRate
 from normexp.studies.selectable_keys import in_hull_of_others
 from normexp.studies.weight_distance import line, misfits
 
@@ -97,6 +98,15 @@ def test_least_squares_reaches_the_minimum_at_every_rate_only_behind_the_norm():
     plain = measured("study=least_squares_rate", "study.normalized=false", "study.rate=10", "study.updates=500").rows[0]
     assert plain["loss"] > 1e6
     assert plain["steps"] == 501
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_least_squares_stop_where_no_further_update_would_change_a_bit(normalized):
+    h, g, start = np.diag([1.0, 2.0]), np.array([1.0, 0.5]), np.array([0.6, 0.8])
+    study = LeastSquaresRate(rate=0.5, updates=100_000, normalized=normalized)
+    path = list(study._with_norm(h, g, 2.0, start) if normalized else study._plain(h, g, 2.0, start))
+    assert len(path) < 1000
+    assert path[-1][0] == pytest.approx((2.0 - g @ np.linalg.solve(h, g)) / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -140,14 +140,17 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "instance.py",
         ("one group of all channels", "(num_features, num_features, eps", "(1, num_features, eps"),
         ("eps is not the one given", "num_features, self.eps, self.affine)", "num_features, self.eps**2, self.affine)"),
-        ("eps of large maps is not the one given", "weight, bias, self.eps)", "weight, bias, self.eps**2)"),
-        ("gradient of the first large map alone", "torch.stack(each).sum(0) for", "each[0] for"),
         ("affine=false is ignored", "self.eps, self.affine)", "self.eps, True)"),
         ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
     )
     + of(
         "kernels/grouped.py",
         ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
+    )
+    + of(
+        "kernels/by_sample.py",
+        ("eps of large maps is not the one given", "False, 0.0, eps, **into)", "False, 0.0, eps**2, **into)"),
+        ("gradient of the first large map alone", "(dots * rstd).sum(0)", "(dots * rstd)[0]"),
     ),
     "group": of(
         "kernels/grouped.py",

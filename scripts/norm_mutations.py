@@ -606,7 +606,8 @@ MUTATIONS: dict[str, list[Mutation]] = {
     ),
     "rep_batch": of(
         "rep_batch.py",
-        ("no path beside", " + self.alpha * at_least_float32(input)", ""),
+        ("no path beside", "torch.add(y, x, alpha=float(alpha))", "y.clone()"),
+        ("no gradient through the path beside", "grads[0], grads[0] * alpha,", "grads[0], None,"),
         (
             "alpha is not learned",
             "self.alpha = nn.Parameter(torch.tensor(1.0))",

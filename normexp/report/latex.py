@@ -22,6 +22,7 @@ _SIGNS = str.maketrans(
         "↓": r"$\downarrow$", "[": "{[}", "]": "{]}",  # a row that starts with [ would be an argument of \\
     }
 )  # fmt: skip
+NARROW = 0.9  # what a table's width may be of what its letters take here: then it is made less small, and higher
 HEAD = 13  # letters of a line of a head
 LETTER, GAP, ROW = 5.0, 12.0, 12.2  # points that a letter, the space between columns and a row take, at 10 points
 TEXT, WIDEST, HIGHEST = (
@@ -42,8 +43,8 @@ def _parts(table: Table) -> Iterator[Table]:
     """Yield the tables that fit a page each."""
     for low, high in _columns(table):
         columns = [*range(table.texts), *range(low, high)]
-        scale = min(1.0, TEXT / sum(_width(table, i) for i in columns))
-        most = int(HIGHEST / (ROW * scale))
+        scale = min(1.0, TEXT / (NARROW * sum(_width(table, i) for i in columns)))
+        most = int(HIGHEST / (ROW * scale))  # of the rows, if the columns are as narrow as they may be
         for first in range(0, max(len(table.rows), 1), most):
             rows = [[row[i] for i in columns] for row in table.rows[first : first + most]]
             yield replace(table, heads=[table.heads[i] for i in columns], rows=rows)

@@ -341,7 +341,7 @@ def full_scale(name: str, seeds: Sequence[int], points: Mapping[str, Sequence[An
 FULL = {
     "law_decay_rate": ((0,), {"study.momentum": [0.9]}),
     "law_selectable_keys": ((0, 1), {"study.keys": [50]}),
-    "law_least_squares": ((0,), {"study.rate": [0.001, 10.0, 1000.0]}),
+    "law_least_squares": ((4,), {"study.rate": [0.001, 10.0, 1000.0]}),
     "law_orthogonalization": ((0, 1, 2, 3), {}),
     "law_batch_norm_explosion": ((0, 1, 2, 3, 4), {"study.batch": [256]}),
 }

@@ -32,5 +32,13 @@ def identity(changes: Mapping[str, Any], content: str | None = None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+def staleness(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Say which setting of a run, by dotted key, is not the one that is wanted today; empty where none differs."""
+    for key, value in wanted.items():
+        if key in recorded and recorded[key] != value and key not in (*IGNORED_KEYS, *PATH_KEYS):
+            return f"stale, its {key} was {recorded[key]} and is {value} now"
+    return ""
+
+
 def _name(path: Any) -> Any:
     return path if path is None else PurePath(str(path)).name

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.config import flat
-from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.identity import staleness
 from normexp.config.options import option, options
 from normexp.errors import UserError
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Made, error_of
@@ -119,11 +119,7 @@ class Record:
     def _other_setting(self) -> str:
         """Say which setting the run was made with is not the one that its experiment has today; '' where all are."""
         recorded = self.directory.config if self.settings else {}
-        values = {**(recorded.get("_changes_") or {}), **flat(recorded)}
-        for key, value in self.settings.items():
-            if key in values and values[key] != value and key not in (*IGNORED_KEYS, *PATH_KEYS):
-                return f"stale, its {key} was {values[key]} and is {value} now"
-        return ""
+        return staleness({**(recorded.get("_changes_") or {}), **flat(recorded)}, self.settings)
 
     @cached_property
     def metrics(self) -> dict[str, Column]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config import Config, flat
-from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.identity import staleness
 from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
@@ -161,10 +161,5 @@ def check_stale(directory: RunDirectory, config: Config) -> None:
     """Raise UserError if the run was made, or begun, under other defaults than today's."""
     if not directory.has(CONFIG):
         return  # killed before anything was trained
-    recorded, skipped = flat(RunDirectory(directory.path).config), {*IGNORED_KEYS, *PATH_KEYS}
-    for key, value in flat(config.values).items():
-        if key in recorded and key not in skipped and recorded[key] != value:
-            raise UserError(
-                f"{directory.path}: stale, its {key} was {recorded[key]} and is {value} now; "
-                "--force trains it again, or set the key"
-            )
+    if stale := staleness(flat(RunDirectory(directory.path).config), flat(config.values)):
+        raise UserError(f"{directory.path}: {stale}; --force trains it again, or set the key")

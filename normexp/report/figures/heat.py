@@ -58,7 +58,7 @@ def _norm(values: Numbers, log: bool) -> Normalize:
     """Return the scale of the colours; a value far above the others has the last one, and its number says more."""
     known = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = (float(known.min()), float(known[known <= _fence(known, log)].max())) if len(known) else (0.1, 1.0)
-    return (LogNorm if log else Normalize)(low, high if high > low else low * 2 or 1.0, clip=True)
+    return (LogNorm if log else Normalize)(low, high if high > low else low * 2 or 1.0)
 
 
 def _fence(known: Numbers, log: bool) -> float:

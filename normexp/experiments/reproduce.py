@@ -165,9 +165,14 @@ def run_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: 
     for name in experiment.choices(arms) if experiment.select and not experiment.select.arm else ():
         if name not in chosen:
             raise UserError(f"{choice_path(experiment, results)}: nothing is chosen for {name}; delete it")
-    cells = [cell for arm in arms for cell in arm_cells(experiment, results, arm, chosen, {})]
+    cells = _pairs_together([arm_cells(experiment, results, arm, chosen, {}) for arm in arms])
     check_cells(cells, force)
     return Plan(cells)
+
+
+def _pairs_together(arms: Sequence[Sequence[Cell]]) -> list[Cell]:
+    """Return the runs point by point: what is compared is trained on one machine, and a part compares every arm."""
+    return [cell for at_point in zip(*arms, strict=True) for cell in at_point]
 
 
 def expected_plan(experiment: Experiment, results: Path, arms: Sequence[str], force: bool) -> Plan:

@@ -63,6 +63,13 @@ def test_runs_use_what_was_chosen_at_their_own_value(experiment, results):
     assert planned == {(arm, size, seed): rate for (arm, size), rate in BEST.items() for seed in (0, 1)}
 
 
+def test_runs_that_are_compared_with_one_another_are_trained_one_after_the_other(results):
+    experiment = parse("x", "cpu", {key: value for key, value in DATA.items() if key != "select"})
+    plan = run_plan(experiment, results, ["none", "batch"], force=False)
+    order = [(cell.config["batch_size"], cell.config["seed"], cell.config.choices["norm"]) for cell in plan.cells]
+    assert order == [(size, seed, norm) for size in (128, 8) for seed in (0, 1) for norm in ("none", "batch")]
+
+
 def test_dry_run_counts_what_is_not_chosen_yet(experiment, results):
     for size in (128, 8):
         fabricate(experiment, results, "none", size)

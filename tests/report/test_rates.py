@@ -27,8 +27,8 @@ from normexp.report.figures.picture import draw
 LAST = {0.01: 0.5, 0.1: 0.9, 1.0: 0.7}  # accuracy at the end, by rate; with the diverged rate it is that of the start
 
 
-def choosing(fabric: Fabric, diverged: float = 0.0, arms: Any = None, **select: Any) -> Experiment:
-    """Return an experiment whose trials are run: seed 101 is a tenth better than 100."""
+def choosing(fabric: Fabric, diverged: float = 0.0, arms: Any = None, last: Any = LAST, **select: Any) -> Experiment:
+    """Return an experiment whose trials are run: seed 101 has a tenth more than 100."""
     chosen = {"search": {"optim.lr": [0.01, 0.1, 1.0]}, "seeds": [100, 101], "metric": "validation/accuracy", **select}
     made_up = made(fabric, select=Selection.model_validate(chosen), **({"arms": arms} if arms else {}))
     made_up.run(learning)
@@ -38,11 +38,11 @@ def choosing(fabric: Fabric, diverged: float = 0.0, arms: Any = None, **select: 
         for values in combinations(experiment.select):
             for point in points(experiment.select, values, budget(experiment.select, 0)):
                 rate, seed = values["optim.lr"], dict(point)["seed"]
-                rows = [(0, 0.1), (10, LAST.get(rate, 0.8) + (seed - 100) / 10)]
+                rows = [(0, 0.1), (10, last.get(rate, 0.8) + (seed - 100) / 10)]
                 fabric(
                     name=str(run_place(fabric.root, experiment, arm, at + point, "select").relative_to(fabric.root)),
-                    table=[{"step": step, "validation/accuracy": value} for step, value in rows],
-                    columns=["step", "validation/accuracy"],
+                    table=[{"step": step, chosen["metric"]: value} for step, value in rows],
+                    columns=["step", chosen["metric"]],
                     status="diverged" if rate == diverged else "done",
                 )
     return experiment
@@ -129,3 +129,12 @@ def test_more_arms_than_colours_have_a_panel_each(fabricate: Fabric, count: int)
     assert len(drawn.by_panel()) == (1 if count == 12 else 13)
     with settings(look()):
         assert_clean(draw(drawn, look()))
+
+
+def test_a_trial_that_ran_away_leaves_the_figure_and_is_named(fabricate: Fabric) -> None:
+    losses = {0.01: 2.0, 0.1: 1.5, 1.0: 1e10}
+    experiment = choosing(fabricate, metric="validation/loss", last=losses)
+    drawn = chart(experiment, fabricate)
+    assert drawn.top == pytest.approx(2.05 * (2.05 / 1.5) ** 3)
+    assert drawn.log == {"x"}  # the ordinary losses reach nowhere far
+    assert "Beyond the panel's top: Plain, With BN." in caption(drawn)

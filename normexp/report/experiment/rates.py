@@ -6,6 +6,7 @@ halving those of the first rung, which tried every rate, of a sampler those that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -99,9 +100,10 @@ def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: 
     subject = Subject(experiment, found, results, Figure(name=NAME))
     metric, by_arm = _metric(experiment), len({record.arm for record in records}) > MOST
     data = pd.DataFrame([_row(subject, record, metric, by_arm) for record in records])
+    top = _top(data["value"], metric)
     return Chart(
-        data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
-        log=_log(data["value"], metric), title=f"Choosing the {of_key(RATE)}: {experiment.title}",
+        data, "interval", x="place", y="value", colour="line", panel="panel", band="range", top=top,
+        log=_log(data["value"][data["value"] <= top], metric), title=f"Choosing the {of_key(RATE)}: {experiment.title}",
         panels={name: Panel(name, possible=possible(metric)) for name in dict.fromkeys(data["panel"])},
         styles=_styles(subject, records, by_arm), labels={"x": of_key(RATE), "y": title(metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
@@ -114,6 +116,17 @@ def _log(values: pd.Series[float], metric: str) -> frozenset[str]:
     found = values[np.isfinite(values)]
     far = not is_share(metric) and len(found) and found.min() > 0 and found.max() >= LOG_RATIO * found.min()
     return frozenset("xy" if far else "x")
+
+
+def _top(values: pd.Series[float], metric: str) -> float:
+    """Return up to where losses are shown: above the median by three times what the best is below it, as ratios.
+
+    Who chooses looks at the best rates, and a single trial that runs away, to 10^10, would make one line of them.
+    """
+    found = values[np.isfinite(values)]
+    if better_direction(metric) != "lower" or not len(found) or found.min() <= 0:
+        return math.inf
+    return float(found.median() * (found.median() / found.min()) ** 3)
 
 
 def _row(subject: Subject[Figure], record: Record, metric: str, by_arm: bool) -> dict[str, object]:

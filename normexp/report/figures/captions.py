@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -27,7 +28,8 @@ def _lines(chart: Chart) -> Iterator[str]:
         yield _meaning(chart, lines)
     if any(line.crosses for line in lines):
         if chart.mark == "interval":
-            ended = "; ".join(f"{len(line.crosses)} of {line.name}" for line in lines if line.crosses)
+            counts = Counter(line.name for line in lines for _ in line.crosses)
+            ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
             yield f"Crosses at the panel's edge: runs that diverged there, {ended}; the mean is over the others."
         else:
             yield "Crosses: where a run that diverged was last finite (at the panel's edge if beyond it)."

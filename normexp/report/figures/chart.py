@@ -69,6 +69,7 @@ class Chart:
         band: around lines, or the interval of rows: sd, mean ± standard deviation; ci, 95 % t interval; range, from
             the lowest to the highest run. On a logarithmic axis sd becomes range, since mean - sd may be negative,
             and ci that of the logarithms.
+        top: the largest vertical value worth showing; lines beyond it leave the panel and are named in the caption.
         labels: words for the axes x, y, z.
         styles: of every colour, in the order of the legend; of rows without colours, by their names.
         panels: what is special about a panel.
@@ -91,6 +92,7 @@ class Chart:
     z: str = ""
     band: Band = "none"
     log: frozenset[str] = frozenset()
+    top: float = math.inf
     title: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     styles: Mapping[str, Style] = field(default_factory=dict)

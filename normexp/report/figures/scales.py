@@ -106,8 +106,8 @@ def ceiling(chart: Chart, panel: str, tops: Sequence[float], ended: bool) -> flo
         return chart.panel_of(panel).possible[1]
     finite = [top for top in tops if math.isfinite(top)]
     middle = float(np.median(finite)) if finite else 0.0
-    if middle <= 0:
-        return math.inf
+    if middle <= 0 or math.isfinite(chart.top):
+        return chart.top
     far = math.inf if chart.log_in("y", panel) else FAR * middle  # one that explodes and comes back
     return min(OFF_SCALE * max(finite), far) if ended else far
 

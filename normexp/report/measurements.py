@@ -48,6 +48,11 @@ def title(metric: str) -> str:
     return metric.replace("/", " ").replace("_", " ") + (" (%)" if is_share(metric) else "")
 
 
+def factor(metric: str) -> float:
+    """Return by what a metric is multiplied to be shown: shares are in percent."""
+    return 100.0 if is_share(metric) else 1.0
+
+
 def possible(metric: str) -> tuple[float, float]:
     """Return the smallest and the largest value that a metric can have, as it is shown: shares in percent.
 

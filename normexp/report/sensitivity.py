@@ -11,7 +11,7 @@ from normexp.evidence.curves import Curve, better_direction
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import mean, one_sample, paired
 from normexp.evidence.stats.estimates import PointEstimate
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import factor, is_share, title
 from normexp.report.record import Record
 from normexp.report.rounding import with_interval
 from normexp.report.table import Table, Value
@@ -51,7 +51,7 @@ class Arm:
         return sign * mean(values) if len(values) == len(self.runs[place]) else math.inf
 
     def text(self, place: float) -> str:
-        values = [self._factor * value for value in self.last(place)]
+        values = [factor(self.metric) * value for value in self.last(place)]
         return summary(values, len(self.runs[place]), is_share(self.metric))
 
     @cached_property
@@ -64,17 +64,13 @@ class Arm:
         """Seed -> sensitivity, of shares in percent."""
         seeds = next(iter(self.runs.values()))
         curves = {seed: {place: runs[seed] for place, runs in self.runs.items()} for seed in seeds}
-        return {seed: self._factor * sensitivity(of_seed, self.metric) for seed, of_seed in curves.items()}
+        return {seed: factor(self.metric) * sensitivity(of_seed, self.metric) for seed, of_seed in curves.items()}
 
     @property
     def finite(self) -> str:
         """How many runs did not diverge: `11/12`."""
         runs = [run for each in self.runs.values() for run in each.values()]
         return f"{sum(not run.diverged for run in runs)}/{len(runs)}"
-
-    @property
-    def _factor(self) -> int:
-        return 100 if is_share(self.metric) else 1
 
 
 def sensitivity_table(

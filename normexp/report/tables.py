@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frame import Frame, where
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import factor, is_share, title
 from normexp.report.notes import notes
 from normexp.report.rounding import mean_and_deviation, number
 from normexp.report.table import Table, Value
@@ -46,8 +46,7 @@ class Row:
         """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged."""
         if metric not in self.values:
             return EMPTY
-        factor = 100 if is_share(metric) else 1
-        return summary([factor * value for value in self.values[metric]], self.seeds, is_share(metric))
+        return summary([factor(metric) * value for value in self.values[metric]], self.seeds, is_share(metric))
 
     def plain(self, metrics: Sequence[str]) -> dict[str, Value]:
         numbers: dict[str, Value] = {}

@@ -13,7 +13,7 @@ from normexp.evidence.stats import PointEstimate, RankSumTest, mean, paired, sta
 from normexp.evidence.verdicts import published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.measured import Measured
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import factor, title
 from normexp.report.rounding import with_interval
 from normexp.report.table import Value
 from normexp.report.tables import EMPTY, summary
@@ -91,7 +91,7 @@ class Metric(Column):
 
     @property
     def factor(self) -> float:
-        return 100 if is_share(self.metric) else 1
+        return factor(self.metric)
 
     def values(self, row: Row) -> Values:
         """Return seed -> value; nothing at all where the runs end before the place, as at a smaller scale."""

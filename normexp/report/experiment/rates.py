@@ -27,10 +27,10 @@ from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import LOG_RATIO, MOST_TICKS
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import Style, distinct, of_arms
-from normexp.report.figures.subject import MOST, Subject, factor
+from normexp.report.figures.subject import MOST, Subject
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
-from normexp.report.measurements import is_share, possible, title
+from normexp.report.measurements import factor, is_share, possible, title
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 

@@ -10,7 +10,7 @@ from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import of_arms
 from normexp.report.figures.words import of_key
-from normexp.report.measurements import is_share, possible, title
+from normexp.report.measurements import factor, possible, title
 
 MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
@@ -25,14 +25,13 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
         metric: by which was chosen.
         schemes: line -> its scheme.
     """
-    unit = 100.0 if is_share(metric) else 1.0
     panels = {
         key: Panel(of_key(key) if len(over) > 1 else "", possible=possible(metric), log=_log(data, key)) for key in over
     }
     places = sorted(set(data["place"])) if len(over) == 1 else []
     several = ["At each value of one the best value of the others."] if len(over) > 1 else []
     return Chart(
-        data.assign(value=unit * data["value"]), "interval", x="place", y="value", colour="line", panel="key",
+        data.assign(value=factor(metric) * data["value"]), "interval", x="place", y="value", colour="line", panel="key",
         band="range", title=f"Choosing {', '.join(map(of_key, over))}", panels=panels, styles=of_arms(schemes),
         share_y="none",
         labels={"x": of_key(over[0]) if len(over) == 1 else "", "y": title(metric)}, sentences=tuple(several),

@@ -20,8 +20,8 @@ from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short
 from normexp.report.figures.styles import Style, in_order, of_scheme
-from normexp.report.figures.subject import Subject, check_known, factor
-from normexp.report.measurements import is_share, possible, title
+from normexp.report.figures.subject import Subject, check_known
+from normexp.report.measurements import factor, is_share, possible, title
 
 MOST_TICKS = 10
 ALL = "all"

@@ -16,7 +16,7 @@ from normexp.report.figures.styles import Style, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
-from normexp.report.measurements import is_share, possible, title
+from normexp.report.measurements import factor, is_share, possible, title
 
 RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
     f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
@@ -103,9 +103,8 @@ def _metrics(data: pd.DataFrame, metric: str | None) -> list[str]:
 
 def _values(data: pd.DataFrame, place: str, metric: str) -> pd.DataFrame:
     rows = data[(data["place"] == place) & (data["metric"] == metric)]
-    unit = 100.0 if is_share(metric) else 1.0
     ended = rows["status"] == "diverged"
-    return rows.assign(value=unit * rows["value"], ended=ended, panel=f"{place} {metric}")
+    return rows.assign(value=factor(metric) * rows["value"], ended=ended, panel=f"{place} {metric}")
 
 
 def _is_log(data: pd.DataFrame, metric: str) -> bool:

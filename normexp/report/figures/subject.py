@@ -22,7 +22,7 @@ from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
-from normexp.report.measurements import is_share, measurements, possible, title
+from normexp.report.measurements import factor, measurements, possible, title
 
 MOST = 12  # arms whose rows have colours
 Spec = TypeVar("Spec", bound=Figure)
@@ -256,11 +256,6 @@ def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tupl
     part = Panel("enlarged", whole.y_label, whole.possible, zoom.get("x", whole.x), zoom.get("y", whole.y))
     both = pd.concat([data.assign(part=WHOLE), data.assign(part="part")], ignore_index=True)
     return both, {WHOLE: whole, "part": part}
-
-
-def factor(metric: str) -> float:
-    """Return by what a metric is multiplied to be shown: shares are in percent."""
-    return 100.0 if is_share(metric) else 1.0
 
 
 def check_known(where: str, kind: str, name: str, known: Sequence[str]) -> None:

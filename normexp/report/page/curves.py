@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from normexp.evidence.curves import Cell, Curve, Curves, better_direction
 from normexp.report.figures.styles import Style
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import factor, is_share, title
 
 MOST_METRICS = 4
 MOST_POINTS = 40  # evaluations of a run that are kept, the last among them
@@ -76,7 +76,7 @@ def _series(arm: int, seed: int, run: Curve, metrics: Sequence[str], steps: dict
 
 
 def _values(column: npt.NDArray[np.float64], metric: str) -> list[float | None]:
-    return [_short(value) for value in (100 * column if is_share(metric) else column)]
+    return [_short(value) for value in factor(metric) * column]
 
 
 def _kept(count: int) -> list[int]:

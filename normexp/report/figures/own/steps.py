@@ -11,8 +11,8 @@ from normexp.evidence.curves import better_direction
 from normexp.experiments.figures import StepsToTarget
 from normexp.report.experiment.race import steps_of
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.subject import Subject, factor
-from normexp.report.measurements import title
+from normexp.report.figures.subject import Subject
+from normexp.report.measurements import factor, title
 
 
 def steps_to_target(subject: Subject[StepsToTarget]) -> Chart:

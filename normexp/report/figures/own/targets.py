@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from normexp.report.figures.chart import Chart, Panel, Reference
 from normexp.report.figures.styles import COLOURS, Style
 from normexp.report.figures.words import in_words, of_arm
-from normexp.report.measurements import is_share, title
+from normexp.report.measurements import factor, title
 
 NAME = "targets"
 REACH = 3.0  # times as far as the ratios; intervals that go on are cut there
@@ -73,7 +73,7 @@ def _row(claim: Mapping[str, Any], at: Mapping[str, Any], named: bool) -> dict[s
     race, ratio = claim["race"], float(at["speed_up"])
     return {
         "race": f"{_arm(race['of'])} over {_arm(race['than'])}" + (f", {title(race['metric'])}" if named else ""),
-        "target": at["target"] * (100 if is_share(race["metric"]) else 1),
+        "target": factor(race["metric"]) * at["target"],
         "speed_up": ratio if 0 < ratio < np.inf else np.nan,
         "low": float(at["low"]),
         "high": float(at["high"]),

@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from normexp.evidence.stats import t_interval
-from normexp.report.figures.chart import UNBOUNDED, Band, Chart, Range
+from normexp.report.figures.chart import UNBOUNDED, Band, Chart, Numbers, Range
 from normexp.report.figures.styles import Style
 
-Numbers = npt.NDArray[np.float64]
 LARGEST_LOG = 700.0  # exp beyond it is no number
 
 

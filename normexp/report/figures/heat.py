@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 import matplotlib
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
@@ -16,11 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from normexp.report.figures.chart import Chart
+from normexp.report.figures.chart import Chart, Numbers
 from normexp.report.figures.formats import Look
 from normexp.report.figures.scales import joined, set_ends, set_scale, set_ticks
 
-Numbers = npt.NDArray[np.float64]
 MAP = "viridis"  # no grey in it, so that no value looks like none
 LEVELS = 12
 NONE = (math.nan, "no run")

@@ -6,17 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from normexp.report.figures.averages import Line
-from normexp.report.figures.chart import WHOLE
+from normexp.report.figures.chart import WHOLE, Numbers
 
 TURN = 8.0  # line widths of each dash
 THICK, FEW = 0.007, 2  # of a panel's height: the width of a line, in a figure of few panels; of more it is twice that
 MOST = 0.8  # of a line's way: the share that has to be covered
 OPEN = 0.4  # of a dashed line: gaps from which on another one is seen through them
-Numbers = npt.NDArray[np.float64]
 
 
 def turns(axes: Mapping[str, Axes], panel: str, lines: Sequence[Line]) -> dict[int, tuple[float, tuple[float, ...]]]:

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 from normexp.report.figures.averages import Line, lines_of
-from normexp.report.figures.chart import Chart, Range
+from normexp.report.figures.chart import Chart, Range, Reference
 from normexp.report.figures.formats import Look
 from normexp.report.figures.hidden import turns
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
@@ -39,8 +39,7 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, 
         for line in lines[panel]:
             _crosses(ax, line, look)
         for reference in chart.references:
-            (ax.axhline if reference.axis == "y" else ax.axvline)(reference.at, zorder=0.9, **_reference(look))
-            _name_reference(ax, reference.at, reference.text, reference.axis)
+            draw_reference(ax, reference, reference.axis, look)
     return lines
 
 
@@ -61,18 +60,16 @@ def takes_turns(chart: Chart) -> bool:
     return any(turns(axes, panel, lines[panel]) for panel in panels)
 
 
-def _reference(look: Look) -> dict[str, Any]:
-    return {"color": GREY.color, "dashes": GREY.dashes, "linewidth": GREY.width * look.lines}
-
-
-def _name_reference(ax: Axes, at: float, text: str, axis: str) -> None:
-    """Write the name of a reference at the end of its line, outside the panel: no curve runs through it."""
+def draw_reference(ax: Axes, reference: Reference, axis: str, look: Look) -> None:
+    """Draw a line at a value of one axis, and its name at the end, outside the panel: no curve runs through it."""
+    line: dict[str, Any] = {"color": GREY.color, "dashes": GREY.dashes, "linewidth": GREY.width * look.lines}
+    name: dict[str, Any] = {"textcoords": "offset points", "color": GREY.color, "fontsize": "small", "ha": "left"}
     if axis == "y":
-        style: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "left", "va": "center"}
-        ax.annotate(text, (1.0, at), (4, 0), textcoords="offset points", color=GREY.color, fontsize="small", **style)
+        ax.axhline(reference.at, zorder=0.9, **line)
+        ax.annotate(reference.text, (1.0, reference.at), (4, 0), xycoords=ax.get_yaxis_transform(), va="center", **name)
     else:
-        style = {"xycoords": ax.get_xaxis_transform(), "ha": "left", "va": "bottom"}
-        ax.annotate(text, (at, 1.0), (2, 0), textcoords="offset points", color=GREY.color, fontsize="small", **style)
+        ax.axvline(reference.at, zorder=0.9, **line)
+        ax.annotate(reference.text, (reference.at, 1.0), (2, 0), xycoords=ax.get_xaxis_transform(), va="bottom", **name)
 
 
 def _vertical_ends(chart: Chart, lines: Mapping[str, Sequence[Line]]) -> dict[str, Range]:

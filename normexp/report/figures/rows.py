@@ -15,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from normexp.report.figures.averages import summary
-from normexp.report.figures.chart import Chart
+from normexp.report.figures.chart import Chart, Numbers
 from normexp.report.figures.formats import Look
-from normexp.report.figures.lines import _name_reference, _reference
+from normexp.report.figures.lines import draw_reference
 from normexp.report.figures.scales import joined, set_ends, set_scale
 from normexp.report.figures.styles import NEUTRAL, Style
 
@@ -26,7 +26,6 @@ APART = (0.0, 0.2, -0.2, 0.3, -0.3, 0.1, -0.1)  # of a row: where runs with the 
 WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
 NARROW = 0.045  # of the largest sum: a part that has no room for its number
 PLAIN = Style(NEUTRAL)
-Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -66,8 +65,7 @@ def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
     set_scale(ax.xaxis, shown, log, limits)
     set_ends(ax.xaxis, shown, limits)
     for reference in chart.references:
-        ax.axvline(reference.at, zorder=0.9, **_reference(look))
-        _name_reference(ax, reference.at, reference.text, "x")
+        draw_reference(ax, reference, "x", look)
     if chart.mark == "point" and np.isinf(values).any():
         _never(ax)
 

@@ -6,15 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, SymmetricalLogLocator
 
-from normexp.report.figures.chart import Chart, Range
+from normexp.report.figures.chart import Chart, Numbers, Range
 from normexp.report.figures.styles import Style
-
-Numbers = npt.NDArray[np.float64]
 
 MARGIN = 0.04  # of an axis, beyond the smallest and the largest value
 ALIKE = 1e-9  # relative difference of values below which they are one: the rest is rounding

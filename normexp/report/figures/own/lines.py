@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -15,14 +14,13 @@ from matplotlib.patches import Rectangle
 from normexp.errors import unknown
 from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Lines
-from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.chart import Chart, Numbers, Panel
 from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, Style, distinct, in_order
 from normexp.report.figures.subject import Subject
 from normexp.report.figures.tables import tables
 
 GREY, FILL, EDGE = "#666666", "#efefef", "#bbbbbb"
 SIDES = ("x0", "x1", "y0", "y1")
-Numbers = npt.NDArray[np.float64]
 
 
 def lines(subject: Subject[Lines]) -> Chart:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patheffects import Normal, Stroke
 
 from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Contour
-from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.chart import Chart, Numbers, Panel
 from normexp.report.figures.subject import Subject
 from normexp.report.figures.tables import tables
 
-Numbers = npt.NDArray[np.float64]
 OUTLINE = [Stroke(linewidth=2.4, foreground="black"), Normal()]  # to be seen on dark and on light
 MARK: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "zorder": 4, "clip_on": False}
 

@@ -100,9 +100,7 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     check_arms(document.at("select", "arm"), [select.arm] if select.arm else [], experiment.arms)
     for axis in select.per:
         if axis == "seed" or axis not in experiment.grid:
-            raise unknown(
-                f"{document.at('select', 'per')}: axis", axis, [key for key in experiment.grid if key != "seed"]
-            )
+            raise unknown(f"{document.at('select', 'per')}: axis", axis, experiment.axes)
     if select.arm and select.per:
         raise document.error("give either arm or per", "select")
     choosing = experiment.selection_arms(list(experiment.arms))

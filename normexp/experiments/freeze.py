@@ -106,7 +106,7 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
         "seeds": {"": list(experiment.grid["seed"])},
         "looks": {"": [*design.looks, design.spending]} if design else {},
         "selection seeds": {"": list(select.seeds)} if select else {},
-        "grid": {axis: list(values) for axis, values in experiment.grid.items() if axis != "seed"},
+        "grid": {axis: list(values) for axis, values in experiment.axes.items()},
         "halving": {"": select.halving.model_dump()} if select and select.halving else {},
         "sampler": {"": select.sampler.model_dump()} if select and select.sampler else {},
         "search": dict(select.search) if select else {},

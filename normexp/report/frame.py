@@ -56,7 +56,7 @@ RUNS = "runs"  # the folder of an experiment's runs; those of its selection are 
 def experiment_frame(experiment: Experiment, results: Path) -> Frame:
     """Read all runs of an experiment; one that was never started has the status `new`."""
     records = tuple(_experiment_records(experiment, results).values())
-    return Frame(records, _axes(experiment), _unreadable(records))
+    return Frame(records, tuple(experiment.axes), _unreadable(records))
 
 
 def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
@@ -84,7 +84,7 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
         known = _known_records(place, runs)
         plain += [run for run in runs if run.path not in known]
         if known:
-            frames.append(Frame(tuple(known.values()), _axes(read(*place[1:])), _unreadable(known.values())))
+            frames.append(Frame(tuple(known.values()), tuple(read(*place[1:]).axes), _unreadable(known.values())))
     return _joined([*frames, *([folder_frame(plain)] if plain else [])])
 
 
@@ -110,10 +110,6 @@ def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
 def _has(record: Record, key: str, value: str) -> bool:
     """Tell whether a run has a value; a part of somebody's own goes by its name and as it was typed, my_norms.Scale."""
     return _equal(record.value(key), value) or ("." in value and record.value(target_key(key)) == value)
-
-
-def _axes(experiment: Experiment) -> tuple[str, ...]:
-    return tuple(key for key in experiment.grid if key != "seed")
 
 
 def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Record]:

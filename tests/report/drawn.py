@@ -20,8 +20,8 @@ from normexp.records import PROBES, RunDirectory
 from normexp.report.experiment.measured import measured
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.drawn import Drawn
-from normexp.report.figures.experiments import charts, draw_all
+from normexp.report.figures.drawn import Drawn, drawn
+from normexp.report.figures.experiments import charts
 from normexp.report.figures.formats import look, settings
 from normexp.report.figures.picture import draw
 
@@ -90,7 +90,7 @@ class Made:
 
     def chart(self, **spec: Any) -> Chart:
         figures = replace(self.experiment, figures=[FIGURE.validate_python({"name": "x", **spec})])
-        return charts(figures, measured(self.experiment, self.fabric.root), self.fabric.root, ())["x"]
+        return charts(figures, measured(self.experiment, self.fabric.root), ())["x"]
 
     def figure(self, **spec: Any) -> Figure:
         with settings(look()):
@@ -100,8 +100,7 @@ class Made:
         return caption(self.chart(**spec))
 
     def draw(self, **spec: Any) -> Drawn:
-        figures = replace(self.experiment, figures=[FIGURE.validate_python({"name": "x", **spec})])
-        return draw_all(figures, measured(self.experiment, self.fabric.root), self.fabric.root, (), formats=["svg"])[0]
+        return drawn("x", self.chart(**spec), look(), ["svg"])
 
 
 def made(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import Cell, Curves, short_commit
+from normexp.evidence.curves import Curves, short_commit
 from normexp.experiments.check import PROBE
-from normexp.experiments.experiment import Experiment, Point
+from normexp.experiments.experiment import Experiment
 from normexp.report.frame import experiment_frame
 from normexp.report.record import Record
 
@@ -84,10 +84,3 @@ def measured(experiment: Experiment, results: Path) -> Measured:
     if looks or not found.partly:
         return found
     return replace(found, waiting=f"{found.partly}; claims wait for all of them")
-
-
-def split_point(arm: str, point: Point) -> tuple[Cell, int]:
-    """Return the cell (without the seed) and the seed."""
-    values = dict(point)
-    seed = int(values.pop("seed"))
-    return Cell(arm, tuple(values.items())), seed

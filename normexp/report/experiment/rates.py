@@ -97,7 +97,7 @@ def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: 
     rates = sorted({float(record.value(RATE)) for record in records})
     if not has_range(rates):
         return None
-    subject = Subject(experiment, found, results, Figure(name=NAME))
+    subject = Subject(experiment, found, Figure(name=NAME))
     metric, by_arm = _metric(experiment), len({record.arm for record in records}) > MOST
     data = pd.DataFrame([_row(subject, record, metric, by_arm) for record in records])
     top = _top(data["value"], metric)

@@ -26,9 +26,9 @@ from normexp.report.experiment.rates import NAME as SELECTION
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
-from normexp.report.figures.drawn import Drawn
-from normexp.report.figures.drawn import drawn as figure
-from normexp.report.figures.experiments import draw_all, legend, page
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.drawn import Drawn, drawn
+from normexp.report.figures.experiments import charts, legend, page
 from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
@@ -82,8 +82,8 @@ def rendered(experiment: Experiment, results: Path) -> Rendered:
     changes = changes_since_frozen(experiment, results)
     table = experiment_table(experiment, found, _notes(experiment, found, results, changes))
     claims = claim_entries(experiment, found, changes)
-    figures = _figures(experiment, found, results, claims)
-    return Rendered(experiment, found, changes, table, claims, figures, legend(experiment, found, results))
+    figures = _figures(experiment, found, results, claims, look(), USUAL)
+    return Rendered(experiment, found, changes, table, claims, figures, legend(experiment, found))
 
 
 def write_rendered(content: Rendered, results: Path) -> list[Path]:
@@ -229,16 +229,16 @@ def _figures(
     found: Measured,
     results: Path,
     claims: Sequence[Mapping[str, Any]],
-    style: Look | None = None,
-    formats: Sequence[str] = USUAL,
+    style: Look,
+    formats: Sequence[str],
 ) -> list[Drawn]:
     notes = _short_notes(experiment, found)
-    drawn = draw_all(experiment, found, results, notes, style, formats)
-    if (chart := over_targets(claims, experiment.title, notes, experiment.scale == "smoke")) is not None:
-        drawn.append(figure(TARGETS, chart, style or look(), formats))
-    if (chart := choice_chart(experiment, found, results, notes)) is not None:
-        drawn.append(figure(SELECTION, chart, style or look(), formats))
-    return drawn
+    made: dict[str, Chart | None] = {
+        **charts(experiment, found, notes),
+        TARGETS: over_targets(claims, experiment.title, notes, experiment.scale == "smoke"),
+        SELECTION: choice_chart(experiment, found, results, notes),
+    }
+    return [drawn(name, chart, style, formats) for name, chart in made.items() if chart is not None]
 
 
 def _files(experiment: Experiment, figures: Sequence[Drawn]) -> Mapping[str, str | bytes]:

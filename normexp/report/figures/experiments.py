@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
@@ -12,8 +11,7 @@ from normexp.experiments.figures import Figure
 from normexp.experiments.shape import check_named
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.drawn import Drawn, drawn
-from normexp.report.figures.formats import USUAL, Look, look
+from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.styles import DASHES, Style
 from normexp.report.figures.subject import Subject
@@ -21,25 +19,25 @@ from normexp.report.figures.subject import Subject
 PAGE = "figures.md"
 
 
-def charts(experiment: Experiment, found: Measured, results: Path, notes: Sequence[str]) -> dict[str, Chart]:
+def charts(experiment: Experiment, found: Measured, notes: Sequence[str]) -> dict[str, Chart]:
     """Return {name: chart} of every figure. Raises UserError for one that names what the records do not have."""
     made = {}
     notes = [note for note in notes if note not in {f"Data: {data}." for data in found.notes}]
     for spec in experiment.figures:
-        subject = Subject(experiment, found, results, spec, notes)
+        subject = Subject(experiment, found, spec, notes)
         known = [*found.metrics, *found.probe_metrics]
         check_named(subject.where, spec, experiment.arms, experiment.axes, known)
         made[spec.name] = KINDS[spec.kind](subject)
     return made
 
 
-def legend(experiment: Experiment, found: Measured, results: Path) -> dict[Cell, tuple[str, Style]]:
+def legend(experiment: Experiment, found: Measured) -> dict[Cell, tuple[str, Style]]:
     """Return name and style of every cell: the style of the first figure with its curve, else as if one showed all."""
     drawn: list[Figure] = [spec for spec in experiment.figures if spec.kind == "curves"]
     styles: dict[Cell, Style] = {}
     labels = {key: word for spec in experiment.figures for key, word in spec.labels.items()}
     for spec in [*drawn, Figure(name="all", labels=labels)]:
-        subject: Subject[Figure] = Subject(experiment, found, results, spec)
+        subject: Subject[Figure] = Subject(experiment, found, spec)
         named = subject.styles(list(subject.runs))
         styles = {cell: named[subject.name(cell)] for cell in subject.runs} | styles
     return {cell: (subject.name(cell), style) for cell, style in _told_apart(styles).items()}
@@ -53,19 +51,6 @@ def _told_apart(styles: Mapping[Cell, Style]) -> dict[Cell, Style]:
         seen.setdefault(next((look for look in looks if look not in seen), looks[0]), cell)
     dashes = {cell: look[1] for look, cell in seen.items()}
     return {cell: replace(style, dashes=dashes.get(cell, style.dashes)) for cell, style in styles.items()}
-
-
-def draw_all(
-    experiment: Experiment,
-    found: Measured,
-    results: Path,
-    notes: Sequence[str],
-    style: Look | None = None,
-    formats: Sequence[str] = USUAL,
-) -> list[Drawn]:
-    """Return every figure with its files and caption. Equal records give equal bytes."""
-    made = charts(experiment, found, results, notes)
-    return [drawn(name, chart, style or look(), formats) for name, chart in made.items()]
 
 
 def page(experiment: Experiment, drawn: Sequence[Drawn]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pandas as pd
@@ -13,16 +12,17 @@ import pandas as pd
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import Cell, Curve, better_direction
-from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.experiment import Experiment, product
 from normexp.experiments.figures import Figure
-from normexp.records import FINISHED, RunDirectory
-from normexp.report.experiment.measured import Measured, split_point
+from normexp.records import RunDirectory
+from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.ratio_column import ratios
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
-from normexp.report.measurements import factor, measurements, possible, title
+from normexp.report.measurements import factor, possible, title
+from normexp.report.record import Record
 
 MOST = 12  # arms whose rows have colours
 Spec = TypeVar("Spec", bound=Figure)
@@ -39,7 +39,6 @@ class Subject(Generic[Spec]):
 
     experiment: Experiment
     found: Measured
-    results: Path
     spec: Spec
     notes: Sequence[str] = ()
 
@@ -54,7 +53,7 @@ class Subject(Generic[Spec]):
     def cells(self) -> list[Cell]:
         """The cells that the figure is about, finished or not, in the order of the arms."""
         arms = self.spec.arms or list(self.experiment.arms)
-        cells = dict.fromkeys(split_point(arm, point)[0] for arm in arms for point in self.experiment.points())
+        cells = [Cell(arm, point) for arm in arms for point in product(self.experiment.axes)]
         fixed = self.spec.where.items()
         return [cell for cell in cells if all(dict(cell.point)[axis] == value for axis, value in fixed)]
 
@@ -108,14 +107,15 @@ class Subject(Generic[Spec]):
         """Return what stands at an axis."""
         return self.spec.labels.get(axis, usual)
 
-    def place(self, cell: Cell, seed: int) -> RunDirectory:
-        point = next(p for p in self.experiment.points() if split_point(cell.arm, p) == (cell, seed))
-        return RunDirectory(run_place(self.results, self.experiment, cell.arm, point))
+    @cached_property
+    def records(self) -> dict[tuple[Cell, int | None], Record]:
+        """Every run of the experiment, whatever its status, by cell and seed."""
+        return {(record.cell, record.seed): record for record in self.found.records}
 
     @property
     def data_notes(self) -> list[str]:
         """What the data of these arms say of themselves."""
-        first = [self.place(cell, next(iter(seeds))) for cell, seeds in self.runs.items()]
+        first = [self.records[cell, next(iter(seeds))].directory for cell, seeds in self.runs.items()]
         notes = {run.environment.get("data", {}).get("note", "") for run in first}
         return [f"Data: {note}." for note in sorted(notes - {""})]
 
@@ -128,8 +128,8 @@ class Subject(Generic[Spec]):
         seed = seeds[0] if seed is None else seed
         if seed not in seeds:
             raise self.error(f"seed={seed} is not in the grid: {', '.join(map(str, seeds))}")
-        places = {cell: self.place(cell, seed) for cell in self.cells}
-        finished = {cell: run for cell, run in places.items() if run.status["status"] in FINISHED}
+        runs = {cell: self.records[cell, seed] for cell in self.cells if (cell, seed) in self.records}
+        finished = {cell: run.directory for cell, run in runs.items() if run.finished}
         if not finished:
             raise self.error(f"no run with seed {seed} is finished")
         return finished
@@ -167,8 +167,7 @@ class Subject(Generic[Spec]):
         return pd.concat(parts, ignore_index=True)
 
     def _epochs(self, cell: Cell, seed: int) -> list[float]:
-        run = self.place(cell, seed)
-        columns = measurements(run, run.status)
+        columns = self.records[cell, seed].columns
         if "epoch" not in columns:
             raise self.error("x=epoch: its runs record no epoch; allowed: step")
         return columns["epoch"]

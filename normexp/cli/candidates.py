@@ -9,6 +9,7 @@ from normexp.cli.parser import Parser, Verbs
 from normexp.cli.parsers import SUITES, parsers
 from normexp.config.allowed import parse
 from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
+from normexp.config.text import shown
 from normexp.experiments.keys import REPORT, REPRODUCE
 from normexp.experiments.shape import SCALES
 
@@ -26,6 +27,8 @@ STYLES = ("page", "paper", "slide")
 def candidates(words: Sequence[str]) -> list[tuple[str, str]]:
     """Return what the last word may become, with a line about each; nothing where only a path can stand.
 
+    Where no path can, either, as behind `optim.lr=`, it is one empty word with a line about what can.
+
     Args:
         words: what is typed after `normexp`, the last one in part, or empty where a new word begins.
     """
@@ -37,7 +40,26 @@ def candidates(words: Sequence[str]) -> list[tuple[str, str]]:
         found = []
     else:
         found = _of_command(command, before[0], before[1:], word)
-    return [(name, about) for name, about in found if name.startswith(word)]
+    fitting = [(name, about) for name, about in found if name.startswith(word)]
+    return fitting or ([("", hint)] if (hint := _hint(before, word)) else [])
+
+
+def _hint(before: Sequence[str], word: str) -> str:
+    """Say what can stand in `run`, `sweep` or `check` where no path can; empty where one can, as behind --config."""
+    if not before or before[0] not in (*TRAINING, "check") or before[-1].startswith("-"):
+        return ""
+    key, equals, _ = word.partition("=")
+    if not equals:
+        return "a group or a key"
+    return "an option, or MODULE.NAME of your own" if key in _all_groups(True) else _rule(key, before)
+
+
+def _rule(key: str, before: Sequence[str]) -> str:
+    """Say what a key takes and what it usually is; empty where it takes any text, or is not known."""
+    name, tree = key.rpartition(".")[2], next(_trees_with(key, before), {})
+    rule = parse(tree.get("_allowed_", {}).get(name), tree.get(name))
+    any_text = rule.kind == "str" and not rule.choices and not rule.is_list
+    return "" if any_text else f"{rule.describe()}; usual: {shown(tree[name])}"
 
 
 def _commands(parser: Parser) -> Iterator[tuple[str, str]]:
@@ -148,11 +170,15 @@ def _keys_of(group: str, before: Sequence[str]) -> list[str]:
 
 def _of_key(key: str, before: Sequence[str]) -> Candidates:
     """Return the values of a key of a group, or of one at the top, where they are words."""
-    group, dot, name = key.partition(".")
-    if not dot:
-        return _of_top_key(key)
-    trees = [option(group, each) for each in _chosen(group, before)] if group in _all_groups(True) else []
-    return next((_values(key, name, tree) for tree in trees if name in tree), [])
+    return next((_values(key, key.rpartition(".")[2], tree) for tree in _trees_with(key, before)), [])
+
+
+def _trees_with(key: str, before: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the options that are chosen and have a key, or the configuration itself where it has."""
+    group, dot, name = key.rpartition(".")
+    named = _chosen(group, before) if group in _all_groups(True) else []
+    trees = [option(group, each) for each in named] if dot else [root()]
+    return (tree for tree in trees if name in tree)
 
 
 def _of_top_key(key: str) -> Candidates:

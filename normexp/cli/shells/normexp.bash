@@ -8,8 +8,9 @@ _normexp() {
     kept=""  # bash itself keeps what stands before a character that breaks words
     [[ $word == *=* && $COMP_WORDBREAKS == *=* ]] && kept=${word%"${word##*=}"}
     COMPREPLY=()
-    while IFS=$'\t' read -r answer _; do
-        COMPREPLY+=("${answer#"$kept"}")
+    while IFS= read -r answer; do
+        answer=${answer%%$'\t'*}
+        if [[ -n $answer ]]; then COMPREPLY+=("${answer#"$kept"}"); else compopt +o default; fi
     done < <(printf '%s\n' "${words[@]:1}" | command "${words[0]}" completion candidates 2> /dev/null)
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
     return 0

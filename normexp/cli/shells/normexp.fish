@@ -3,7 +3,7 @@ function __normexp_candidates
     set -l words (commandline -opc) (commandline -ct)
     set -l found (printf '%s\n' $words[2..-1] | command $words[1] completion candidates 2>/dev/null)
     if set -q found[1]
-        printf '%s\n' $found
+        string match -rv '^\t' -- $found
     else
         set -l key (string match -r '^[^=]*=' -- $words[-1])
         __fish_complete_path (string replace -r '^[^=]*=' '' -- $words[-1]) | string replace -r '^' -- "$key"

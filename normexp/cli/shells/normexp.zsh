@@ -5,6 +5,7 @@ _normexp() {
     local -a open closed
     for answer in "${(@f)$(print -rl -- "${(@)words[2,CURRENT-1]}" "$PREFIX" \
         | command "${words[1]}" completion candidates 2> /dev/null)}"; do
+        [[ $answer == $'\t'* ]] && { _message -r "${answer#$'\t'}"; return; }
         answer=${${answer//:/\\:}/$'\t'/:}
         case ${answer%%:*} in
             "") ;;

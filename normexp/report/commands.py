@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from normexp.config import option
 from normexp.config.overrides import check_once
 from normexp.errors import UserError, unknown
-from normexp.records import METRICS, RunDirectory, read_rows, write_atomically
+from normexp.records import METRICS, RunDirectory, read_rows
+from normexp.report.files import write
 from normexp.report.frame import Frame, folder_frame, frame_of, where
 from normexp.report.labels import Options
 from normexp.report.neighbours import latest, neighbours
@@ -69,8 +70,8 @@ def _files(chart: Chart, stem: Path, look: Look, formats: Sequence[str]) -> list
     from normexp.report.figures.drawn import drawn
 
     figure = drawn(stem.name, chart, look, formats)
-    images = [_write(stem.with_name(name), content) for name, content in figure.files.items()]
-    return [*images, _write(stem.with_name(f"{stem.name}.md"), figure.markdown())]
+    images = [write(stem.with_name(name), content) for name, content in figure.files.items()]
+    return [*images, write(stem.with_name(f"{stem.name}.md"), figure.markdown())]
 
 
 def table_command(
@@ -86,7 +87,7 @@ def table_command(
     content = table(chosen_runs(words, last), by)
     if out is not None:
         for suffix, render in FORMATS.items():
-            _write(Path(out) / f"table.{suffix}", render(content))
+            write(Path(out) / f"table.{suffix}", render(content))
     return formats[format](content)
 
 
@@ -222,12 +223,3 @@ def _common_folder(runs: Sequence[RunDirectory]) -> Path:
 
 def _stem(out: Path, name: str) -> Path:
     return out.with_suffix("") if out.suffix.lower() in IMAGES else out / name
-
-
-def _write(path: Path, content: str | bytes) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
-    return path

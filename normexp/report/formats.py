@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from normexp.records import plain_json
@@ -40,10 +40,15 @@ def markdown(table: Table) -> str:
 
 def csv_text(table: Table) -> str:
     """Return plain columns in full precision: accuracies are fractions, an empty cell is no value."""
+    return csv_of(table.values)
+
+
+def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV, in which no spreadsheet finds a formula."""
     import pandas as pd
 
-    rows = [{key: _harmless(value) for key, value in row.items()} for row in table.values]
-    return pd.DataFrame(rows, dtype=object).rename(columns=_harmless).to_csv(index=False, lineterminator="\n")
+    harmless = [{key: _harmless(value) for key, value in row.items()} for row in rows]
+    return pd.DataFrame(harmless, dtype=object).rename(columns=_harmless).to_csv(index=False, lineterminator="\n")
 
 
 def json_text(table: Table) -> str:

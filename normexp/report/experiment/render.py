@@ -17,7 +17,6 @@ from normexp.experiments.selection import choice_text, noise_is_unknown, selecti
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
-from normexp.records import write_atomically
 from normexp.report.experiment.choices import fell_behind
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, measured
@@ -33,7 +32,8 @@ from normexp.report.figures.formats import USUAL, Look, look
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.styles import Style
-from normexp.report.formats import csv_text, html_page, markdown
+from normexp.report.files import write
+from normexp.report.formats import csv_of, csv_text, html_page, markdown
 from normexp.report.latex import latex
 from normexp.report.table import Table
 
@@ -116,7 +116,7 @@ def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         for claim in claims
         for at in claim.get("targets", [])
     ]
-    return {"targets.csv": _csv(rows)} if rows else {}
+    return {"targets.csv": csv_of(rows)} if rows else {}
 
 
 def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
@@ -132,13 +132,7 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
             chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
             budget = {STEPS: trial[STEPS]} if STEPS in trial else {}
             rows.append({"arm": arm, **trial["values"], **budget, **by_seed, "chosen": chosen})
-    return {"selection.csv": _csv(rows)}
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    import pandas as pd
-
-    return pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n")
+    return {"selection.csv": csv_of(rows)}
 
 
 def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
@@ -244,9 +238,3 @@ def _figures(
 def _files(experiment: Experiment, figures: Sequence[Drawn]) -> Mapping[str, str | bytes]:
     """Return {name: content} of the figures and the page with their captions."""
     return {**page(experiment, figures), **{name: content for each in figures for name, content in each.files.items()}}
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content)
-    return path

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from normexp.report.claims import read_reports
-from normexp.report.experiment.render import Rendered, write
+from normexp.report.experiment.render import Rendered
+from normexp.report.files import write
 from normexp.report.page import PAGE
 from normexp.report.page.page import page
 

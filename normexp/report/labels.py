@@ -52,9 +52,7 @@ class Labels:
 
     def short(self, arm: Mapping[str, str]) -> str:
         """Leave out data set and model, for outputs that show them elsewhere."""
-        return self._join(arm, [key for key in self.keys if key not in PLACES])
-
-    def _join(self, arm: Mapping[str, str], keys: Sequence[str]) -> str:
+        keys = [key for key in self.keys if key not in PLACES]
         # null and the empty note say "nothing set": the arms that did set the key show it
         parts = [f"{key}={arm[key]}" for key in keys if arm.get(key) not in (None, "null", "")]
         return ", ".join([arm["norm"], *parts])

@@ -95,9 +95,7 @@ def _wider(claim: Claim, decided: str, adjusted: Adjusted | None) -> Iterator[st
     region, interval = getattr(claim, "region", None), adjusted.interval if adjusted else None
     if region is None or interval is None or decided not in (HOLDS, CONTRADICTED):
         return
-    inside = region.low <= interval.low and interval.high <= region.high
-    outside = interval.high < region.low or region.high < interval.low
-    if not (inside if decided == HOLDS else outside):
+    if not (interval.inside if decided == HOLDS else interval.outside)(region.interval):
         yield "grid: the evaluations decide; the interval, which allows for what happened between them, would not"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,7 @@ def area_between(theirs: Runs, ours: Runs, metric: str) -> dict[str, Any] | None
     p = EquivalenceTest.of(estimate, Interval(0.0, math.inf)).p
     return {
         "difference": estimate.value,
-        **_interval(estimate.confidence_interval()),
+        **vars(estimate.confidence_interval()),
         "p": p,
         "method": estimate.method,
     }
@@ -91,7 +90,7 @@ def _at(target: float, theirs: Runs, ours: Runs, metric: str, larger_is_better: 
     return {
         "target": target,
         "speed_up": race.ratio,
-        **_interval(interval),
+        **vars(interval),
         "p": EquivalenceTest.of(race.estimate, Interval(0.0, math.inf)).p if race.estimate else math.nan,
         "baseline": race.baseline,
         "arm": race.arm,
@@ -104,7 +103,3 @@ def _early(run: Curve, metric: str) -> float:
     values: npt.NDArray[np.float64] = run.columns.get(metric, np.array([]))
     later = [float(value) for step, value in zip(run.step, values, strict=False) if step > 0 and math.isfinite(value)]
     return later[0] if later else math.nan
-
-
-def _interval(interval: Interval) -> Mapping[str, float]:
-    return {"low": interval.low, "high": interval.high}

@@ -8,11 +8,9 @@ from typing import Any
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import kind_at
-from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED
 from normexp.evidence.stats import Interval, SampleSize
 from normexp.records import plain
 
-__all__ = ["CONTRADICTED", "HOLDS", "UNDECIDED", "Adjusted", "Verdict", "entry"]
 SMOKE = "smoke"
 
 

@@ -19,7 +19,7 @@ from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short
-from normexp.report.figures.styles import Style, in_order, of_scheme
+from normexp.report.figures.styles import Style, in_order
 from normexp.report.figures.subject import Subject, check_known
 from normexp.report.measurements import factor, is_share, possible, title
 
@@ -224,5 +224,3 @@ KINDS: dict[str, Callable[[Subject[Any]], Chart]] = {
     "steps_to_target": steps_to_target,
     "contour": contour,
 }
-
-__all__ = ["KINDS", "of_scheme"]

@@ -11,8 +11,6 @@ from normexp.records import printable
 from normexp.report.claims import VERDICTS, shown_verdict
 from normexp.report.table import Table
 
-MARKS = dict(zip(VERDICTS, ("holds", "contradicted", "undecided"), strict=True))  # verdict -> class in the style
-
 
 def text(value: object) -> str:
     """Return text for the inside of an element or a quoted attribute."""
@@ -54,7 +52,8 @@ def folded(summary: str, inside: str) -> str:
 
 def claim(entry: Mapping[str, Any]) -> str:
     """Return one judged claim: verdict, sentence, evidence and source."""
-    badge = element("span", text(shown_verdict(entry)), class_=f"badge {MARKS.get(entry['verdict'], 'preview')}")
+    kind = entry["verdict"] if entry["verdict"] in VERDICTS else "preview"  # names a class in the style
+    badge = element("span", text(shown_verdict(entry)), class_=f"badge {kind}")
     said = [entry["evidence"], f"kind: {entry['kind']}", entry["source"], *entry["remarks"], *entry["changed"]]
     return element("li", f"{badge} {text(entry['text'])}{folded('Evidence', listing(said))}")
 

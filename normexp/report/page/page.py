@@ -88,7 +88,7 @@ def _list(sections: Sequence[Section], addresses: Sequence[str]) -> str:
 
 
 def _short(found: Section) -> str:
-    words = ", ".join(f"{count} {mark}" for mark, count in found.counts.items() if count)
+    words = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     return html.element("span", html.text(words), class_="counts")
 
 
@@ -96,7 +96,7 @@ def _ledger(reports: Sequence[Report]) -> str:
     """Return the counts by kind: what was found, and how much each kind says."""
     totals = {kind: sum((report.counts(kind) for report in reports), Counter()) for kind in KINDS}
     rows = [[kind, *(str(totals[kind][verdict]) for verdict in VERDICTS)] for kind in KINDS if totals[kind]]
-    heads = ["kind of claim", *html.MARKS.values()]
+    heads = ["kind of claim", *VERDICTS]
     legend = (
         "exact: identities and arithmetic, tested to a tolerance. full scale: at the set-up that was published. "
         "scaled: at a smaller scale of ours, where only the ordering is judged. own: claimed by no source."

@@ -9,6 +9,7 @@ from typing import Any
 from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
+from normexp.report.claims import VERDICTS
 from normexp.report.experiment.render import Rendered
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.styles import Style
@@ -52,7 +53,7 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
         html.notes(rendered.table),
         html.folded("Where these numbers are from", origins(rendered.found.records, f"Runs of {experiment.title}")),
     ]
-    counts = {mark: sum(claim["verdict"] == verdict for claim in claims) for verdict, mark in html.MARKS.items()}
+    counts = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in VERDICTS}
     label = f"{experiment.title}, scale {experiment.scale}"  # two scales of an experiment have one title
     content = html.element("section", "".join(parts), id=name, aria_label=label)
     return Section(name, experiment.title, content, counts)

@@ -45,17 +45,14 @@ def bench(words: Sequence[str], quick: bool, rounds: int, out: str | None) -> in
                 facts = describe(choose_device("cpu"), 0)
                 for path in result.write(Path(out), facts):
                     logger.info(str(path))
-    for path in _picture(out) if out is not None and "steps" in names else ():
-        logger.info(str(path))
+    if out is not None and "steps" in names:
+        from normexp.bench.picture import write_picture
+
+        for path in write_picture(Path(out)):
+            logger.info(str(path))
     for line in wrong:
         logger.info(f"wrong: {line}")
     return 1 if wrong else 0
-
-
-def _picture(out: str) -> list[Path]:
-    from normexp.bench.picture import write_picture
-
-    return write_picture(Path(out))
 
 
 def chosen(words: Sequence[str], quick: bool) -> tuple[list[str], list[str]]:

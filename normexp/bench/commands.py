@@ -67,8 +67,3 @@ def usage(command: Sequence[str]) -> Usage:
     """Run a command and return what it took. Raises UserError if it fails."""
     seconds, largest = answer(python(USED), *command).split()
     return Usage(float(seconds), int(largest) * (1 if sys.platform == "darwin" else 1024))
-
-
-def peak_memory(command: Sequence[str]) -> int:
-    """Return the largest resident size of a command's process, in bytes. Raises UserError if it fails."""
-    return usage(command).memory

@@ -16,7 +16,7 @@ from normexp.report.table import Table
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of paired ratios, with the least and the greatest."""
+    """Paired ratios; as text their median, with the least and the greatest."""
 
     values: tuple[float, ...]
 
@@ -24,9 +24,13 @@ class Ratio:
     def of(cls, ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
         return cls(tuple(a / b for a, b in zip(ours, theirs, strict=True)))
 
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
     def __str__(self) -> str:
         ends = f" ({min(self.values):.2f} to {max(self.values):.2f})" if len(self.values) > 1 else ""
-        return f"{statistics.median(self.values):.2f}{ends}"
+        return f"{self.median:.2f}{ends}"
 
 
 @dataclass(frozen=True)

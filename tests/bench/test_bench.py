@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from normexp.bench.commands import peak_memory, python
+from normexp.bench.commands import python, usage
 from normexp.bench.picture import races, write_picture
 from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
@@ -100,13 +100,13 @@ def test_bench_draws_a_dot_per_turn_of_normexp_over_the_other_sides(tmp_path):
     assert write_picture(tmp_path / "nothing") == []
 
 
-def test_bench_peak_memory_is_that_of_the_command():
+def test_bench_memory_is_that_of_the_command():
     """A process begins with the peak of its parent, and this one is large."""
     held = b"x" * (200 * 2**20)
-    assert peak_memory(python("pass")) < 100 * 2**20 < len(held)
-    assert peak_memory(python("b'x' * (150 * 2**20)")) > 150 * 2**20
+    assert usage(python("pass")).memory < 100 * 2**20 < len(held)
+    assert usage(python("b'x' * (150 * 2**20)")).memory > 150 * 2**20
     with pytest.raises(UserError, match="boom"):
-        peak_memory(python("raise SystemExit('boom')"))
+        usage(python("raise SystemExit('boom')"))
 
 
 def test_bench_growth_lengthens_curves(cli, results, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ def train(work: Work) -> Train:
 
     def steps(count: int) -> list[float]:
         losses = torch.zeros(count)
-        for place, (x, y) in zip(range(count), source, strict=False):
+        for place, (x, y) in enumerate(islice(source, count)):
             with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
                 loss = loss_of(model(x).float(), y)
             optimizer.zero_grad(set_to_none=True)

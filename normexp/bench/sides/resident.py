@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,7 @@ def plain_loop(work: Work, source: Iterator[tuple[Tensor, Tensor]], model: nn.Mo
 
     def steps(count: int) -> list[float]:
         losses = []
-        for _, (x, y) in zip(range(count), source, strict=False):
+        for x, y in islice(source, count):
             with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
                 loss = loss_of(model(x), y)
             optimizer.zero_grad()

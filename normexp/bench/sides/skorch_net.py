@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import torch
 from torch import Tensor, nn
 
@@ -31,7 +33,7 @@ def train(work: Work) -> Train:
         net.notify("on_train_begin")
         net.history.new_epoch()
         losses = []
-        for _, batch in zip(range(count), source, strict=False):
+        for batch in islice(source, count):
             net.history.new_batch()
             net.notify("on_batch_begin", batch=batch, training=True)
             step = net.train_step(batch)

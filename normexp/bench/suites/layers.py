@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from time import thread_time
 from typing import Any
@@ -14,7 +12,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from normexp.bench.operators import moved as bytes_moved
-from normexp.bench.result import Result
+from normexp.bench.result import Ratio, Result
+from normexp.bench.turns import in_turns, one_thread
 from normexp.config import compose, option, options
 from normexp.norms.base import Norm
 from normexp.norms.checks.cost import Maps, Task, seconds, tasks
@@ -50,16 +49,6 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
         yield on_vectors(times, {precision: moved(each) for precision, each in vectors.items()})
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 def names(maps: Maps | None = None) -> list[str]:
     """Return the schemes; for vectors without those that need maps."""
     flat = maps is not None and len(maps.shape) == 2
@@ -86,13 +75,13 @@ def measured(maps: Maps, rounds: int) -> Times:
         y.copy_(x)
 
     every |= {"convolution": [convolution], "copy": [copy]}
-    times: Times = {name: [] for name in every}
-    for turn in range(rounds + 1):
-        for name, own in every.items():
-            took = sum(map(spent, own)) - sum(map(spent, less.get(name, [])))
-            if turn:  # the first round warms up
-                times[name].append(max(took, 0.0))
-    return times
+    return in_turns({name: (own, less.get(name, [])) for name, own in every.items()}, rounds, _beyond)
+
+
+def _beyond(passes: tuple[Sequence[Task], Sequence[Task]]) -> float:
+    """Return the seconds that some passes take beyond others."""
+    every, less = passes
+    return max(sum(map(spent, every)) - sum(map(spent, less)), 0.0)
 
 
 def gains(norm: Norm, maps: Maps) -> bool:
@@ -187,7 +176,7 @@ def _cells(name: str, times: Times) -> Iterator[str]:
 
 def _ratio(times: Times, ours: str, theirs: str) -> float | None:
     """Return the median of paired ratios; None where it was not measured."""
-    return statistics.median(a / b for a, b in zip(times[ours], times[theirs], strict=True)) if ours in times else None
+    return Ratio.of(times[ours], times[theirs]).median if ours in times else None
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from normexp.bench.commands import answer, normexp, peak_memory, python
+from normexp.bench.commands import answer, normexp, python, usage
 from normexp.bench.result import Result
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
@@ -35,12 +35,12 @@ MEGA = 2**20
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Measure fresh processes; overrides name a configuration of the user's own, or where CIFAR-10 lies."""
-    bare = peak_memory(python("import torch, numpy; torch.ones(8, 8) @ torch.ones(8, 8)"))
+    bare = usage(python("import torch, numpy; torch.ones(8, 8) @ torch.ones(8, 8)")).memory
     cells: list[list[str]] = []
     data: dict[str, object] = {"bare": bare}
     for name, work in works(overrides).items():
         with tempfile.TemporaryDirectory() as folder:
-            peak = peak_memory(normexp("run", *work, f"results_dir={folder}", "--quiet"))
+            peak = usage(normexp("run", *work, f"results_dir={folder}", "--quiet")).memory
         stored = int(answer(python(STORED), *work))
         cells.append([name, *(f"{part / MEGA:.0f}" for part in (peak, peak - bare, stored, peak - bare - stored))])
         data[name] = {"peak": peak, "data": stored}

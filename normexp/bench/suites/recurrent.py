@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.bench.result import Ratio, Result
+from normexp.bench.turns import in_turns, one_thread
 from normexp.bench.written_out import LayerNormLSTM, TorchLSTM
 from normexp.config import compose
 from normexp.models.lstm_classifier import LSTMClassifier
@@ -26,13 +27,11 @@ TOLERANCE = 1e-4  # of outputs in float32
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time one network after the other, round by round, with one thread."""
     shape = SMALL if quick else SHAPE
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with reproducible():
-        networks, x, y = build(shape), torch.randn(shape), torch.randint(CLASSES, (shape[0],))
-    wrong = differences(networks, x)
-    times = measured({name: step(network, x, y) for name, network in networks.items()}, 3 * rounds)
-    torch.set_num_threads(threads)
+    with one_thread():
+        with reproducible():
+            networks, x, y = build(shape), torch.randn(shape), torch.randint(CLASSES, (shape[0],))
+        wrong = differences(networks, x)
+        times = in_turns({name: step(network, x, y) for name, network in networks.items()}, 3 * rounds, seconds)
     yield result(times, shape, wrong)
 
 
@@ -72,17 +71,6 @@ def step(network: nn.Module, x: Tensor, y: Tensor) -> Task:
         F.cross_entropy(network(x), y).backward()
 
     return once
-
-
-def measured(steps: dict[str, Task], rounds: int) -> dict[str, list[float]]:
-    """Return seconds of every pass; the rounds go round all of them."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for turn in range(rounds + 1):
-        for name, once in steps.items():
-            spent = seconds(once)
-            if turn:  # the first round warms up
-                times[name].append(spent)
-    return times
 
 
 def result(times: dict[str, list[float]], shape: Sequence[int], wrong: tuple[str, ...]) -> Result:

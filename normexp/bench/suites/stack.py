@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from normexp.bench.result import Ratio, Result
+from normexp.bench.turns import in_turns
 from normexp.config import Config, compose
 from normexp.data.loading import Loader
 from normexp.runs.progress import NullProgress
@@ -65,11 +66,8 @@ def _turns(configs: Sequence[Config], rounds: int) -> dict[str, list[float]]:
         some = [fit(components) for components in _built(configs[:SOME])]
         ways: dict[str, Callable[[], object]] = {"alone": lambda: [list(islice(updates, STEPS)) for updates in some]}
         ways |= {way: _stacked(configs, "compile" in way) for way in WAYS[1:]}
-        times: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(rounds + 1):
-            for way, turn in ways.items():
-                times[way].append(spent(turn) * (len(configs) / len(some) if way == "alone" else 1))
-    return {way: own[1:] for way, own in times.items()}
+        times = in_turns(ways, rounds, spent)
+    return times | {"alone": [each * len(configs) / len(some) for each in times["alone"]]}
 
 
 def _stacked(configs: Sequence[Config], compiled: bool) -> Callable[[], object]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 import torch
 from torch import nn
 
-from normexp.bench.result import Result
-from normexp.bench.suites.layers import DTYPES, one_thread, spent
+from normexp.bench.result import Ratio, Result
+from normexp.bench.suites.layers import DTYPES, spent
+from normexp.bench.turns import in_turns, one_thread
 from normexp.config import compose, option, options
 from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
 from normexp.norms.checks.subject import reproducible
@@ -26,8 +26,8 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time one scheme after the other, round by round, with one thread, by the processor time that it takes."""
     with one_thread(), large_blocks_kept():  # as in a run
         times = {
-            f"({', '.join(map(str, shape))}), {precision}": measured(
-                passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds
+            f"({', '.join(map(str, shape))}), {precision}": in_turns(
+                passes(Maps(shape, dtype, torch.contiguous_format)), 10 * rounds, spent
             )
             for shape in (SMALL if quick else SHAPES)
             for precision, dtype in DTYPES.items()
@@ -53,24 +53,9 @@ def passes(tokens: Maps) -> dict[str, Task]:
     return found
 
 
-def measured(passes: dict[str, Task], rounds: int) -> dict[str, list[float]]:
-    """Return processor seconds of every pass, which leave out what else the machine does; the first round warms up."""
-    times: dict[str, list[float]] = {name: [] for name in passes}
-    for _ in range(rounds + 1):
-        for name, once in passes.items():
-            times[name].append(spent(once))
-    return {name: spent[1:] for name, spent in times.items()}
-
-
 def result(times: dict[str, dict[str, list[float]]]) -> Result:
     names = [name for name in next(iter(times.values())) if name != BASELINE]
-    ratios = {
-        name: [
-            median(ours / layer for ours, layer in zip(each[name], each[BASELINE], strict=True))
-            for each in times.values()
-        ]
-        for name in names
-    }
+    ratios = {name: [Ratio.of(each[name], each[BASELINE]).median for each in times.values()] for name in names}
     slow = [name for name, found in ratios.items() if max(found) > SLOW]
     return Result(
         name="tokens",

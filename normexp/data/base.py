@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -72,6 +73,11 @@ class Data:
     def positions(self) -> int:
         """Number of positions of an example that a network computes: the tokens of a text, otherwise 1."""
         return int(self.train.y.shape[1]) if self.task == "language" else 1
+
+    def map(self, change: Callable[[Split], Split]) -> Data:
+        """Return the data with every split changed."""
+        train, validation, test = map(change, (self.train, self.validation, self.test))
+        return replace(self, train=train, validation=validation, test=test)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -236,10 +242,9 @@ def in_float32(data: Data) -> Data:
     """Round targets that have more digits, and say so."""
     if data.train.y.dtype != np.float64:
         return data
-    splits = (replace(split, y=split.y.astype(np.float32)) for split in (data.train, data.validation, data.test))
-    train, validation, test = splits
+    rounded = data.map(lambda split: replace(split, y=split.y.astype(np.float32)))
     said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
-    return replace(data, train=train, validation=validation, test=test, note="; ".join(filter(None, (data.note, said))))
+    return replace(rounded, note="; ".join(filter(None, (data.note, said))))
 
 
 def _dealt(split: Split, task: str, seed: int) -> tuple[Array, Array]:
@@ -264,8 +269,5 @@ def standardize_target(data: Data) -> Data:
     if not np.isfinite(square).all():
         raise UserError("dataset.standardize_target=true: the targets are too large for float32; scale them down")
     scale = np.where(std > 0, std, 1).astype(np.float32)
-    train, validation, test = (
-        Split(split.x, ((split.y - mean) / scale).astype(np.float32))
-        for split in (data.train, data.validation, data.test)
-    )
-    return replace(data, train=train, validation=validation, test=test, target_scale=float(scale[0]))
+    scaled = data.map(lambda split: replace(split, y=((split.y - mean) / scale).astype(np.float32)))
+    return replace(scaled, target_scale=float(scale[0]))

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from normexp.data.base import Array, Split
+from normexp.data.base import Array, Split, empty_like
 from normexp.errors import UserError
 
 ABANDONED = 24 * 3600.0  # seconds after which another process's temporary files belong to nobody
@@ -46,7 +46,7 @@ class Content:
     def split(self, name: str) -> Split:
         """Return the split called `name`; where the entry has none, an empty one shaped as `train`."""
         if f"{name}_x" not in self.arrays:
-            return Split(self.arrays["train_x"][:0], self.arrays["train_y"][:0])
+            return empty_like(self.split("train"))
         return Split(self.arrays[f"{name}_x"], self.arrays[f"{name}_y"])
 
 

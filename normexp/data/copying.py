@@ -58,12 +58,12 @@ class Copying(Dataset):
         return Data(train, empty_like(train), test, task="classification", classes=classes)
 
     def _split(self, seed: int, name: str, count: int, reach: tuple[int, int]) -> Split:
-        steps_in_all = self.items + reach[1] + 1
-        size = 2 * count * steps_in_all * (self.symbols + 2)
-        check_fits(size, f"dataset=copy with {count:,} sequences of {steps_in_all:,} steps")
+        longest = self.items + reach[1] + 1
+        size = 2 * count * longest * (self.symbols + 2)
+        check_fits(size, f"dataset=copy with {count:,} sequences of {longest:,} steps")
         rng = np.random.default_rng([seed, crc32(f"copy {name}".encode())])  # its size leaves the other alone
         ends = self.items + draw_lengths(rng, count, *reach)  # where the cue stands
-        steps = np.full((count, self.items + reach[1] + 1), self.symbols)
+        steps = np.full((count, longest), self.symbols)
         steps[:, : self.items] = rng.integers(self.symbols, size=(count, self.items))
         asked = rng.integers(self.items, size=count)
         every = np.arange(count)

@@ -50,7 +50,7 @@ class _Failed(Exception):
     """One address did not deliver; the next may."""
 
 
-def fetch(remote: Remote, folder: Path, timeout: float = TIMEOUT) -> Path:
+def fetch(remote: Remote, folder: Path) -> Path:
     """Return the path of `remote` in `folder`, downloaded unless a good copy is there.
 
     Raises UserError, naming every address tried and what went wrong with it.
@@ -65,7 +65,7 @@ def fetch(remote: Remote, folder: Path, timeout: float = TIMEOUT) -> Path:
     problems = []
     for url in remote.urls:
         try:
-            _download(url, remote, folder, timeout)
+            _download(url, remote, folder)
         except _Failed as problem:
             problems.append(f"{url}: {problem}")
         else:
@@ -90,7 +90,7 @@ def _already_there(target: Path, remote: Remote) -> bool:
     return False
 
 
-def _download(url: str, remote: Remote, folder: Path, timeout: float) -> None:
+def _download(url: str, remote: Remote, folder: Path) -> None:
     """Let pooch write `url` to a temporary file, verify and rename it. Raises _Failed; leaves nothing behind then."""
     import pooch
     from requests import ConnectionError, HTTPError, RequestException, Timeout
@@ -98,7 +98,7 @@ def _download(url: str, remote: Remote, folder: Path, timeout: float) -> None:
     from urllib3.exceptions import ReadTimeoutError
 
     def download(url: str, output: str, _: object) -> None:
-        _copy(url, Path(output), remote.name, timeout)
+        _copy(url, Path(output), remote.name)
         if (found := remote.checksum_of(Path(output))) != remote.checksum:
             raise _Failed(f"{remote.kind} {found}, expected {remote.checksum}")
 
@@ -118,12 +118,12 @@ def _download(url: str, remote: Remote, folder: Path, timeout: float) -> None:
         raise _Failed(" ".join(str(error).split())) from None
 
 
-def _copy(url: str, target: Path, label: str, timeout: float) -> None:
+def _copy(url: str, target: Path, label: str) -> None:
     """Write what `url` sends, as it comes. Raises _Failed for a server that is too slow, or has no end."""
     import requests
 
     began, done = time.monotonic(), 0
-    with requests.get(url, stream=True, timeout=timeout) as response, target.open("wb") as file:
+    with requests.get(url, stream=True, timeout=TIMEOUT) as response, target.open("wb") as file:
         response.raise_for_status()
         length = response.headers.get("Content-Length", "")
         with byte_bar(int(length) if length.isdecimal() else None, label) as bar:
@@ -132,7 +132,7 @@ def _copy(url: str, target: Path, label: str, timeout: float) -> None:
                 bar.update(len(chunk))
                 done += len(chunk)
                 seconds = time.monotonic() - began
-                if seconds > timeout and done < SLOWEST * seconds:
+                if seconds > TIMEOUT and done < SLOWEST * seconds:
                     raise _Failed(f"slower than {SLOWEST} bytes per second")
                 if done > LARGEST:
                     raise _Failed(f"more than {LARGEST} bytes")

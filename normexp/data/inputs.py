@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from normexp.data.base import Array
+
 _CHUNK, _VALUES = 4096, 2**22  # examples, and values, converted to float64 at once: bounds the memory of a fit
 
 

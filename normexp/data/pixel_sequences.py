@@ -79,7 +79,7 @@ def sequences(data: Data, pixels: Array, side: int, row_wise: bool) -> Data:
 
     smaller = f"images averaged to {side} x {side}" if side < data.train.x.shape[1] else ""
     note = "; ".join(filter(None, (data.note, smaller, _repeated(pixels))))
-    return replace(data, train=read(data.train), validation=read(data.validation), test=read(data.test), note=note)
+    return replace(data.map(read), note=note)
 
 
 def averaged(images: Array, side: int) -> Array:

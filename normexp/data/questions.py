@@ -37,12 +37,6 @@ class Record:
     answer: str
     entities: Mapping[str, str]
 
-    def to_text(self) -> str:
-        """Return the file's content."""
-        names = "\n".join(f"{marker}:{name}" for marker, name in self.entities.items())
-        blocks = (self.address, " ".join(self.passage), " ".join(self.question), self.answer, names)
-        return "\n\n".join(blocks) + "\n"
-
     def to_question(self) -> Question:
         return Question(self.passage, self.question, self.answer)
 

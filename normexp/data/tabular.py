@@ -64,16 +64,14 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
 
 def fill_gaps(data: Data) -> Data:
     """Put the mean of the training split's values into the gaps (NaN) of every split."""
-    splits = (data.train, data.validation, data.test)
-    if not any(np.isnan(split.x).any() for split in splits):
+    if not any(np.isnan(split.x).any() for split in (data.train, data.validation, data.test)):
         return data
     known = ~np.isnan(data.train.x)
     if not known.any(axis=0).all():
         column = int(np.argmin(known.any(axis=0)))
         raise UserError(f"dataset.missing=mean: input {column + 1} has no value in the training split; use drop")
     mean = np.mean(data.train.x, axis=0, dtype=np.float64, where=known)
-    filled = [replace(split, x=np.where(np.isnan(split.x), mean, split.x).astype(split.x.dtype)) for split in splits]
-    return replace(data, train=filled[0], validation=filled[1], test=filled[2])
+    return data.map(lambda split: replace(split, x=np.where(np.isnan(split.x), mean, split.x).astype(split.x.dtype)))
 
 
 def _check_columns(table: Table, target: str, features: Sequence[str] | None) -> None:

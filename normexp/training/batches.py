@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from normexp.data.inputs import Affine, Array, Transform
+from normexp.data.base import Array
+from normexp.data.inputs import Affine, Transform
 from normexp.seeding import generator
 
 Batch = tuple[Tensor, Tensor]

@@ -137,10 +137,10 @@ def test_second_mirror_is_taken_after_wrong_checksum(server: Server, tmp_path: P
     assert fetch(server.remote("bad", "good"), tmp_path).read_bytes() == BODY
 
 
-def fails(remote: Remote, folder: Path, timeout: float = 5) -> str:
+def fails(remote: Remote, folder: Path) -> str:
     """Return the one line of the error, after checking that nothing was left."""
     with pytest.raises(UserError) as error:
-        fetch(remote, folder, timeout)
+        fetch(remote, folder)
     assert list(folder.iterdir()) == []
     line = str(error.value)
     assert "\n" not in line
@@ -181,9 +181,10 @@ def test_server_gone_half_way_leaves_nothing(server: Server, tmp_path: Path) -> 
     assert "/reset: " in fails(server.remote("reset"), tmp_path)
 
 
-def test_silent_server_ends_in_time(server: Server, tmp_path: Path) -> None:
+def test_silent_server_ends_in_time(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "TIMEOUT", 0.2)
     server.answers["/stall"] = sends(BODY[:10], promised=len(BODY), pause=0.6)
-    assert "no answer in time" in fails(server.remote("stall"), tmp_path, timeout=0.2)
+    assert "no answer in time" in fails(server.remote("stall"), tmp_path)
 
 
 def test_trickling_server_ends_in_time(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,8 +194,9 @@ def test_trickling_server_ends_in_time(server: Server, tmp_path: Path, monkeypat
             time.sleep(0.05)
             handler.wfile.write(b"x")
 
+    monkeypatch.setattr(download, "TIMEOUT", 0.2)
     server.answers["/trickle"] = trickle
-    assert "slower than 1024 bytes per second" in fails(server.remote("trickle"), tmp_path, timeout=0.2)
+    assert "slower than 1024 bytes per second" in fails(server.remote("trickle"), tmp_path)
 
 
 def test_endless_body_is_cut(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from normexp.sweeps.pool import Worker
@@ -13,7 +12,7 @@ from normexp.sweeps.worker import VERBS
 
 
 class InProcess(Worker):
-    def request(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
+    def request(self, message: dict[str, Any], *_: object) -> dict[str, Any]:
         arguments, logger, here = dict(message), logging.getLogger("normexp"), threading.get_ident()
 
         def of_others(record: logging.LogRecord) -> bool:

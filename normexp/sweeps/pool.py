@@ -50,7 +50,9 @@ class Worker:
         self.warnings: set[str] = set()
         self.stopping = False
 
-    def request(self, message: dict[str, Any], on_step: Callable[[int, int], None]) -> dict[str, Any]:
+    def request(
+        self, message: dict[str, Any], on_step: Callable[[int, int], None] = lambda step, steps: None
+    ) -> dict[str, Any]:
         """Send one message and return the answer; a process that died answers `failed` with its cause.
 
         Raises: Interrupted where `stop` came first.

@@ -118,6 +118,10 @@ class SharedSweep:
         plain = {path: " ".join(own) for path, own in self.plan["cells"] if path.startswith(f"{RUNS}/")}
         return {path: plain.get(path, path) or USUAL for path, _ in self.plan["cells"]}
 
+    def name(self, number: int) -> str:
+        """Return what tells a cell apart."""
+        return self.names[self.plan["cells"][number][0]]
+
     def cause(self, number: int) -> str:
         """Return why a cell failed; nothing where that is not known."""
         state = self.states(number // BLOCK)[number]

@@ -134,7 +134,7 @@ class SweepView:
     def _failures(self) -> dict[str, str]:
         failed = [cell for cell, end in self.ended.items() if end == "failed"]
         self._causes |= {cell: self.sweep.cause(cell) for cell in failed if cell not in self._causes}
-        return {self.sweep.names[self.sweep.plan["cells"][cell][0]]: self._causes[cell] for cell in failed}
+        return {self.sweep.name(cell): self._causes[cell] for cell in failed}
 
     def is_ended(self) -> bool:
         return not self._open

@@ -78,7 +78,7 @@ def _why_not(group: Sequence[Cell], worker: Worker) -> str:
     if config["compile"] == "norms":
         return "compile=norms is of single runs"
     two = [cell.overrides for cell in group[:2]]
-    return str(worker.request({"verb": "stackable", "overrides": two}, lambda step, steps: None).get("cause", ""))
+    return str(worker.request({"verb": "stackable", "overrides": two}).get("cause", ""))
 
 
 def _parts(group: Sequence[Cell], workers: int) -> list[Job]:

@@ -163,7 +163,7 @@ def _show(view: SweepView, progress: SweepProgress, told: set[int]) -> bool:
     snapshot = view.snapshot()
     for cell in sorted(set(view.ended) - told):
         told.add(cell)
-        progress.ended(view.sweep.names[view.sweep.plan["cells"][cell][0]], view.ended[cell])
+        progress.ended(view.sweep.name(cell), view.ended[cell])
     for worker in snapshot.at_work:
         if worker.cell and worker.steps:
             progress.step(view.sweep.names[worker.cell], worker.step, worker.steps)

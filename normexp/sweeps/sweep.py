@@ -159,7 +159,7 @@ def add_workers(workers: list[Worker], jobs: int | None, cells: int) -> None:
     count = jobs or min(4, cores)
     threads = max(1, cores // count)
     workers.append(Worker(threads))
-    if jobs is None and workers[0].request({"verb": "gpus"}, lambda step, steps: None).get("gpus"):
+    if jobs is None and workers[0].request({"verb": "gpus"}).get("gpus"):
         workers[0].close()
         workers[0] = Worker(cores)
     else:
@@ -193,18 +193,13 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -
     """Say how long the cells take side by side, from estimates of the different kinds; or why that is not known."""
     first = {cell.kind: cell for cell in reversed(cells)}
     chosen = list(first.items())[:MOST_ESTIMATES]
-    answers = {kind: estimate_runtime(workers[0], cell) for kind, cell in chosen}
+    answers = {kind: workers[0].request({"verb": "estimate", "overrides": cell.overrides}) for kind, cell in chosen}
     seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
     mean = sum(seconds.values()) / len(seconds)
     total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
     return f"about {format_duration(total / len(workers))} with jobs={len(workers)}"
-
-
-def estimate_runtime(worker: Worker, cell: Cell) -> dict[str, Any]:
-    """Return {"seconds": ...} of one cell, or {"cause": ...} where they are not known."""
-    return worker.request({"verb": "estimate", "overrides": cell.overrides}, lambda step, steps: None)
 
 
 def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:

@@ -332,7 +332,7 @@ def test_sweep_stopped_says_that_the_same_command_continues(sweep, results, monk
 def test_sweep_stopped_goes_to_no_other_cell(sweep, monkeypatch):
     asked = []
 
-    def request(worker: InProcess, message: dict[str, object], _: object) -> dict[str, object]:
+    def request(worker: InProcess, message: dict[str, object], *_: object) -> dict[str, object]:
         asked.append(message["verb"])
         if message["verb"] == "train":
             worker.stop()
@@ -349,7 +349,7 @@ def test_worker_told_to_stop_starts_nothing(monkeypatch):
     worker.stop()
     monkeypatch.setattr(worker, "_start", lambda: pytest.fail("started"))
     with pytest.raises(Interrupted):
-        worker.request({}, lambda *_: None)
+        worker.request({})
 
 
 def test_worker_told_to_stop_while_it_starts_does_stop():
@@ -361,7 +361,7 @@ def test_worker_told_to_stop_while_it_starts_does_stop():
 
     began = time.monotonic()
     with pytest.raises(Interrupted):
-        Slow(1).request({}, lambda *_: None)
+        Slow(1).request({})
     assert time.monotonic() - began < 30
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -34,15 +34,19 @@ class Moments:
 
     Args:
         count: values per channel.
+        halves: the same of the examples in even and in odd places, where that is asked for.
     """
 
     count: int = 0
     mean: Tensor | float = 0.0
     squares: Tensor | float = 0.0
     shape: tuple[int, ...] = ()
+    halves: Sequence[Moments] = ()
 
     def add(self, x: Tensor) -> None:
         """Add values (N, C, *)."""
+        for first, half in enumerate(self.halves[: len(x)]):
+            half.add(x[first::2])
         rows = x.detach().movedim(1, 0).flatten(1).double() if x.dim() > 1 else x.detach()[None].double()
         count, mean = rows.shape[1], rows.mean(1)
         squares = (rows - mean[:, None]).square().sum(1)
@@ -82,7 +86,11 @@ def watched(modules: Mapping[str, nn.Module], look: Callable[[str, Tensor], obje
 def moments(model: nn.Module, modules: Mapping[str, nn.Module], inputs: list[Tensor]) -> dict[str, Moments]:
     """Return the moments of what enters each module when all batches pass; the modes are those of the model."""
     found: dict[str, Moments] = {}
-    with watched(modules, lambda name, x: found.setdefault(name, Moments()).add(x)):
+
+    def look(name: str, x: Tensor) -> None:
+        found.setdefault(name, Moments(halves=(Moments(), Moments()))).add(x)
+
+    with watched(modules, look):
         for x in inputs:
             model(x)
     return found

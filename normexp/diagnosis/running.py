@@ -28,7 +28,11 @@ def deviation(module: Any, seen: Moments, remains: float = 0.0) -> float:
     """
     mean = module.running_mean.double() / (1 - remains)
     variance = ((module.running_var.double() - remains) / (1 - remains)).clamp(min=0)
-    eps = float(getattr(module, "eps", 0.0))
+    return apart(mean, variance, seen, _eps(module))
+
+
+def apart(mean: Any, variance: Any, seen: Moments, eps: float) -> float:
+    """Return the deviation of a mean and a variance (C,) from those of the data."""
     real = seen.variance > eps
     if mean.shape != real.shape or not real.any():
         return 0.0
@@ -38,9 +42,21 @@ def deviation(module: Any, seen: Moments, remains: float = 0.0) -> float:
     return max(float(centre.square().mean().sqrt()), float(spread.square().mean().sqrt()))
 
 
-def threshold(examples: int) -> float:
-    """Return the deviation that so many examples cannot explain."""
-    return max(LEAST, NOISE / examples**0.5)
+def _eps(module: Any) -> float:
+    return float(getattr(module, "eps", 0.0))
+
+
+def explained(module: Any, seen: Moments, examples: int) -> float:
+    """Return the deviation that so many examples may have by chance.
+
+    At least it is by how much one half of them differs from the other: the variance of a channel that is seldom active
+    is that of few examples, however many there are.
+    """
+    least = max(LEAST, NOISE / examples**0.5)
+    first, second = seen.halves
+    if min(first.count, second.count) < 2:
+        return least
+    return max(least, apart(first.mean, first.variance, second, _eps(module)))
 
 
 def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: int) -> Iterator[Finding]:
@@ -55,7 +71,7 @@ def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: 
     if not _is_finite(module):
         held = "inf, NaN or a variance below 0"
         yield Finding("not finite", path, f"running statistics hold {held}, so evaluation gives NaN; recalibrate")
-    elif (off := deviation(module, seen)) > threshold(examples):
+    elif (off := deviation(module, seen)) > explained(module, seen, examples):
         yield Finding(*_reason(path, module, seen, off))
     momentum = getattr(module, "momentum", None)
     if isinstance(momentum, float) and momentum > 0 and (2 - momentum) / momentum < FEW:

@@ -53,6 +53,20 @@ def test_a_healthy_network_has_no_fault(network):
     assert str(diagnose(model, inputs)).startswith("no fault found\n")
 
 
+def seldom(examples: int) -> torch.Tensor:
+    return torch.randn(examples, 8) * (torch.rand(examples, 8) < 0.02)
+
+
+def test_channels_that_are_seldom_active_are_not_called_stale_for_what_few_examples_are():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.BatchNorm1d(8), nn.Linear(8, 2))
+    for _ in range(60):
+        model(seldom(64))
+    assert kinds(model.eval(), seldom(256)) == set()
+    model[0].running_var *= 100
+    assert kinds(model, seldom(256)) == {("stale", "0")}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_named_with_its_layer_alone(network, fault):
     assert verdict(*network, fault) == "found"

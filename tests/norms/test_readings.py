@@ -100,6 +100,20 @@ class Read(Blocks):
         return self.block[0].bias.sum()
 
 
+class WithoutGradients(Net):
+    def forward(self, x):
+        return self.normal(x) if torch.is_grad_enabled() else self.bare(x)
+
+
+CALLS = [0]
+
+
+class CountsElsewhere(Net):
+    def forward(self, x):
+        CALLS[0] += 1
+        return self.normal(x) if CALLS[0] % 2 else self.bare(x)
+
+
 class Alternates(Net):
     calls = 0
 
@@ -165,6 +179,8 @@ class PastForward(Net):
     [
         (Goes(lambda x: x.dtype is torch.double), "it asks for the dtype of what is not known"),
         (Goes(lambda x: not hasattr(x, "tensors")), "it asks for the tensors of what is not known"),
+        (Goes(lambda x: isinstance(x.shape, tuple)), "it asks for the type of what is not known"),
+        (Goes(lambda x: isinstance(x.size(0), int)), "it asks for the type of what is not known"),
         (PastForward(), "PastForward has a __call__ of its own"),
     ],
 )
@@ -173,6 +189,18 @@ def test_what_cannot_be_known_of_a_forward_is_not_read(model, why):
         with pytest.raises(ValueError, match=why):
             change(model)
         assert type(model.bn) is nn.BatchNorm2d
+
+
+@pytest.mark.parametrize(
+    "asks", [lambda x: not isinstance(x, torch.Tensor), lambda x: not torch.is_tensor(x), lambda x: isinstance(x, list)]
+)
+def test_an_input_is_a_tensor(asks):
+    model = Goes(asks).double().eval()
+    model.bn.running_mean += 0.3
+    before = model(IMAGES)
+    fold(model)
+    assert isinstance(model.bn, Folded)
+    assert torch.allclose(model(IMAGES), before, atol=1e-12)
 
 
 class Zeros(Net):
@@ -250,11 +278,12 @@ def test_a_bias_that_somebody_else_needs_stays(network):
     assert model.conv.bias is not None
 
 
-def test_a_network_that_counts_its_calls_is_left():
-    with pytest.raises(ValueError, match="it goes another way when it is called again"):
-        fold(Alternates())
-    with pytest.raises(ValueError, match="it goes another way when it is called again"):
-        convert(Alternates(), EvoNormS0(num_groups=4))
+@pytest.mark.parametrize("network", [Alternates, CountsElsewhere, WithoutGradients])
+def test_a_network_that_goes_by_its_calls_or_by_gradients_is_left(network):
+    with pytest.raises(ValueError, match="it goes another way when it is called again, without gradients"):
+        fold(network())
+    with pytest.raises(ValueError, match="it goes another way when it is called again, without gradients"):
+        convert(network(), EvoNormS0(num_groups=4))
 
 
 def test_what_one_way_reads_is_found():

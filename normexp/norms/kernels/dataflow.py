@@ -86,26 +86,28 @@ def graphs(
         make: makes a copy.
         modes: True for training, False for evaluation.
 
-    Raises: ValueError for a network that counts its calls and goes by that; whatever else fx raises.
+    Raises: ValueError for a network that goes by how often it was called, or by whether there are gradients;
+        whatever else fx raises.
     """
     found = []
     for mode, given in itertools.product(modes, readings(make())):
         trial = make().train(mode)
-        with same_draws():
-            before = counted(trial)
-            graph = tracer(trial).trace(trial, given or None)
-            if counted(trial) != before:
-                again = tracer(trial).trace(trial, given or None)
-                if [node.target for node in again.nodes] != [node.target for node in graph.nodes]:
-                    raise ValueError("it goes another way when it is called again")
+        graph, again = (read(tracer(trial), trial, given, gradients) for gradients in (True, False))
+        if called(again) != called(graph):
+            raise ValueError("it goes another way when it is called again, without gradients")
         found.append(graph)
     return found
 
 
-def counted(model: nn.Module) -> list[object]:
-    """Return the numbers and words that modules keep as attributes, such as how often they were called."""
-    kept = (value for module in model.modules() for value in vars(module).values())
-    return [value for value in kept if value is None or isinstance(value, (int, float, str))]
+def called(graph: fx.Graph) -> list[Any]:
+    """Return what a graph calls, in order; what else it reads of the network has a new name in every reading."""
+    return [node.op if node.op == "get_attr" else node.target for node in graph.nodes]
+
+
+def read(tracer: fx.Tracer, model: nn.Module, given: dict[str, Any], gradients: bool) -> fx.Graph:
+    """Read a forward once, called with these optional inputs."""
+    with same_draws(), torch.set_grad_enabled(gradients):
+        return tracer.trace(model, given or None)
 
 
 class Dataflow:

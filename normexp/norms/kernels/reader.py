@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-from torch import fx
+from torch import Tensor, fx, nn
 
 STANDS = re.compile(r"\b(Unknown(Attribute)?|(Parameter)?Proxy)\b")  # as Python's errors name what stands for a value
+
+
+NO_TENSORS = (nn.RNNBase, nn.RNNCellBase, nn.MultiheadAttention, nn.AdaptiveLogSoftmaxWithLoss)  # what these give
 
 
 class Unknown(fx.Proxy):
@@ -20,6 +23,15 @@ class Unknown(fx.Proxy):
 
     def __hash__(self) -> int:
         raise fx.proxy.TraceError("a value that is not known cannot be looked up")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` goes by: a tensor for the network's own code, where that is certain."""
+        if not asks_type(sys._getframe(1)):
+            return type(self)
+        if type(self) is not Unknown or not isinstance(self.tracer, Reader) or not self.tracer.gives_tensor(self.node):
+            raise fx.proxy.TraceError("it asks for the type of what is not known")
+        return Tensor
 
     def __getattr__(self, name: str) -> fx.proxy.Attribute:
         return UnknownAttribute(self, name)
@@ -61,6 +73,16 @@ class Reader(fx.Tracer):
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return Unknown(node, self)
 
+    def gives_tensor(self, node: fx.Node) -> bool:
+        """Tell whether a node surely gives a tensor: an input without a default, and the output of torch's modules."""
+        if node.op == "placeholder":
+            return not node.args
+        if node.op != "call_module":
+            return False
+        module = self.root.get_submodule(str(node.target))
+        alone = not isinstance(module, NO_TENSORS) and not getattr(module, "return_indices", False)
+        return type(module).__module__.startswith("torch.nn.") and alone
+
 
 @contextmanager
 def noticed() -> Iterator[list[str]]:
@@ -88,6 +110,11 @@ def of_unknown(error: BaseException, trace: TracebackType) -> bool:
     """Tell whether torch.fx raised an error, or Python did because it got what stands for a value."""
     places = (frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(trace))
     return any(place in (__name__, "torch.fx.proxy") for place in places) or bool(STANDS.search(str(error)))
+
+
+def asks_type(frame: FrameType) -> bool:
+    """Tell whether code outside torch asks for a type: torch's functions, in C, do so in its name, too."""
+    return "isinstance" in frame.f_code.co_names and (not is_of_torch(frame) or frame.f_code.co_name == "is_tensor")
 
 
 def is_of_torch(frame: FrameType) -> bool:

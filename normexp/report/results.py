@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.errors import UserError, unknown
 from normexp.experiments.shape import CLAIMS
+from normexp.report.claims import read_report
 from normexp.report.formats import FORMATS
 from normexp.report.frame import Frame, frame_of, where
 from normexp.report.tables import table
@@ -94,10 +94,6 @@ def load(*paths: str | os.PathLike[str]) -> Results:
 
 
 def _claims(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.rglob(CLAIMS)):
-        try:
-            report = json.loads(path.read_text(encoding="utf-8"))
-            head = {"experiment": report["experiment"], "scale": report["scale"]}
-            yield from ({**head, **claim} for claim in report["claims"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: damaged ({type(error).__name__}); `normexp report` writes it again") from None
+    for report in map(read_report, sorted(folder.rglob(CLAIMS))):
+        head = {"experiment": report.experiment, "scale": report.scale}
+        yield from ({**head, **claim} for claim in report.claims)

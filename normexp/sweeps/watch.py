@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from normexp.errors import UserError
@@ -47,31 +47,26 @@ def _runs_at(path: Path) -> RunsView:
     return RunsView(printable(path), lambda: find_runs([path]))
 
 
-def watch(path: Path, write: Callable[[str], object] = print, rounds: int | None = None) -> int:
+def watch(path: Path) -> int:
     """Follow the sweeps at a path until all have ended; return the exit status, 1 where cells failed.
 
     On a terminal the view is redrawn; elsewhere a block of lines is written whenever something has changed.
-
-    Args:
-        rounds: looks at most; by default until all have ended.
     """
     views = views_of(path)
-    if sys.stdout.isatty() and write is print:
+    if sys.stdout.isatty():
         _live(views)
     else:
-        _plain(views, write, rounds)
+        _plain(views)
     return 1 if any(view.snapshot().failures for view in views) else 0
 
 
-def _plain(views: list[View], write: Callable[[str], object], rounds: int | None) -> None:
+def _plain(views: list[View]) -> None:
     before: list[str] = []
-    for number in _rounds(views, PLAIN_EVERY):
+    for _ in _rounds(views, PLAIN_EVERY):
         lines = [line for view in views for line in text(view, view.snapshot())]
         if lines != before:
-            write("\n".join(lines))
+            print("\n".join(lines))
             before = lines
-        if number + 1 == rounds:
-            return
 
 
 def _live(views: list[View]) -> None:
@@ -83,12 +78,10 @@ def _live(views: list[View]) -> None:
             live.update(Group(*(picture(view, view.snapshot()) for view in views)), refresh=True)
 
 
-def _rounds(views: list[View], every: float) -> Iterator[int]:
+def _rounds(views: list[View], every: float) -> Iterator[None]:
     """Yield until every sweep has ended, so many seconds apart."""
-    number = 0
     while True:
-        yield number
+        yield
         if all(view.is_ended() for view in views):
             return
         time.sleep(every)
-        number += 1

@@ -31,9 +31,7 @@ def shared(results: Path, *overrides: str) -> SharedSweep:
 
 def looked(path: Path) -> list[str]:
     """Return the lines of one look."""
-    blocks: list[str] = []
-    watch(path, blocks.append, rounds=1)
-    return blocks[0].splitlines()
+    return [line for view in views_of(path) for line in text(view, view.snapshot())]
 
 
 def drawn(view: object) -> str:
@@ -78,17 +76,17 @@ def test_watch_shows_who_trains_what_how_well_and_until_when(results):
     assert row.endswith("validation accuracy 30.00 %  ▁▅█")
 
 
-def test_watch_names_what_failed_and_why(results):
+def test_watch_names_what_failed_and_why(results, capsys):
     sweep = shared(results, "seed=0,1")
     worker = SweepWorker(sweep, InProcess(1))
     claims = worker.claims()
     first = next(claims)
     carry_out(end(first, "failed", "RuntimeError: no \x1bmemory"), sweep.folder)
     assert worker.train(next(claims))
-    lines: list[str] = []
-    assert watch(results, lines.append) == 1
+    assert watch(results) == 1
+    lines = capsys.readouterr().out.splitlines()
     name = sweep.names[sweep.plan["cells"][first.cell][0]]
-    assert lines[0].splitlines()[1:] == [f"  failed: {name}: RuntimeError: no \\x1bmemory"]
+    assert lines[1:] == [f"  failed: {name}: RuntimeError: no \\x1bmemory"]
     assert f"failed: {name}: RuntimeError" in drawn(SweepView(sweep))
 
 
@@ -154,7 +152,7 @@ def test_watch_of_any_folder_of_runs_ends_when_none_is_running(tmp_path):
         assert "2 runs: 1 stopped, 1 running" in text(view, view.snapshot())[0]
         assert not view.is_ended()
     assert looked(tmp_path) == [f"{tmp_path}: 2 runs: 2 stopped"]
-    assert watch(tmp_path, lambda line: None) == 0
+    assert watch(tmp_path) == 0
 
 
 def test_watch_of_a_folder_with_nothing_is_one_line(cli, tmp_path):

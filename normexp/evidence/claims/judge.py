@@ -47,8 +47,9 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
     Args:
         design: of seeds that are added in batches; p-values and intervals then hold at all looks together.
     """
-    results = [_result(claim, curves, scale) for claim in claims] if design is None else []
-    if design is not None:
+    if design is None:
+        results = [_result(claim, curves, scale) for claim in claims]
+    else:
         looks = looks_taken(curves, design)
         results = [at_looks(partial(_result, claim, scale=scale), looks, design) for claim in claims]
     tested = [result.decision.p for result in results if result.decision]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.stats.interval import Interval
+from normexp.evidence.stats.interval import EVERYTHING, Interval
 from normexp.evidence.stats.summary import middle
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ class RankSumTest:
         least, largest = self._differences()
         depth = _depth(len(self.first), len(self.second), (1 - confidence) / 2)
         if depth == 0:
-            return Interval(-math.inf, math.inf)
+            return EVERYTHING
         return Interval(least[depth - 1], largest[-depth])
 
     def p_above(self, bound: float) -> float:

@@ -19,7 +19,6 @@ class Measured:
 
     Args:
         curves: finished runs only; a diverged one is finished.
-        missing: how many runs of the grid are not finished.
         left_out: what cannot be read, a line each.
         notes: what the data say of themselves ("CIFAR-10, JPEG copy").
         precisions: in which the runs were computed, where they say; fp32 left out.
@@ -31,7 +30,6 @@ class Measured:
     """
 
     curves: Curves
-    missing: int
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
     precisions: tuple[str, ...]
@@ -44,8 +42,8 @@ class Measured:
     @property
     def partly(self) -> str:
         """How many runs are trained, in words; empty where all are."""
-        total = len(self.records)
-        return f"{total - self.missing} of {total} runs are trained" if self.missing else ""
+        finished, total = sum(record.finished for record in self.records), len(self.records)
+        return f"{finished} of {total} runs are trained" if finished < total else ""
 
     @property
     def metrics(self) -> list[str]:
@@ -72,7 +70,6 @@ def measured(experiment: Experiment, results: Path) -> Measured:
     looks = len(looks_taken(frame.cells, experiment.design, cells)) if experiment.design else 0
     found = Measured(
         curves=frame.cells,
-        missing=sum(not record.finished for record in frame.records),
         left_out=frame.left_out,
         notes=tuple(sorted(notes - {""})),
         precisions=tuple(sorted(precisions - {"fp32"})),

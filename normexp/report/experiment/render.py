@@ -136,7 +136,7 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
 
 
 def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
-    missing = (f"Only {found.waiting or found.partly}.",) if found.missing else ()
+    missing = (f"Only {found.waiting or found.partly}.",) if found.partly else ()
     data = (f"Data: {note}." for note in found.notes)
     precisions = (f"Computed in {name} where that is safe." for name in found.precisions)
     looks = (f"Looked at in batches of seeds: {found.progress}.",) if found.progress else ()

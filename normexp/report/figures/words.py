@@ -30,7 +30,7 @@ def of_arm(name: str) -> str:
 def _of_part(part: str) -> str:
     for group in NAMED:
         if part in options(group):
-            return str(option(group, part).get("_called_", part.replace("_", " ")))
+            return called(group, part) or part.replace("_", " ")
     setting = SETTING.fullmatch(part)
     if setting:
         return called(setting[1], setting[2]) or f"{of_key(setting[1])} {setting[2]}"

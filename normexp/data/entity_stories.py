@@ -43,12 +43,10 @@ def generate(rng: np.random.Generator, count: int, entities: int, facts: int, fi
     places = _shuffled_rows(rng, count, facts + fillers)
     hides_object = rng.integers(2, size=count)
     rows = zip(order, shifts, chosen, told, places, hides_object, strict=True)
-    return [_record(number, *row) for number, row in enumerate(rows)]
+    return [_record(*row) for row in rows]
 
 
-def _record(
-    number: int, order: Array, shifts: Array, chosen: Array, told: Array, places: Array, hides_object: int
-) -> Record:
+def _record(order: Array, shifts: Array, chosen: Array, told: Array, places: Array, hides_object: int) -> Record:
     """Write one story. The object of relation r is r's shift further along `order` than the subject."""
     size = len(order)
     facts = []
@@ -63,7 +61,7 @@ def _record(
     answer, pair[hides_object] = pair[hides_object], PLACEHOLDER
     question = f"{pair[0]} {RELATIONS[relation][1]} {pair[1]}"
     names = {_marker(one): NAMES[one] for one in range(size)}
-    return Record(f"generated:{number}", passage.split(), question.split(), answer, names)
+    return Record(passage.split(), question.split(), answer, names)
 
 
 def _marker(entity: int) -> str:

@@ -31,7 +31,6 @@ class Record:
         entities: marker -> name.
     """
 
-    address: str
     passage: Sequence[str]
     question: Sequence[str]
     answer: str
@@ -56,13 +55,13 @@ def parse(data: bytes, name: str) -> Record:
         raise UserError(f"{name}: not a text ({len(data)} bytes); get a fresh copy") from None
     if len(blocks) != 5:
         raise UserError(f"{name}: {len(blocks)} blocks, expected 5 (address, passage, question, answer, entities)")
-    address, passage, question, answer, names = blocks
+    _, passage, question, answer, names = blocks
     pairs = [line.partition(":") for line in names.splitlines()]
     if PLACEHOLDER not in question.split() or len(answer.split()) != 1:
         raise UserError(f"{name}: no {PLACEHOLDER} in the question, or an answer that is not one word: {answer[:40]!r}")
     if not all(marker.startswith(ENTITY) and colon for marker, colon, _ in pairs):
         raise UserError(f"{name}: damaged list of entities, expected lines {ENTITY}0:NAME")
-    return Record(address, passage.split(), question.split(), answer.strip(), {marker: who for marker, _, who in pairs})
+    return Record(passage.split(), question.split(), answer.strip(), {marker: who for marker, _, who in pairs})
 
 
 def read_records(path: Path) -> dict[str, list[Record]]:

@@ -247,7 +247,6 @@ def test_babi_archive_is_the_published_one() -> None:
 
 
 RECORD = Record(
-    "http://example.org/1",
     ["@entity0", "hired", "@entity1", ".", "rain", "fell", ".", "@entity1", "phoned", "@entity2", "."],
     ["@placeholder", "gave", "a", "job", "to", "@entity1"],
     "@entity0",
@@ -258,7 +257,7 @@ RECORD = Record(
 def as_text(record: Record) -> str:
     """Return the content of the record's file."""
     names = "\n".join(f"{marker}:{name}" for marker, name in record.entities.items())
-    blocks = (record.address, " ".join(record.passage), " ".join(record.question), record.answer, names)
+    blocks = ("http://example.org/1", " ".join(record.passage), " ".join(record.question), record.answer, names)
     return "\n\n".join(blocks) + "\n"
 
 

@@ -33,7 +33,6 @@ class Panel:
             shares in percent, 0 and infinity of losses.
         x, y: the axes' ends; None for the data's own.
         log: its logarithmic axes, beside those of the chart.
-        text_color: of the title.
     """
 
     title: str = ""
@@ -42,7 +41,6 @@ class Panel:
     x: Range | None = None
     y: Range | None = None
     log: frozenset[str] = frozenset()
-    text_color: str = "black"
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int,
     for i, (name, ax) in enumerate(axes.items()):
         here = chart.panel_of(name)
         if here.title:
-            ax.set_title(_wrapped(here.title, wide), color=here.text_color, fontsize="medium")
+            ax.set_title(_wrapped(here.title, wide), fontsize="medium")
         label = here.y_label or chart.labels.get("y", "")
         previous = i % columns and (list(chart.panels.values())[i - 1].y_label if here.y_label else "") == here.y_label
         if label and not previous:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import read
 from normexp.experiments.shape import CLAIMS
 from normexp.report.claims import read_report
@@ -43,7 +44,7 @@ def document(results: Path) -> str:
     """Return the page as Markdown; a law without records is named at the end."""
     found = read_laws(results)
     parts = [HEAD]
-    parts += ["\n".join(_section(law, results)) for law in found if law.checks]
+    parts += ["\n".join(_section(law)) for law in found if law.checks]
     tables = [name for name in TABLES if (results / name / SCALE / CLAIMS).exists()]
     parts += [TABLES_HEAD, *("\n".join(_table(name, results)) for name in tables)] if tables else []
     missing = [law for law in found if not law.checks]
@@ -52,7 +53,7 @@ def document(results: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _section(law: Law, results: Path) -> Iterator[str]:
+def _section(law: Law) -> Iterator[str]:
     experiment = read(law.experiment, SCALE)
     yield f"## {law.title}"
     yield ""
@@ -63,13 +64,12 @@ def _section(law: Law, results: Path) -> Iterator[str]:
     yield ""
     if experiment.law.tolerance:
         yield from (f"*Tolerance.* {' '.join(experiment.law.tolerance.split())}", "")
-    figure = experiment.figures[0]
-    yield f"![{figure.title or experiment.title}](../results/{law.experiment}/{SCALE}/{figure.name}.png)"
+    yield _figure(experiment)
     yield ""
     yield "| verdict | claim | measured | formula | where |\n| --- | --- | --- | --- | --- |"
     yield from (_row(check) for check in law.checks)
     yield ""
-    yield from (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
+    yield from _findings(experiment)
     yield f"`{law.command}`, {law.seconds or 0:.0f} seconds of one thread."
 
 
@@ -80,16 +80,25 @@ def _table(name: str, results: Path) -> Iterator[str]:
     numbers = f"All numbers: [table](../results/{name}/{SCALE}/table.md)."
     yield f"{' '.join(experiment.about.split())} [{experiment.paper}] {numbers}"
     yield ""
-    figure = experiment.figures[0]
-    yield f"![{figure.title or experiment.title}](../results/{name}/{SCALE}/{figure.name}.png)"
+    yield _figure(experiment)
     yield ""
     yield "| verdict | claim | evidence |\n| --- | --- | --- |"
     for claim in read_report(results / name / SCALE / CLAIMS).claims:
         yield f"| {claim['verdict']} | {claim['text']} | {claim['evidence']} |"
     yield ""
-    yield from (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
+    yield from _findings(experiment)
     minutes = seconds_of(results / name / SCALE) / 60
     yield f"`normexp reproduce {name} scale={SCALE}`, {minutes:.0f} minutes of runs, one after the other."
+
+
+def _figure(experiment: Experiment) -> str:
+    """Return the experiment's first figure."""
+    figure = experiment.figures[0]
+    return f"![{figure.title or experiment.title}](../results/{experiment.name}/{SCALE}/{figure.name}.png)"
+
+
+def _findings(experiment: Experiment) -> Iterator[str]:
+    return (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
 
 
 def _row(check: Check) -> str:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from normexp.cli.verbs import main
 from normexp.errors import UserError
 from normexp.records import RunDirectory, find_runs
-from normexp.report import plot_command
+from normexp.report.commands import plot_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart

@@ -14,7 +14,7 @@ from fabricated import Fabric
 
 from normexp.errors import UserError
 from normexp.records import CONFIG, METRICS, STATUS
-from normexp.report import plot_command, table_command
+from normexp.report.commands import plot_command, table_command
 from normexp.report.frame import Frame, experiment_frame, folder_frame, frame_of
 
 

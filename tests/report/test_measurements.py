@@ -9,7 +9,7 @@ from fabricated import Fabric
 
 from normexp.errors import UserError
 from normexp.records import METRICS
-from normexp.report import plot_command, table_command
+from normexp.report.commands import plot_command, table_command
 from normexp.report.measurements import measurements
 
 

@@ -15,7 +15,7 @@ from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
 
 from normexp.errors import UserError
 from normexp.records import RunDirectory
-from normexp.report import table_command
+from normexp.report.commands import table_command
 from normexp.report.formats import FORMATS, csv_text
 from normexp.report.frame import folder_frame
 from normexp.report.latex import latex

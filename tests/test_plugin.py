@@ -77,7 +77,10 @@ MISTAKES = {
     ),
     "part not named": (["norm=stack", "norm.weights=my_norms.Scale"], "norm.weights=my_norms.Scale does not exist"),
     "not named": (["norm._target_=my_norms.Scale"], "my_norms.Scale: code outside normexp must be named"),
-    "another is named": (["norm._target_=my_norms.Scale", "plugins=[other]"], "must be named: add plugins=[MODULE]"),
+    "another is named": (
+        ["norm._target_=my_norms.Scale", "plugins=[other]"],
+        "must be named: add 'plugins=[my_norms]'",
+    ),
     "no module": (["norm._target_=absent.Scale", "plugins=[absent]"], "absent.Scale: cannot be imported"),
     "fails": (["norm._target_=broken.Scale", "plugins=[broken]"], "broken.Scale: cannot be imported (RuntimeError"),
     "no class": (["norm._target_=my_norms.Scael", "plugins=[my_norms]"], "my_norms.Scael: cannot be imported"),

@@ -38,7 +38,7 @@ def _explain(word: str) -> None:
     flag, key = word.partition("=")[0], word.partition("=")[0].lstrip("+~")
     if flag in INSTEAD:
         raise UserError(f"{flag} is an option of Hydra's applications; here {INSTEAD[flag]}")
-    if key == "hydra" or key.startswith(("hydra.", "hydra/")):
+    if key == "hydra" or (key.startswith(("hydra.", "hydra/")) and not key.endswith((".yaml", ".yml"))):
         raise UserError(
             f"{key}: only the grammar of overrides is Hydra's here; results_dir=FOLDER says where runs go, "
             "jobs=N how many run side by side"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import own
 from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
-from normexp.config.hints import key_hint, option_hint
+from normexp.config.hints import key_hint, option_hint, place_hint
 from normexp.config.options import (
     config_dir,
     groups,
@@ -112,8 +112,20 @@ def _checked(override: Override) -> Override:
     if override.is_delete():
         raise UserError(f"{text}: keys cannot be deleted; set an option instead (for example norm=none)")
     if override.is_sweep_override():
-        raise UserError(f"{text}: `normexp run` trains one configuration, so one value is allowed here")
+        raise UserError(
+            f"{text}: `normexp run` trains one configuration, so one value is allowed here{_several(override)}"
+        )
     return override
+
+
+def _several(override: Override) -> str:
+    """Say how several values are given: as a list where the key takes one, else in a sweep."""
+    key, _, typed = (override.input_line or "").partition("=")
+    group, _, rest = key.partition(".")
+    trees = [option(group, name) for name in options(group)] if group in groups() else []
+    if any(isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees):
+        return did_you_mean(f"'{key}=[{shortened(typed)}]'")
+    return "; `normexp sweep` takes several"
 
 
 def _option(group: str, name: Any) -> str:
@@ -214,7 +226,7 @@ def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
     values = copy.deepcopy(defaults.values)
     for key, one in keys.items():
         if key not in leaves:
-            raise _unknown_key(key, [*leaves, *_part_keys(defaults)])
+            raise _unknown_key(key, one.text, [*leaves, *_part_keys(defaults)])
         *parents, leaf = key.split(".")
         tree = values
         for parent in parents:
@@ -237,7 +249,7 @@ def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> An
     return parse(allowed.get(rest or key), default).check_typed(key, given.value, given.text)
 
 
-def _unknown_key(key: str, leaves: Sequence[str]) -> UserError:
+def _unknown_key(key: str, text: str, leaves: Sequence[str]) -> UserError:
     """Name the nearest key: by the whole path, else by its last part (`optimizer.lrr` is near `optim.lr`)."""
     names = [*groups(), *(leaf for leaf in leaves if not leaf.endswith("_target_"))]
     last = {name.rpartition(".")[2]: name for name in names}
@@ -245,10 +257,12 @@ def _unknown_key(key: str, leaves: Sequence[str]) -> UserError:
     group, _, rest = key.partition(".")
     if group in groups():
         allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or f"no key of {group}"
-        if having := options_with(group, rest):
+        close = place_hint(key, names) or close
+        if not place_hint(key, names) and (having := options_with(group, rest)):
+            usual = next((name for name in having if name in rest), having[0])
             return UserError(
                 f"key {shortened(key)!r} does not exist; allowed: {allowed}; {' or '.join(having)} has it: "
-                f"{group}={having[0]} {key}=VALUE"
+                f"{group}={usual} {key}={shortened(text)}"
             )
     else:
         allowed = ", ".join(name for name in names if "." not in name) + " and GROUP.KEY"

@@ -28,6 +28,8 @@ SHORT = {
     "bn": "batch", "ln": "layer", "gn": "group", "in": "instance", "wn": "weight", "ws": "weight_standard",
     "sn": "spectral", "frn": "filter_response", "dyt": "dynamic_tanh", "brn": "batch_renorm", "gbn": "ghost_batch",
 }  # fmt: skip
+PLACES = ("file", "path", "archive", "folder", "root", "dir", "data_dir", "csv")  # say where data lie
+DATA = {".csv": "csv", ".txt": "text"}  # the end of a file's name -> its data set
 OTHERS = {  # what other programs call our options of other groups, and values
     "kaiming": "he", "xavier": "glorot", "normalize": "standardize", "zscore": "standardize", "whiten": "zca",
     "gpu": "cuda", "fp16": "bf16", "float16": "bf16", "half": "bf16", "16": "bf16", "float32": "fp32", "32": "fp32",
@@ -46,17 +48,37 @@ def option_hint(group: str, name: str) -> str:
     for known in (name, name.casefold().replace("-", "")) if group == "model" else ():
         if known in torchvision_names():
             return did_you_mean(f"model=torchvision model.name={known}")
-    if (code := _CODE.match(name)) and code[1] != group:
-        return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
     if name in ("all", "*"):
         return did_you_mean(f"'{group}=glob(*)', in a sweep")
-    if group == "optim" and (there := _of_torch(name)):
-        return did_you_mean(f"optim=torch.optim.{there} optim.lr=NUMBER")
+    if there := path_hint(group, name):
+        return there
     plain = SHORT.get(name.lower(), _plain(name)) if group == "norm" else _plain(name)
     for candidate in options(group):
         if plain in (candidate, _plain(candidate), _plain(option(group, candidate)["_target_"].rpartition(".")[2])):
             return did_you_mean(f"{group}={candidate}")
+    if group == "optim" and (there := _of_torch(name)):
+        return did_you_mean(f"optim=torch.optim.{there} optim.lr=NUMBER")
     return word_hint(name, options(group))
+
+
+def path_hint(group: str, name: str) -> str:
+    """Return how data are given that were named in the place of a data set, or code by its file; else nothing."""
+    path = Path(name)
+    if (code := _CODE.match(name)) and code[1] != group:
+        return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
+    if group == "dataset" and (path.is_dir() or (path.suffix in (".zip", ".tar") and path.is_file())):
+        return did_you_mean(f"dataset=image_folder dataset.path={name}")
+    if group == "dataset" and path.suffix in DATA:
+        return did_you_mean(f"dataset={DATA[path.suffix]} dataset.file={name}")
+    is_code = path.suffix == ".py" and path.parent == Path() and path.is_file()
+    return did_you_mean(f"{group}={path.stem}.NAME 'plugins=[{path.stem}]'") if is_code else ""
+
+
+def place_hint(key: str, names: Iterable[str]) -> str | None:
+    """Return the key that says where the data lie, where another word for that was typed."""
+    group, _, last = key.rpartition(".")
+    there = (name for name in names if name in {f"{group}.{word}" for word in PLACES})
+    return next(there, None) if last.lower() in PLACES else None
 
 
 def key_hint(key: str, names: list[str]) -> str | None:

@@ -24,7 +24,7 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     """Import and return what `package.module.Name` names. Raises UserError for code that may not be named."""
     module, _, name = target.rpartition(".")
     if not _is_inside(module, (*TRUSTED, *plugins)):
-        raise UserError(f"{target}: code outside normexp must be named: add plugins=[MODULE]")
+        raise UserError(f"{target}: code outside normexp must be named: add plugins=[{module!r}]")
     if not _is_inside(module, TRUSTED):
         _find_in_current_folder()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
@@ -9,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from normexp.config.hints import path_hint
 from normexp.config.parts import is_own
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
@@ -78,7 +80,14 @@ def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
         raise UserError(
             f"{key}={shortened(target)} is normexp's own: give its option, {group}=NAME (`normexp list` shows all)"
         )
-    raise UserError(f"{key}={shortened(target)}: code outside normexp must be named: add plugins=[MODULE]")
+    meant = path_hint(group, target) or f": add {_plugin(target)}"
+    raise UserError(f"{key}={shortened(target)}: code outside normexp must be named{meant}")
+
+
+def _plugin(target: str) -> str:
+    """Return what names the module of `my_nets.Net`, as it is typed."""
+    module = target.rpartition(".")[0]
+    return f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
 
 
 def node(group: str, keys: Mapping[str, Any]) -> dict[str, Any]:

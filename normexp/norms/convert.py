@@ -34,10 +34,13 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         strict: False leaves what cannot be converted as it is; `model.not_converted` lists it, a line for each.
 
     Raises:
-        ValueError: for what is no network, or compiled; for `placement=post`; for what cannot be converted: its name,
-            type, and why.
+        ValueError: for what is no network, or compiled; for what is no scheme, or has `placement=post`; for what cannot
+            be converted: its name, type, and why.
     """
     check_network(model, valued=False)
+    if not isinstance(norm, Norm):
+        given = repr(norm) if isinstance(norm, str) else type(norm).__name__
+        raise ValueError(f"norm={given}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4)")
     if norm.placement != "pre":
         raise ValueError(f"a ready-made network fixes its own order: placement={norm.placement} must be pre")
     plan = Conversion(model, norm, output)

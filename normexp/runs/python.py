@@ -11,7 +11,7 @@ from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.config.recipe import with_recipe
 from normexp.errors import UserError, first_line
-from normexp.records import CHECKPOINT, CONFIG, RunDirectory
+from normexp.records import CHECKPOINT, CONFIG, RunDirectory, find_run
 from normexp.runs import run as runs
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def load_model(
     """
     from normexp.training.build import build_model, build_norm
 
-    directory = RunDirectory(Path(path))
+    directory = find_run(path, f"load_model({str(path)!r})")
     weights = _weights(directory.path / CHECKPOINT)
     config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:

@@ -72,12 +72,14 @@ def save(config: Config, path: str) -> None:
 
 
 def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's changes but for where it ran; a file that is named by its last part is typed again."""
-    return {KEY: NONE} | {
-        key: value
-        for key, value in changes.items()
-        if key not in IGNORED_KEYS and not (key in PATH_KEYS and len(PurePath(str(value)).parts) == 1)
-    }
+    """Return a record's changes but for where it ran; a file that is named by its last part, and not here, is typed."""
+
+    def is_gone(key: str, value: Any) -> bool:
+        place = PurePath(str(value))
+        return key in PATH_KEYS and len(place.parts) == 1 and not Path(place).exists()
+
+    kept = ((key, value) for key, value in changes.items() if key not in IGNORED_KEYS)
+    return {KEY: NONE} | {key: value for key, value in kept if not is_gone(key, value)}
 
 
 def _leaves(tree: Mapping[Any, Any], path: str, prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -65,6 +65,13 @@ def test_settings_of_a_run_make_the_same_run(cli, folder):
     assert trained(cli, "--like", first, "seed=1") != first
 
 
+def test_settings_of_a_run_on_a_file_that_is_here_name_it(cli, folder):
+    (folder / "points.csv").write_text("x,y\n" + "".join(f"{i},{2 * i}\n" for i in range(40)))
+    table = ("dataset=csv", "dataset.file=points.csv", "dataset.target=y", "model=linear", "steps=1", "threads=1")
+    first = trained(cli, *table)
+    assert trained(cli, "--like", first) == first
+
+
 def test_settings_are_saved_for_another_time(cli, folder):
     first = trained(cli, "--config", "my.yaml", "optim.lr=0.3", "--save", "mine.yaml")
     assert trained(cli, "--config", "mine.yaml") == first

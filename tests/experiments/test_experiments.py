@@ -128,6 +128,7 @@ UNSOUND = {
     ),
     "arm with a plugin": (change("arms", "Plain", to={"plugins": ["os"]}), "arms.Plain.plugins: names code"),
     "code inside a mapping": (change("common", "norm", to={"_target_": "os.system"}), "common.norm: names code"),
+    "a class of one's own": (change("arms", "Plain", to={"norm": "my_norms.Scale"}), "arms.Plain.norm: names code"),
     "code in the grid": (change("grid", "norm._target_", to=["os.system"]), "grid.norm._target_: names code"),
     "code that is searched": (change("select", "search", to={"plugins": [["os"]]}), "select.search.plugins: names"),
     "code of a scale": (change("scales", "cpu", "common", to={"plugins": ["os"]}), "scales.cpu.common.plugins: names"),

@@ -223,6 +223,12 @@ def test_what_holds_nothing_to_change_is_refused(make, why):
         convert(make(), BatchNorm())
 
 
+@pytest.mark.parametrize("given", ["group", nn.GroupNorm(4, 16)])
+def test_convert_to_what_is_no_scheme_says_what_one_is(given):
+    with pytest.raises(ValueError, match=r"must be a scheme, for example normexp\.norms\.GroupNorm"):
+        convert(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), given)
+
+
 def test_placement_is_the_networks_own():
     with pytest.raises(ValueError, match="placement=post"):
         convert(build("resnet18"), BatchNorm(placement="post"))

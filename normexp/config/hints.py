@@ -56,8 +56,8 @@ def option_hint(group: str, name: str) -> str:
     for candidate in options(group):
         if plain in (candidate, _plain(candidate), _plain(option(group, candidate)["_target_"].rpartition(".")[2])):
             return did_you_mean(f"{group}={candidate}")
-    if group == "optim" and (there := _of_torch(name)):
-        return did_you_mean(f"optim=torch.optim.{there} optim.lr=NUMBER")
+    if group == "optim" and (optimizer := _of_torch(name)):
+        return did_you_mean(f"optim=torch.optim.{optimizer} optim.lr=NUMBER")
     return word_hint(name, options(group))
 
 

@@ -155,11 +155,12 @@ def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:
 
 
 def _cell(counts: Counter[str]) -> str:
-    if counts["preview"]:
-        return f"{counts['preview']} previews"
     judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if any(map(counts.get, VERDICTS)) else ""
-    others = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (NOT_JUDGED, NOT_YET) if counts[verdict])
-    return f"{judged} ({others})".strip() if others else judged
+    others = [f"{counts[verdict]} {verdict}" for verdict in (NOT_JUDGED, NOT_YET) if counts[verdict]]
+    previews = [f"{counts['preview']} previews"] if counts["preview"] else []
+    if previews and not judged and not others:
+        return previews[0]
+    return f"{judged} ({', '.join([*others, *previews])})".strip() if others or previews else judged
 
 
 def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:

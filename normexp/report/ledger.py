@@ -174,7 +174,7 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     from normexp.report.page.write import write_pages
 
     chosen, given = split(words, REPORT)
-    results, files = Path(given.get("results_dir", "results")), {Path(word).stem: word for word in chosen}
+    results, files = Path(given.get("results_dir", "results")), {_folder(word): word for word in chosen}
     contents = []
     for folder in recorded(words):
         name = folder.parent.name
@@ -197,12 +197,18 @@ def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: st
     from normexp.report.figures.formats import check_formats, look
     from normexp.report.files import write
 
-    chosen, names = look(style, width), check_formats(formats)
+    chosen, wanted = look(style, width), check_formats(formats)
     check_writable(Path(out), "--out")
+    files = {_folder(word): word for word in split(words, REPORT)[0]}
     for folder in recorded(words):
-        experiment = load(folder.parent.name, folder.name)
-        for name, content in draw_figures(experiment, folder.parent.parent, chosen, names).items():
+        experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name)
+        for name, content in draw_figures(experiment, folder.parent.parent, chosen, wanted).items():
             yield write(Path(out) / experiment.name / experiment.scale / name, content)
+
+
+def _folder(name: str) -> str:
+    """Return the folder in which an experiment's records lie: that of a file of somebody's own has the file's name."""
+    return Path(name).stem if is_file(name) else name
 
 
 def recorded(words: Sequence[str]) -> list[Path]:
@@ -210,9 +216,7 @@ def recorded(words: Sequence[str]) -> list[Path]:
     chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
-    folders = [
-        results / (Path(name).stem if is_file(name) else name) / scale for name in chosen or names() for scale in asked
-    ]
+    folders = [results / _folder(name) / scale for name in chosen or names() for scale in asked]
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
         raise _empty(results, "such records of an experiment")
@@ -233,9 +237,10 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     """
     chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
+    wanted = {_folder(name) for name in chosen}
     reports = [
         report for report in read_reports(results)
-        if report.experiment in (chosen or names()) and report.scale == given.get("scale", report.scale)
+        if report.experiment in (wanted or {report.experiment}) and report.scale == given.get("scale", report.scale)
     ]  # fmt: skip
     if not reports:
         raise _empty(results, "judged claims")

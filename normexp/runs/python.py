@@ -52,7 +52,7 @@ def load_model(
     """
     from normexp.training.build import build_model, build_norm
 
-    directory = find_run(path, f"load_model({str(path)!r})")
+    directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
     weights = _weights(directory.path / CHECKPOINT)
     config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:

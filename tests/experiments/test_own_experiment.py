@@ -37,6 +37,11 @@ def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
     status, stdout, _ = cli("report", "mine.yaml")
     assert status == 0
     assert "results/mine/smoke/table.md" in stdout
+    status, stdout, _ = cli("claims", "mine.yaml")
+    assert (status, "**preview**: Batch normalization ends with" in stdout) == (0, True)
+    assert "| mine | smoke | " in cli("claims")[1]
+    status, stdout, _ = cli("report", "mine.yaml", "--out", "paper", "--format", "svg")
+    assert (status, "paper/mine/smoke/accuracy.svg" in stdout) == (0, True)
 
 
 @pytest.mark.parametrize(

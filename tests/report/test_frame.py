@@ -15,7 +15,8 @@ from fabricated import Fabric
 from normexp.errors import UserError
 from normexp.records import CONFIG, METRICS, STATUS
 from normexp.report.commands import plot_command, table_command
-from normexp.report.frame import Frame, experiment_frame, folder_frame, frame_of
+from normexp.report.figures.runs import curves_of
+from normexp.report.frame import Frame, _joined, experiment_frame, folder_frame, frame_of
 
 
 def test_one_row_per_run_and_one_per_value(fabricate: Fabric) -> None:
@@ -112,6 +113,14 @@ def test_a_run_with_other_settings_than_its_experiment_has_today_is_stale_and_le
     assert frame.curves.empty
     assert "optim.lr was 0.1" in frame.left_out[0]
     assert "and is 0.3 now" in frame.left_out[0]
+
+
+def test_runs_of_an_experiment_and_others_are_drawn_in_panels_of_their_own(fabricate: Fabric) -> None:
+    ours = made(fabricate)
+    ours.run(learning)
+    drawn = curves_of(_joined([experiment_frame(ours.experiment, fabricate.root), folder_frame([fabricate()])]))
+    experiment = f"{ours.experiment.name} · {ours.experiment.scale}"
+    assert {panel.title for panel in drawn.panels.values()} == {experiment, "digits · cnn"}
 
 
 def test_no_run_directory_is_one_line(fabricate: Fabric) -> None:

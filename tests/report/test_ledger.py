@@ -54,6 +54,8 @@ def test_kinds_are_counted_apart(results: Path) -> None:
     assert "| first | cpu | 1 / 0 / 0 |  | 1 / 0 / 0 | 0 / 0 / 1 | 2 / 0 / 1 |" in text
     assert "| second | paper | 0 / 1 / 0 | 0 / 1 / 0 |  |  | 0 / 2 / 0 |" in text
     assert "| third | smoke |  |  | 1 previews |  | 1 previews |" in text
+    every = "| **all** |  | 1 / 1 / 0 | 0 / 1 / 0 | 1 / 0 / 0 (1 previews) | 0 / 0 / 1 | 2 / 2 / 1 (1 previews) |"
+    assert every in text
 
 
 def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:

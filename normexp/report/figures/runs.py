@@ -78,7 +78,9 @@ def _finished(frame: Frame) -> pd.DataFrame:
         counts = Counter(str(status) for status in frame.runs["status"])
         raise UserError(f"no finished run to plot ({', '.join(f'{k}: {n}' for k, n in sorted(counts.items()))})")
     about = frame.runs.set_index("run")
-    place = about["dataset"].astype(str) + " · " + about["model"].astype(str)
+    own = about["dataset"].notna() & about["model"].notna()  # beside others, an experiment's runs have neither
+    first, second = (about[a].where(own, about[b]) for a, b in (("dataset", "experiment"), ("model", "scale")))
+    place = first.astype(str) + " · " + second.astype(str)
     axes = [axis for axis in frame.axes if axis not in PLACES]
     line = curves["arm"].astype(str)
     for axis in axes:

@@ -14,8 +14,7 @@ from normexp.errors import UserError, unknown
 from normexp.runs.run import check_writable
 
 QUICK = ("steps", "start")
-# suites whose works are given
-FIXED = ("layers", "tokens", "recurrent", "start", "sweep", "growth", "looks", "halving", "waiting", "stack", "scale")
+ANY_WORK = ("steps", "memory", "roofline")  # suites that measure a configuration of the user's own, too
 logger = logging.getLogger("normexp")
 
 
@@ -65,6 +64,6 @@ def chosen(words: Sequence[str], quick: bool) -> tuple[list[str], list[str]]:
     if overrides:
         check_once(overrides)
         compose(overrides)
-        if alone := [name for name in suites if name in FIXED]:
+        if alone := [name for name in suites if name not in ANY_WORK]:
             raise UserError(f"bench {alone[0]}: {overrides[0]!r}: takes no overrides")
     return suites, overrides

@@ -397,6 +397,8 @@ def test_ratio_of_metrics() -> None:
     curves = cells(BN=finals([0.3, 0.31, 0.32], "train/loss"), LN=finals([0.1, 0.102, 0.104], "train/loss"))
     assert said(curves, "ratio_at_least", than="LN", value=2.5, **loss) == "holds"
     assert said(curves, "ratio_at_least", than="LN", value=3.5, **loss) == "contradicted"
+    assert said(curves, "ratio_at_least", than="LN", **loss, **{"in": "< 3.5"}) == "holds"
+    assert said(curves, "ratio_at_least", than="LN", **loss, **{"in": "< 2.5"}) == "contradicted"
     negative = cells(BN=finals([-0.3, -0.3, -0.3, -0.3], "train/loss"), LN=finals([0.1] * 4, "train/loss"))
     assert said(negative, "ratio_at_least", than="LN", value=2.0, **loss) == "undecided"
 

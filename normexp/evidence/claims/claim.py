@@ -28,6 +28,7 @@ better         higher | lower, for a metric whose name does not tell
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
@@ -114,5 +115,5 @@ def check_better(better: str | None, metric: str) -> None:
 
 def check_above_zero(region: Region) -> None:
     """Raise PydanticCustomError for a region in which no ratio can lie."""
-    if region.high <= 0 or region.low <= 0 < -region.low or region.low == 0:
+    if region.high <= 0 or -math.inf < region.low <= 0:
         raise refusal(f"{region.text!r}: a ratio is above 0", "in")

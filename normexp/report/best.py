@@ -138,6 +138,8 @@ def _metric(frame: Frame, metric: str | None) -> str:
         metric = next((name for name in MEASURES if name in known), None)
         if metric is None:
             raise UserError("best: no validation split was measured (dataset.validation); --metric NAME takes another")
+    if (measure := f"validation/{metric}") in known:
+        raise UserError(f"best: metric {metric!r} does not exist; did you mean {measure}?")
     if metric not in known:
         raise unknown("metric", metric, known)
     if better_direction(metric) is None:
@@ -174,7 +176,9 @@ def _line(group: Sequence[Row], choice: Choice) -> list[str]:
     ranked = _ranked(group, metric)
     names = [group[0].key[key] for key in shown]
     if not ranked:
-        return [*names, *(EMPTY for _ in over), EMPTY, EMPTY, "none without a diverged run"]
+        measured = any(metric in row.values for row in group)
+        why = "none without a diverged run" if measured else f"has no {title(metric)}"
+        return [*names, *(EMPTY for _ in over), EMPTY, EMPTY, why]
     first, *rest = ranked
     after = f"{', '.join(rest[0].key[key] for key in over)}: {rest[0].text(metric)}" if rest else EMPTY
     remarks = [*_edges(first, group, over), *_noise(first, rest, metric)]

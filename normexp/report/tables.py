@@ -87,6 +87,7 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
     metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
     shown = keys if by else [key for key in keys if key == "arm" or told[key].nunique() > 1]
     arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
+    meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
     return Table(
         title=_title(told, [key for key in keys if key not in shown]),
         heads=[*shown, "runs" if by else "seeds", "finite", *arrows],
@@ -96,7 +97,7 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
         ],
         values=[row.plain(metrics) for row in rows],
         texts=len(shown),
-        notes={"": [MEANING, *notes(frame), *studies]},
+        notes={"": [meaning, *notes(frame), *studies]},
     )
 
 

@@ -64,6 +64,11 @@ def test_best_says_what_is_within_noise(swept: Callable[..., Path]) -> None:
     assert cells(best_command([str(single), "norm=none"]))["none"][-1] == "one seed: noise unknown"
 
 
+def test_best_says_which_runs_do_not_have_the_metric(fabricate: Fabric, swept: Callable[..., Path]) -> None:
+    fabricate(norm="layer", optim__lr=0.01)
+    assert cells(best_command([str(swept("batch", SCORES))]))["layer"][-1] == "has no validation accuracy (%)"
+
+
 def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path]) -> None:
     run = str(fabricate(norm="group").path)
     with pytest.raises(UserError, match="no validation split was measured"):
@@ -77,6 +82,8 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         UserError, match=r"metric 'validation/acuracy' does not exist.*did you mean validation/accuracy"
     ):
         best_command([folder], metric="validation/acuracy")
+    with pytest.raises(UserError, match=r"metric 'accuracy' does not exist; did you mean validation/accuracy\?"):
+        best_command([folder], metric="accuracy")
     with pytest.raises(UserError, match="norm=layer matches no run; there is batch, group"):
         best_command([folder, "norm=layer"])
     with pytest.raises(UserError, match="only a filter; give run directories"):

@@ -13,9 +13,7 @@ from typing import Any
 from torch import Tensor, fx, nn
 
 STANDS = re.compile(r"\b(Unknown(Attribute)?|(Parameter)?Proxy)\b")  # as Python's errors name what stands for a value
-
-
-NO_TENSORS = (nn.RNNBase, nn.RNNCellBase, nn.MultiheadAttention, nn.AdaptiveLogSoftmaxWithLoss)  # what these give
+SEVERAL = (nn.RNNBase, nn.RNNCellBase, nn.MultiheadAttention, nn.AdaptiveLogSoftmaxWithLoss)  # outputs, in tuples
 
 
 class Unknown(fx.Proxy):
@@ -80,7 +78,7 @@ class Reader(fx.Tracer):
         if node.op != "call_module":
             return False
         module = self.root.get_submodule(str(node.target))
-        alone = not isinstance(module, NO_TENSORS) and not getattr(module, "return_indices", False)
+        alone = not isinstance(module, SEVERAL) and not getattr(module, "return_indices", False)
         return type(module).__module__.startswith("torch.nn.") and alone
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, NUMBERS, OWN, ROUNDED, WRONG, Audited
@@ -16,6 +18,7 @@ from normexp.report.formats import unguarded
 from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 DEPENDS = "depends on the reading"
 _BEST_FIRST = (CORRECT, DEPENDS, OWN, ROUNDED, WRONG)
 
@@ -51,6 +54,9 @@ class Entry:
     @property
     def computed(self) -> str:
         """What we computed, once per value, with the readings that give it."""
+        whole = ranged([each.shown for each in self.readings])
+        if whole and not any(each.reading for each in self.readings):
+            return whole
         readings: dict[str, list[str]] = {}
         for each in self.readings:
             readings.setdefault(each.shown, []).append(each.reading)
@@ -66,6 +72,17 @@ class Entry:
     def section(self) -> tuple[str, str]:
         """What this number shares its reading with: the experiment, and the first words of its place."""
         return self.command, self.first.place.partition(",")[0]
+
+
+def ranged(texts: Sequence[str]) -> str:
+    """Return sentences that differ in numbers alone as one, from the least to the largest; nothing for others."""
+    words, *others = [NUMBER.split(text) for text in texts]
+    if any(other != words for other in others):
+        return ""
+    numbers = zip(*map(NUMBER.findall, texts), strict=True)
+    spans = [(min(each, key=float), max(each, key=float)) for each in numbers]
+    said = [low if float(low) == float(high) else f"{low} to {high}" for low, high in spans]
+    return "".join(chain.from_iterable(zip_longest(words, said, fillvalue="")))
 
 
 def entries(results: Path) -> list[Entry]:

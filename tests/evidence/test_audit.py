@@ -9,7 +9,7 @@ import pytest
 from normexp.evidence.audit import CORRECT, DOCUMENTS, OWN, ROUNDED, WRONG, audited, judged
 from normexp.report.claims import Report
 from normexp.report.sentences import is_from
-from normexp.report.sources import DEPENDS, Entry, counted, entries, page, quoted_results, slips, summary
+from normexp.report.sources import DEPENDS, Entry, counted, entries, page, quoted_results, ranged, slips, summary
 
 CASES = [
     ("0.209", 0.20869, CORRECT),
@@ -147,3 +147,9 @@ def test_sources_list_the_25_results_that_the_slides_quote():
     """Nine of batch normalization's table, six of NormProp's, ten of weight normalization's."""
     counts = Counter(name for name, _ in quoted_results("S002"))
     assert counts == {"ioffe2015_table": 9, "arpit2016_table": 6, "salimans2016_table1": 10}
+
+
+def test_what_seeds_computed_is_one_sentence_from_the_least_to_the_largest():
+    seeds = ["samples 0.22 apart are 8e-16 apart after 2 steps", "samples 0.06 apart are 2e-15 apart after 2 steps"]
+    assert ranged(seeds) == "samples 0.06 to 0.22 apart are 8e-16 to 2e-15 apart after 2 steps"
+    assert ranged([*seeds, "nothing is apart after 2 steps"]) == ""

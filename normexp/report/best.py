@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError
 from normexp.evidence.curves import MEASURES, better_direction
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE, PLACES
-from normexp.report.measurements import title
+from normexp.report.measurements import check_metric, title
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 from normexp.report.table import Table
@@ -138,10 +138,7 @@ def _metric(frame: Frame, metric: str | None) -> str:
         metric = next((name for name in MEASURES if name in known), None)
         if metric is None:
             raise UserError("best: no validation split was measured (dataset.validation); --metric NAME takes another")
-    if (measure := f"validation/{metric}") in known:
-        raise UserError(f"best: metric {metric!r} does not exist; did you mean {measure}?")
-    if metric not in known:
-        raise unknown("metric", metric, known)
+    check_metric(metric, known)
     if better_direction(metric) is None:
         raise UserError(f"best: whether more or less {metric} is better cannot be told from its name")
     return metric

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from normexp.errors import UserError
+from normexp.errors import UserError, unknown
 from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, RunDirectory
 
@@ -98,3 +98,11 @@ def _check_end(steps: Sequence[float], status: Mapping[str, object]) -> None:
     end = status.get("step")
     if isinstance(end, int) and steps[-1] < end:
         raise ValueError(f"ends at step {steps[-1]:.0f}, but the run was done at step {end}")
+
+
+def check_metric(metric: str, known: Collection[str]) -> None:
+    """Raise UserError for a metric that no run has; of `accuracy` alone that of the validation split is meant."""
+    if (measure := f"validation/{metric}") in known:
+        raise UserError(f"metric {metric!r} does not exist; did you mean {measure}?")
+    if metric not in known:
+        raise unknown("metric", metric, known)

@@ -84,6 +84,8 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         best_command([folder], metric="validation/acuracy")
     with pytest.raises(UserError, match=r"metric 'accuracy' does not exist; did you mean validation/accuracy\?"):
         best_command([folder], metric="accuracy")
+    with pytest.raises(UserError, match=r"metric 'accuracy' does not exist; did you mean validation/accuracy\?"):
+        commands.plot_command([folder], metric="accuracy")
     with pytest.raises(UserError, match="norm=layer matches no run; there is batch, group"):
         best_command([folder, "norm=layer"])
     with pytest.raises(UserError, match="only a filter; give run directories"):

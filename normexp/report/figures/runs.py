@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel
@@ -16,7 +16,7 @@ from normexp.report.figures.styles import Style, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
-from normexp.report.measurements import factor, is_share, possible, title
+from normexp.report.measurements import check_metric, factor, is_share, possible, title
 
 RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
     f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
@@ -37,8 +37,8 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
     if by:
         data = data.assign(line=data["run"].map(_named_by(frame, by)))
     known = list(dict.fromkeys(data["metric"]))
-    if metric is not None and metric not in known:
-        raise unknown("metric", metric, known)
+    if metric is not None:
+        check_metric(metric, known)
     places = sorted(dict.fromkeys(data["place"]))
     wanted_by_place = {place: _metrics(data[data["place"] == place], metric) for place in places}
     parts, panels = [], {}

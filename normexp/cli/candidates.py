@@ -10,14 +10,14 @@ from normexp.cli.parsers import SUITES, parsers
 from normexp.config.allowed import parse
 from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
 from normexp.config.text import shown
-from normexp.experiments.keys import REPORT, REPRODUCE
+from normexp.experiments.keys import RENDER, REPORT, REPRODUCE
 from normexp.experiments.shape import SCALES
 
 Candidates = Iterable[tuple[str, str]]  # a word, and a line about it
 
 GRIDS = ("sweep",)  # take several values of a key
 TRAINING = ("run", *GRIDS)
-NAMING = {"reproduce": REPRODUCE, "report": REPORT, "freeze": REPORT, "claims": REPORT, "archive": REPORT}
+NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": REPORT, "archive": REPORT}
 NAMING |= {"laws": ("results_dir",)}
 TABLES, PICTURES = ("md", "csv", "tex", "html"), ("png", "svg", "pdf")
 FORMATS = {"table": TABLES, "best": TABLES, "plot": PICTURES, "report": PICTURES}

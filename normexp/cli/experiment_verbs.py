@@ -52,18 +52,18 @@ def freeze(arguments: argparse.Namespace) -> int:
     """Write what the experiments declare; of one that is frozen, say what was changed since."""
     from normexp.experiments.freeze import changes_since_frozen, frozen_path
     from normexp.experiments.freeze import freeze as write
-    from normexp.experiments.keys import REPORT
+    from normexp.experiments.keys import RENDER
     from normexp.experiments.load import load
-    from normexp.report.ledger import split
+    from normexp.report.ledger import plugins_of, split
     from normexp.runs.run import check_writable
 
-    chosen, given = split(arguments.names, REPORT)
+    chosen, given = split(arguments.names, RENDER)
     if not chosen:
         raise UserError("freeze: no experiment named; normexp freeze NAME scale=cpu")
     results = Path(given.get("results_dir", "results"))
     check_writable(results)
     for name in chosen:
-        experiment = load(name, given.get("scale"))
+        experiment = load(name, given.get("scale"), plugins_of(given))
         written = write(experiment, results)
         print(written or f"{frozen_path(experiment, results)}: is there already")
         for change in [] if written else changes_since_frozen(experiment, results):

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.intervals import EXAMPLE, read_interval
-from normexp.config.own import GROUPS, LIBRARIES
 from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
+from normexp.experiments.keys import PLUGINS
 
 
 def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what names code: an experiment is data, and may come from anybody."""
-    for key, value in overrides.items():
-        if _names_code(key, value):
-            raise refusal("names code that would be run; an experiment's YAML is data, give it to `normexp run`", key)
+    """Refuse to let data say which code may be run: an experiment may come from anybody, who runs it types that."""
+    if PLUGINS in overrides:
+        told = "which code may be run is typed where it is run: normexp reproduce FILE 'plugins=[MODULE]'"
+        raise refusal(told, PLUGINS)
     return overrides
-
-
-def _names_code(key: str, value: Any) -> bool:
-    """Tell whether a setting names code: plugins, a target, or a class for an option, `norm: my_norms.Scale`."""
-    inside = [key, *(map(str, value) if isinstance(value, Mapping) else ())]
-    options = map(str, value if isinstance(value, list) else [value]) if key in GROUPS else ()
-    library = f"{LIBRARIES.get(key)}."
-    return (
-        key == "plugins"
-        or any(name == "_target_" or name.endswith("._target_") for name in inside)
-        or any("." in name and not name.startswith(library) for name in options)
-    )
 
 
 def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:

@@ -11,6 +11,7 @@ import yaml
 from normexp.config import config_dir
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
+from normexp.experiments.keys import PLUGINS
 from normexp.experiments.shape import SCALES
 from normexp.records.meaning import meant
 
@@ -40,11 +41,12 @@ def laws() -> list[str]:
     return [name for name in names() if "\nlaw:\n" in (folder / f"{name}.yaml").read_text(encoding="utf-8")]
 
 
-def load(name: str, scale: str | None = None) -> Experiment:
+def load(name: str, scale: str | None = None, plugins: Sequence[str] = ()) -> Experiment:
     """Read an experiment at a scale, by default cpu or the largest it has.
 
     Args:
         name: one of `names()`, or the path of a file of your own; its results are named after the file.
+        plugins: modules whose classes the file may name as norm, model or another part.
 
     Raises: UserError for an unknown name or scale, or a YAML that is not sound.
     """
@@ -54,7 +56,7 @@ def load(name: str, scale: str | None = None) -> Experiment:
         scale = usual_scale(name)
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    return parse(document.name, scale, data, document.path)
+    return parse(document.name, scale, data, document.path, plugins)
 
 
 def usual_scale(name: str) -> str:
@@ -117,7 +119,9 @@ def _read(document: Document) -> dict[str, Any]:
     return data
 
 
-def parse(name: str, scale: str, data: Mapping[str, Any], path: Path | None = None) -> Experiment:
+def parse(
+    name: str, scale: str, data: Mapping[str, Any], path: Path | None = None, plugins: Sequence[str] = ()
+) -> Experiment:
     """Build an experiment from its YAML's content and check it without running anything."""
     from normexp.experiments.check import check
 
@@ -125,7 +129,8 @@ def parse(name: str, scale: str, data: Mapping[str, Any], path: Path | None = No
     file = read_file(document, data)
     if scale not in file.scales:
         raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(file.scales)}")
-    return check(_at_scale(document, scale, file), document)
+    experiment = _at_scale(document, scale, file)
+    return check(experiment.with_extra({PLUGINS: list(plugins)}) if plugins else experiment, document)
 
 
 def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:

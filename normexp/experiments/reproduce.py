@@ -14,6 +14,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import freeze
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import rung_points, rungs
+from normexp.experiments.keys import PLUGINS
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import choice_path as choice_path
 from normexp.experiments.selection import read_choice as read_choice
@@ -206,4 +207,6 @@ def arm_cells(
 
 def command(experiment: Experiment) -> str:
     """Return the command that makes an experiment again."""
-    return f"normexp reproduce {experiment.file or experiment.name} scale={experiment.scale}"
+    plugins = experiment.common.get(PLUGINS, [])
+    typed = f" '{PLUGINS}=[{','.join(plugins)}]'" if plugins else ""
+    return f"normexp reproduce {experiment.file or experiment.name} scale={experiment.scale}{typed}"

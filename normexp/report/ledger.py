@@ -14,7 +14,7 @@ from normexp.errors import Submitted, Unavailable, UserError, nearest_path, unkn
 from normexp.evidence.audit import cited
 from normexp.evidence.claims import still_open
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.keys import FILES, REPORT, REPRODUCE
+from normexp.experiments.keys import FILES, PLUGINS, RENDER, REPORT, REPRODUCE
 from normexp.experiments.load import is_file, laws, load, names, read, scales, unknown_experiment, usual_scale
 from normexp.experiments.shape import CLAIMS, SCALES, check_arms
 from normexp.records import plain_json, read_json, write_atomically
@@ -76,7 +76,8 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
     wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     if len(wanted) == 1:
         _check_data(*next(iter(wanted.items())), extra)
-    return [load(name, at).with_extra(extra) for name, at in wanted.items()], results
+    plugins = extra.pop(PLUGINS, [])
+    return [load(name, at, plugins).with_extra(extra) for name, at in wanted.items()], results
 
 
 def _reproduce(
@@ -128,7 +129,7 @@ def _check_data(name: str, scale: str | None, extra: Mapping[str, object]) -> No
     arm, point = next(iter(experiment.arms), None), experiment.points()
     if arm is None or not point:
         return
-    config = experiment.config(arm, point[0])
+    config = experiment.with_extra({key: extra[key] for key in extra if key == PLUGINS}).config(arm, point[0])
     for key in FILES:
         group, _, leaf = key.partition(".")
         if key in extra and leaf not in config[group]:
@@ -173,13 +174,13 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     from normexp.report.experiment.render import NothingTrained, rendered, write_rendered
     from normexp.report.page.write import write_pages
 
-    chosen, given = split(words, REPORT)
+    chosen, given = split(words, RENDER)
     results, files = Path(given.get("results_dir", "results")), {_folder(word): word for word in chosen}
     contents = []
     for folder in recorded(words):
         name = folder.parent.name
         try:
-            contents.append(rendered(load(files.get(name, name), folder.name), results))
+            contents.append(rendered(load(files.get(name, name), folder.name, plugins_of(given)), results))
         except NothingTrained as nothing:
             if chosen:
                 raise
@@ -199,11 +200,17 @@ def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: st
 
     chosen, wanted = look(style, width), check_formats(formats)
     check_writable(Path(out), "--out")
-    files = {_folder(word): word for word in split(words, REPORT)[0]}
+    named, given = split(words, RENDER)
+    files = {_folder(word): word for word in named}
     for folder in recorded(words):
-        experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name)
+        experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name, plugins_of(given))
         for name, content in draw_figures(experiment, folder.parent.parent, chosen, wanted).items():
             yield write(Path(out) / experiment.name / experiment.scale / name, content)
+
+
+def plugins_of(given: Mapping[str, str]) -> list[str]:
+    """Return the modules that were typed as plugins=[...]."""
+    return list(plain_value(parse_overrides([f"{PLUGINS}={given.get(PLUGINS, '[]')}"])[0]))
 
 
 def _folder(name: str) -> str:
@@ -213,7 +220,7 @@ def _folder(name: str) -> str:
 
 def recorded(words: Sequence[str]) -> list[Path]:
     """Return the folders results/NAME/SCALE that are asked for. Raises UserError where there is none."""
-    chosen, given = split(words, REPORT)
+    chosen, given = split(words, RENDER)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
     folders = [results / _folder(name) / scale for name in chosen or names() for scale in asked]

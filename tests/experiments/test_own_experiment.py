@@ -44,6 +44,26 @@ def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
     assert (status, "paper/mine/smoke/accuracy.svg" in stdout) == (0, True)
 
 
+def test_a_scheme_of_ones_own_is_an_arm_where_it_is_typed_that_its_code_may_run(cli, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    code = "from normexp.norms.layer import LayerNorm\n\n\nclass Mine(LayerNorm):\n    pass\n"
+    (tmp_path / "own_scheme_of_a_test.py").write_text(code)
+    cli("new", "experiment", "mine")
+    path = tmp_path / "mine.yaml"
+    path.write_text(path.read_text().replace("norm: batch", "norm: own_scheme_of_a_test.Mine", 1))
+    status, _, stderr = cli("reproduce", "mine.yaml", "scale=smoke")
+    assert (status, len(stderr.splitlines())) == (2, 1)
+    assert "add 'plugins=[own_scheme_of_a_test]'" in stderr
+    assert not (tmp_path / "results").exists()
+    leave = "plugins=[own_scheme_of_a_test]"
+    status, stdout, stderr = cli("reproduce", "mine.yaml", "scale=smoke", leave)
+    assert status == 0, stderr
+    assert f"`normexp reproduce mine.yaml scale=smoke '{leave}'`" in stdout
+    for verb in ("report", "freeze"):
+        assert cli(verb, "mine.yaml", "scale=smoke")[0] == 2
+        assert cli(verb, "mine.yaml", "scale=smoke", leave)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -82,9 +82,13 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         UserError, match=r"metric 'validation/acuracy' does not exist.*did you mean validation/accuracy"
     ):
         best_command([folder], metric="validation/acuracy")
-    with pytest.raises(UserError, match=r"metric 'accuracy' does not exist; did you mean validation/accuracy\?"):
+    with pytest.raises(
+        UserError, match=r"metric 'accuracy' does not exist; allowed: .*; did you mean validation/accuracy\?"
+    ):
         best_command([folder], metric="accuracy")
-    with pytest.raises(UserError, match=r"metric 'accuracy' does not exist; did you mean validation/accuracy\?"):
+    with pytest.raises(
+        UserError, match=r"metric 'accuracy' does not exist; allowed: .*; did you mean validation/accuracy\?"
+    ):
         commands.plot_command([folder], metric="accuracy")
     with pytest.raises(UserError, match="norm=layer matches no run; there is batch, group"):
         best_command([folder, "norm=layer"])

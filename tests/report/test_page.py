@@ -18,6 +18,7 @@ from normexp.report.figures.experiments import _told_apart
 from normexp.report.figures.styles import Style
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
 from normexp.report.page.svg import inline
+from normexp.report.page.write import title_of
 
 VOID = ("meta", "input", "br", "hr", "img", "link")
 TINY = ["model=mlp", "model.widths=[6]", "steps=4", "eval_every=2", "batch_size=16", "dataset.subset=64", "threads=1"]
@@ -169,6 +170,12 @@ def test_page_of_runs_escapes_what_they_say(cli, tmp_path, monkeypatch):
 
 def test_section_of_each_scale_has_a_name_of_its_own(page):
     assert '<section id="digits_five_schemes-cpu" aria-label="Five schemes on digits, scale cpu">' in page.read_text()
+
+
+def test_an_experiment_at_two_scales_is_in_the_title_once():
+    assert title_of(["Digits", "Digits"]) == "Digits"
+    assert title_of(["Digits", "MNIST", "Digits"]) == "Digits, MNIST"
+    assert title_of(["Digits", "MNIST", "CIFAR-10"]) == "3 experiments"
 
 
 def test_page_of_an_empty_or_foreign_folder_is_one_line(cli, tmp_path, monkeypatch):

@@ -20,9 +20,7 @@ def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -
     Where the page of all is too large, it has the ledger only and each experiment a page of its own.
     """
     reports = read_reports(results)
-    titles = (
-        ", ".join(each.experiment.title for each in contents) if len(contents) < 3 else f"{len(contents)} experiments"
-    )
+    titles = title_of([each.experiment.title for each in contents])
     own = [results / each.experiment.name / each.experiment.scale / PAGE for each in contents]
     if len(contents) == 1 and not everything:
         return [write(own[0], page(contents, reports, titles))]
@@ -33,3 +31,9 @@ def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -
     pages = [page([each], reports, each.experiment.title) for each in contents]
     links = [path.relative_to(results).as_posix() for path in own]
     return [*map(write, own, pages), write(results / PAGE, page(contents, reports, title, links))]
+
+
+def title_of(titles: Sequence[str]) -> str:
+    """Return the title of a page of experiments, of which one may be there at several scales."""
+    found = list(dict.fromkeys(titles))
+    return ", ".join(found) if len(found) < 3 else f"{len(found)} experiments"

@@ -19,6 +19,8 @@ GRIDS = ("sweep",)  # take several values of a key
 TRAINING = ("run", *GRIDS)
 NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": REPORT, "archive": REPORT}
 NAMING |= {"laws": ("results_dir",)}
+OF_RUNS = {"recipe": ("auto", "none")}  # words that are no keys, and what they may be
+OF_SWEEPS = {"jobs": (), "stack": ("false", "true", "auto"), "shard": (), "sampler": ("random", "tpe"), "trials": ()}
 TABLES, PICTURES = ("md", "csv", "tex", "html"), ("png", "svg", "pdf")
 FORMATS = {"table": TABLES, "best": TABLES, "plot": PICTURES, "report": PICTURES}
 STYLES = ("page", "paper", "slide")
@@ -124,9 +126,15 @@ def _settings(before: Sequence[str], word: str, several: bool) -> Candidates:
     key, equals, value = word.partition("=")
     if not equals:
         return _keys(before, word, several)
+    if key in (words := _words(several)):
+        return _plain(f"{key}={each}" for each in words[key])
     start = f"{value.rpartition(',')[0]}," if several and "," in value else ""
     found = _of_group(key, before, word) if key in _all_groups(several) else _of_key(key, before)
     return ((f"{key}={start}{name.partition('=')[2]}", about) for name, about in found)
+
+
+def _words(several: bool) -> Mapping[str, Sequence[str]]:
+    return {**OF_RUNS, **OF_SWEEPS} if several else OF_RUNS
 
 
 def _all_groups(several: bool) -> tuple[str, ...]:
@@ -140,6 +148,7 @@ def _keys(before: Sequence[str], word: str, several: bool) -> Iterator[tuple[str
         yield f"{group}=", ""
         if word.startswith(group):
             yield from ((f"{key}=", "") for key in _keys_of(group, before))
+    yield from _plain(f"{key}=" for key in _words(several))
     yield from ((f"{key}=", whole["_about_"].get(key, "")) for key in whole if _is_key(key))
 
 

@@ -43,6 +43,11 @@ def test_arms_of_one_scheme_differ_in_shade_and_dash() -> None:
     assert styles["a"].color == of_scheme("batch").color.lower()
 
 
+def test_twenty_arms_of_one_scheme_beside_another_all_look_different() -> None:
+    styles = of_arms({"layer": "layer", **{f"batch {i}": "batch" for i in range(20)}})
+    assert len({(style.color, style.dashes) for style in styles.values()}) == 21
+
+
 def test_where_all_arms_have_one_scheme_their_colours_are_their_own() -> None:
     assert len({style.color for style in of_arms(dict.fromkeys("abcdef", "batch")).values()}) == 6
     rates = of_arms({f"gamma 0.{i}": "batch" for i in range(5)})

@@ -76,7 +76,8 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
         style = of_scheme(scheme)
         place = places[style.color] = places.get(style.color, -1) + 1
         marker = style.marker if scheme in clashes else ""
-        styles[arm] = replace(style, color=shade(style.color, place), dashes=DASHES[place % len(DASHES)], marker=marker)
+        dashes = DASHES[(place + place // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
+        styles[arm] = replace(style, color=shade(style.color, place), dashes=dashes, marker=marker)
     return styles
 
 

@@ -118,7 +118,7 @@ def _of_experiments(keys: Sequence[str], word: str) -> Candidates:
         return _plain(f"{name}=" for name in keys)
     if key == "scale" and key in keys:
         return _plain(f"{key}={scale}" for scale in SCALES)
-    return _of_top_key(key) if key in keys else []
+    return _of_key(key, []) if key in keys else []
 
 
 def _settings(before: Sequence[str], word: str, several: bool) -> Candidates:
@@ -188,10 +188,6 @@ def _trees_with(key: str, before: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     named = _chosen(group, before) if group in _all_groups(True) else []
     trees = [option(group, each) for each in named] if dot else [root()]
     return (tree for tree in trees if name in tree)
-
-
-def _of_top_key(key: str) -> Candidates:
-    return _values(key, key, root())
 
 
 def _values(key: str, name: str, tree: Mapping[str, Any]) -> Candidates:

@@ -257,8 +257,9 @@ def _unknown_key(key: str, text: str, leaves: Sequence[str]) -> UserError:
     group, _, rest = key.partition(".")
     if group in groups():
         allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or f"no key of {group}"
-        close = place_hint(key, names) or close
-        if not place_hint(key, names) and (having := options_with(group, rest)):
+        if place := place_hint(key, names):
+            close = place
+        elif having := options_with(group, rest):
             usual = next((name for name in having if name in rest), having[0])
             return UserError(
                 f"key {shortened(key)!r} does not exist; allowed: {allowed}; {' or '.join(having)} has it: "

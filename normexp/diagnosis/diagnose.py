@@ -90,12 +90,12 @@ def _in_training(
     """
     try:
         with training_mode(model, inputs[0].device), last_input(norms) as entered:
-            return [], moments(model, norms, inputs)
+            return [], moments(model, norms, inputs, halves=True)
     except (ValueError, RuntimeError) as error:
         told = f"train() stops with an error at this batch: {too_few(norms, entered) or first_line(error)}"
         with training_mode(model, inputs[0].device):
             model.eval()
-            return [Finding("batch of 1", "", told)], moments(model, norms, inputs)
+            return [Finding("batch of 1", "", told)], moments(model, norms, inputs, halves=True)
 
 
 def _of_modes(model: nn.Module, norms: Mapping[str, nn.Module]) -> Iterator[Finding]:

@@ -83,12 +83,18 @@ def watched(modules: Mapping[str, nn.Module], look: Callable[[str, Tensor], obje
 
 
 @torch.no_grad()
-def moments(model: nn.Module, modules: Mapping[str, nn.Module], inputs: list[Tensor]) -> dict[str, Moments]:
-    """Return the moments of what enters each module when all batches pass; the modes are those of the model."""
+def moments(
+    model: nn.Module, modules: Mapping[str, nn.Module], inputs: list[Tensor], halves: bool = False
+) -> dict[str, Moments]:
+    """Return the moments of what enters each module when all batches pass; the modes are those of the model.
+
+    Args:
+        halves: also those of each half of the examples.
+    """
     found: dict[str, Moments] = {}
 
     def look(name: str, x: Tensor) -> None:
-        found.setdefault(name, Moments(halves=(Moments(), Moments()))).add(x)
+        found.setdefault(name, Moments(halves=(Moments(), Moments()) if halves else ())).add(x)
 
     with watched(modules, look):
         for x in inputs:

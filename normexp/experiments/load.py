@@ -65,13 +65,13 @@ def usual_scale(name: str) -> str:
     return "cpu" if "cpu" in there or not there else there[-1]
 
 
-def read(name: str, scale: str) -> Experiment:
+def read(name: str, scale: str, plugins: Sequence[str] = ()) -> Experiment:
     """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
     document = _document(name)
     file = read_file(document, _read(document))
     if scale not in file.scales:
         raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
-    return _at_scale(document, scale, file)
+    return _at_scale(document, scale, file, plugins)
 
 
 def is_file(word: str) -> bool:
@@ -129,8 +129,7 @@ def parse(
     file = read_file(document, data)
     if scale not in file.scales:
         raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(file.scales)}")
-    experiment = _at_scale(document, scale, file)
-    return check(experiment.with_extra({PLUGINS: list(plugins)}) if plugins else experiment, document)
+    return check(_at_scale(document, scale, file, plugins), document)
 
 
 def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
@@ -164,7 +163,7 @@ def _selection(document: Document, scale: str, file: ExperimentFile, own: Select
         raise document.error(problem, "scales", scale, "select", *keys) from None
 
 
-def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experiment:
+def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Sequence[str]) -> Experiment:
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.schema import AtScale
 
@@ -181,7 +180,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile) -> Experimen
         arms=file.arms,
         refused=file.refused,
         grid=grid,
-        common={**file.common, **own.common},
+        common={**file.common, **own.common, **({PLUGINS: list(plugins)} if plugins else {})},
         select=_selection(document, scale, file, own.select),
         table=file.table,
         published=file.published,

@@ -69,14 +69,15 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
     if everything and chosen:
         raise UserError(f"reproduce: --all and {'--laws' if of_laws else chosen[0]}: give one of the two")
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "paper" if of_laws else None)
+    plugins = plugins_of(given)
+    given.pop(PLUGINS, None)
     _check_files(given)
     for key, value in given.items():
         check_digits(key, value)
     extra = {key: plain_value(parse_overrides([f"{key}={value}"])[0]) for key, value in given.items()}
     wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     if len(wanted) == 1:
-        _check_data(*next(iter(wanted.items())), extra)
-    plugins = extra.pop(PLUGINS, [])
+        _check_data(*next(iter(wanted.items())), plugins, extra)
     return [load(name, at, plugins).with_extra(extra) for name, at in wanted.items()], results
 
 
@@ -121,15 +122,15 @@ def _check_files(given: Mapping[str, str]) -> None:
             raise UserError(f"{key}={given[key]}: no such file or folder{nearest_path(Path(given[key]))}")
 
 
-def _check_data(name: str, scale: str | None, extra: Mapping[str, object]) -> None:
+def _check_data(name: str, scale: str | None, plugins: Sequence[str], extra: Mapping[str, object]) -> None:
     """Raise UserError where the data of the first run cannot be had, before all runs are composed and checked."""
     from normexp.sweeps.prefetch import to_download
 
-    experiment = read(name, scale or usual_scale(name))
+    experiment = read(name, scale or usual_scale(name), plugins)
     arm, point = next(iter(experiment.arms), None), experiment.points()
     if arm is None or not point:
         return
-    config = experiment.with_extra({key: extra[key] for key in extra if key == PLUGINS}).config(arm, point[0])
+    config = experiment.config(arm, point[0])
     for key in FILES:
         group, _, leaf = key.partition(".")
         if key in extra and leaf not in config[group]:

@@ -1,4 +1,4 @@
-"""Every experiment as a card, its table as a page with verdicts and figures, and single claims, from the records."""
+"""Every experiment as a card, and its table as a page with verdicts and figures, from the records."""
 
 from __future__ import annotations
 
@@ -68,23 +68,6 @@ class Experiments(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(["::::{grid} 1 2 2 3", ":gutter: 3", "", *cards, "::::"]))
 
 
-class Claim(SphinxDirective):
-    """The verdict on one claim, as the records give it: `{claim} EXPERIMENT SCALE`, and how its text begins."""
-
-    required_arguments = 2
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        experiment, scale = self.arguments
-        start = " ".join(self.content)
-        every = reports()[experiment, scale].claims if (experiment, scale) in reports() else ()
-        found = [claim for claim in every if claim["text"].startswith(start)]
-        if len(found) != 1:
-            raise self.error(f"{len(found)} claims of {experiment} at scale {scale} begin with {start!r}, not one")
-        where = f"[{experiment}](/results/{experiment}/{scale}/table.md)"
-        return self.parse_text_to_nodes(markdown_links(f"> {claim_line(found[0])[2:]} {where}"))
-
-
 def page(name: str, scale: str, table: str) -> Iterator[str]:
     """Yield the page of an experiment: what it is, verdicts, its table as it stands, printed numbers, figures."""
     about, folder = option("experiment", name), RESULTS / name / scale
@@ -116,6 +99,5 @@ def dress(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("experiments", Experiments)
-    app.add_directive("claim", Claim)
     app.connect("source-read", dress)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

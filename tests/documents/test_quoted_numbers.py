@@ -20,7 +20,7 @@ from tests.documents.settings import BY_HAND, SETTINGS
 NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.,])\d(?![\w])")
 NO_PROSE = (
     re.compile(r"```.*?```", re.DOTALL),
-    re.compile(r"<!-- (table|bench):.*?<!-- /\1 -->", re.DOTALL),
+    re.compile(r"<!-- (table|claim|bench):.*?<!-- /\1 -->", re.DOTALL),
     re.compile(r"`[^`]*`"),
     re.compile(r"\]\([^)]*\)"),
     re.compile(r"^ *\d+\. |(et al\.|& \w+) \d{4}", re.MULTILINE),  # the numbers of a list, the years of papers

@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,14 +71,39 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     assert not torch.equal(model(x), fresh(x))
 
 
-def test_load_model_without_its_checkpoint_or_with_a_damaged_one_is_one_line(folder: Path) -> None:
-    run = normexp.run(OVERRIDES)
-    checkpoint = run.path / CHECKPOINT
+def _cut_off(checkpoint: Path) -> None:
     checkpoint.write_bytes(checkpoint.read_bytes()[:100])
-    with pytest.raises(normexp.UserError, match=r"damaged checkpoint"):
-        normexp.load_model(run.path)
-    checkpoint.unlink()
-    with pytest.raises(normexp.UserError, match=r"not there, so the weights are gone"):
+
+
+def _with_another_weight(checkpoint: Path) -> None:
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    with safe_open(checkpoint, framework="pt") as file:
+        tensors, facts = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    tensors[min(name for name in tensors if name.startswith("model/"))] += 1
+    save_file(tensors, checkpoint, metadata=facts)
+
+
+def _link(checkpoint: Path) -> None:
+    checkpoint.symlink_to(checkpoint.rename(checkpoint.with_suffix(".elsewhere")))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (_cut_off, r"checkpoint\.safetensors: damaged \(SafetensorError"),
+        (_with_another_weight, r"checkpoint\.safetensors: damaged \(ValueError: its sha256 is another one\)"),
+        (_link, r"checkpoint\.safetensors: damaged \(it is a link\)"),
+        (Path.unlink, r"not there, so the weights are gone"),
+    ],
+)
+def test_load_model_without_its_checkpoint_or_with_a_damaged_one_is_one_line(
+    folder: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    run = normexp.run(OVERRIDES)
+    damage(run.path / CHECKPOINT)
+    with pytest.raises(normexp.UserError, match=said):
         normexp.load_model(run.path)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ def write_checkpoint(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was read and found to belong to a network and its optimizer.
+    """A checkpoint that was read.
 
     Args:
         tensors: by `PART/NAME`; the parts are model, optimizer, window and random.
@@ -49,7 +51,8 @@ class Checkpoint:
     facts: dict[str, Any]
 
     def part(self, name: str) -> dict[str, Tensor]:
-        return _part(self.tensors, name)
+        """Return the tensors of a part by their names in it."""
+        return {n.removeprefix(f"{name}/"): each for n, each in self.tensors.items() if n.startswith(f"{name}/")}
 
     def restore(self, model: nn.Module, optimizer: Optimizer) -> None:
         """Put everything back in place."""
@@ -65,27 +68,37 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Check
     Raises: Damaged if the file is no regular file, larger than the network can need, damaged, or has entries that are
         unknown, missing or of another shape.
     """
-    size = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    with _damage_named(path):
+        checkpoint = _read(path, model)
+        check_entries(checkpoint.tensors, model, optimizer)
+    return checkpoint
+
+
+def read_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
+    """Return the network's part of a checkpoint. Raises Damaged as `load_checkpoint` does, but for the entries."""
+    with _damage_named(path):
+        return _read(path, model).part("model")
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Raise as Damaged whatever goes wrong when strange bytes are read."""
     try:
-        data = read_regular(path, MOST_BESIDE + MOST_TIMES * size)
-        tensors, facts = load(data), _facts(data)
-        if facts.pop("sha256", None) not in (None, _digest(tensors, facts)):  # None: of an older version
-            raise ValueError("its sha256 is another one")
-        check_entries(tensors, model, optimizer)
+        yield
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise damaged(path, f"{type(error).__name__}: {reason}") from None
-    return Checkpoint(tensors, facts)
 
 
-def read_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Restore model, optimizer and random states in place; return the window's tensors and the facts.
-
-    Raises: Damaged, as `load_checkpoint` does.
-    """
-    checkpoint = load_checkpoint(path, model, optimizer)
-    checkpoint.restore(model, optimizer)
-    return checkpoint.part("window"), checkpoint.facts
+def _read(path: Path, model: nn.Module) -> Checkpoint:
+    """Return a file's content. Raises ValueError where it does not have its checksum."""
+    size = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    data = read_regular(path, MOST_BESIDE + MOST_TIMES * size)
+    checkpoint = Checkpoint(load(data), _facts(data))
+    facts = checkpoint.facts
+    if facts.pop("sha256", None) not in (None, _digest(checkpoint.tensors, facts)):  # None: of an older version
+        raise ValueError("its sha256 is another one")
+    return checkpoint
 
 
 def _facts(data: bytes) -> dict[str, Any]:
@@ -101,10 +114,6 @@ def _digest(tensors: dict[str, Tensor], facts: dict[str, Any]) -> str:
         found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         found.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
-
-
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {n.removeprefix(f"{prefix}/"): tensor for n, tensor in tensors.items() if n.startswith(f"{prefix}/")}
 
 
 def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:

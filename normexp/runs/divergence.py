@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from normexp.config import Config
 from normexp.data.base import Data
-from normexp.runs.checkpoint import read_checkpoint
+from normexp.runs.checkpoint import load_checkpoint
 from normexp.training.build import build_model, build_optimizer, initialize_from_data, lay_out
 from normexp.training.components import Components
 from normexp.training.fit import fit
@@ -33,7 +33,9 @@ def first_nonfinite(
     """
     again, start = _rebuilt(config, data, components), 0
     if checkpoint.exists():
-        start = read_checkpoint(checkpoint, again.model, again.optimizer)[1]["step"]
+        saved = load_checkpoint(checkpoint, again.model, again.optimizer)
+        saved.restore(again.model, again.optimizer)
+        start = saved.facts["step"]
     else:
         initialize_from_data(again)
     found: list[str] = []

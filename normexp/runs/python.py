@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.config.recipe import with_recipe
-from normexp.errors import UserError, first_line
+from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory, find_run
 from normexp.runs import run as runs
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
 
 def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
@@ -50,10 +49,14 @@ def load_model(
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
+    from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
 
     directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
-    weights = _weights(directory.path / CHECKPOINT)
+    checkpoint = directory.path / CHECKPOINT
+    if not os.path.lexists(checkpoint):
+        again = "`normexp run ... --force` trains the run again"
+        raise UserError(f"{checkpoint}: not there, so the weights are gone; {again}")
     config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:
         from normexp.data.loading import Loader
@@ -62,7 +65,7 @@ def load_model(
         input_shape, num_outputs = data.input_shape, data.num_outputs
     model = build_model(config, build_norm(config), input_shape, num_outputs)
     try:
-        model.load_state_dict(weights)
+        model.load_state_dict(read_weights(checkpoint, model))
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
@@ -96,17 +99,3 @@ def _check_code(directory: RunDirectory, group: str, node: Mapping[str, Any], ch
         raise UserError(f"{directory.path / CONFIG}: damaged: {group}={choice} is not {node['_target_']}")
     if foreign := [target for target in inside if target.startswith("normexp.") and ".norms." not in target]:
         raise UserError(f"{directory.path / CONFIG}: damaged: {foreign[0]} is no scheme")
-
-
-def _weights(path: Path) -> dict[str, Tensor]:
-    """Return the network's part of a checkpoint."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.exists():
-        raise UserError(f"{path}: not there, so the weights are gone; `normexp run ... --force` trains the run again")
-    try:
-        with safe_open(path, framework="pt") as file:
-            names = [name for name in file.keys() if name.startswith("model/")]  # noqa: SIM118 (not a dict)
-            return {name.removeprefix("model/"): file.get_tensor(name) for name in names}
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: damaged checkpoint ({first_line(error)})") from None

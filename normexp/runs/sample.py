@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.config import Config
 from normexp.errors import UserError
-from normexp.records import RunDirectory
+from normexp.records import RunDirectory, find_run
 from normexp.runs.python import load_model, recorded
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def sample(
     """Return texts that the trained network of a run goes on with, the same ones every time.
 
     Args:
-        path: the run directory.
+        path: the run directory, or a folder that holds one.
         prompt: what the texts begin behind; characters of the text that was learned. None is a new line, or in a text
             without one its first character by number.
         count: length of each text, in tokens.
@@ -38,8 +37,8 @@ def sample(
         file: where the text is that was learned; a record knows the file's name alone.
         plugins: modules that parts of the user's own may come from.
 
-    Raises: UserError for a run that has learned no text, a character that it does not know, a checkpoint of another
-        vocabulary, or data that cannot be had.
+    Raises: UserError where there is no run, for one that has learned no text, a character that it does not know, a
+        checkpoint of another vocabulary, or data that cannot be had.
     """
     import torch
 
@@ -47,12 +46,12 @@ def sample(
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
 
-    directory = RunDirectory(Path(path))
+    directory = find_run(os.fspath(path), f"sample {os.fspath(path)}:")
     config = recorded(directory, plugins)
     if file is not None:
         config = replace(config, values={**config.values, "dataset": {**config["dataset"], "file": file}})
     data = _text(directory, config)
-    model = load_model(path, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
+    model = load_model(directory, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
     if prompt is None:
         prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
     tokens = torch.tensor(encode(data.classes, prompt) or [0]).expand(texts, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from itertools import repeat
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,11 +16,17 @@ from torch import nn
 from normexp.config import compose, options
 from normexp.errors import UserError
 from normexp.runs import checkpoint
-from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts, names_by_parameter
 from normexp.training.build import build_optimizer
 
 X, Y = torch.randn(8, 2, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
+
+
+def restored(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Checkpoint:
+    saved = load_checkpoint(path, model, optimizer)
+    saved.restore(model, optimizer)
+    return saved
 
 
 def fresh(optim: str, *more: str) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -55,9 +62,9 @@ def test_checkpoint_continues_to_the_same_bits(variant, tmp_path):
 
     again, its_optimizer = fresh(*variant)
     torch.rand(5)
-    window, facts = read_checkpoint(path, again, its_optimizer)
+    saved = restored(path, again, its_optimizer)
     assert advance(again, its_optimizer, 4) == expected
-    assert (facts, window["losses"].tolist()) == ({"step": 3, "last_loss": None}, [1.0, 1.0])
+    assert (saved.facts, saved.part("window")["losses"].tolist()) == ({"step": 3, "last_loss": None}, [1.0, 1.0])
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
 
@@ -68,7 +75,7 @@ def test_checkpoint_written_again_has_the_same_bytes(variant, tmp_path):
     advance(model, optimizer, 2)
     write_checkpoint(tmp_path / "one", model, optimizer, {}, step=2, data="x")
     again, its_optimizer = fresh(*variant)
-    read_checkpoint(tmp_path / "one", again, its_optimizer)
+    restored(tmp_path / "one", again, its_optimizer)
     write_checkpoint(tmp_path / "two", again, its_optimizer, {}, step=2, data="x")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
@@ -78,7 +85,7 @@ def test_checkpoint_restores_optimizer_state_in_the_memory_format_of_its_paramet
     advance(model, optimizer, 1)
     write_checkpoint(tmp_path / "one", model, optimizer, {})
     again, its_optimizer = fresh("adam")
-    read_checkpoint(tmp_path / "one", again, its_optimizer)
+    restored(tmp_path / "one", again, its_optimizer)
     for parameter in again.parameters():
         assert its_optimizer.state[parameter]["exp_avg"].stride() == parameter.stride()
 
@@ -105,20 +112,20 @@ DAMAGES = {
 def test_checkpoint_damaged_is_one_line(written, damage):
     written.write_bytes(damage(written.read_bytes()))
     with pytest.raises(UserError, match=r"damaged \(") as caught:
-        read_checkpoint(written, *fresh("adam"))
+        restored(written, *fresh("adam"))
     assert str(written) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_checkpoint_missing_is_one_line(tmp_path):
     with pytest.raises(UserError, match=r"damaged \("):
-        read_checkpoint(tmp_path / "none", *fresh("adam"))
+        restored(tmp_path / "none", *fresh("adam"))
 
 
 def test_checkpoint_of_another_network_is_refused(written):
     other = nn.Linear(3, 3)
     with pytest.raises(UserError, match=r"damaged \("):
-        read_checkpoint(written, other, torch.optim.Adam(other.parameters()))
+        restored(written, other, torch.optim.Adam(other.parameters()))
 
 
 # --- Hostile or damaged entries: refused before anything is changed. ---
@@ -160,7 +167,7 @@ def test_checkpoint_with_other_entries_is_refused_before_anything_is_changed(wri
     model, optimizer = fresh("adam")
     before, random = {n: t.clone() for n, t in model.state_dict().items()}, torch.get_rng_state()
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: damaged \(") as caught:
-        read_checkpoint(written, model, optimizer)
+        restored(written, model, optimizer)
     assert str(caught.value).isprintable()
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
     assert torch.equal(random, torch.get_rng_state())
@@ -169,7 +176,7 @@ def test_checkpoint_with_other_entries_is_refused_before_anything_is_changed(wri
 
 def test_checkpoint_rewritten_as_it_was_is_taken(written):
     rewritten(written, lambda tensors: None)
-    read_checkpoint(written, *fresh("adam"))
+    restored(written, *fresh("adam"))
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "sparse", "directory", "long header", "deep header"])
@@ -190,7 +197,7 @@ def test_checkpoint_that_is_no_plain_file_is_refused(written, kind):
     else:
         written.write_bytes((100_000).to_bytes(8, "little") + b"[" * 100_000)
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: damaged \("):
-        read_checkpoint(written, *fresh("adam"))
+        restored(written, *fresh("adam"))
 
 
 GOOD = {"step": 5, "last_loss": 0.5, "data": "x", "threads": 1, "curves": {"metrics.csv": [1, "a"]}}

@@ -59,6 +59,8 @@ def test_a_run_without_text_has_none_to_write(tmp_path):
     done = run(["model=linear", "steps=1", f"results_dir={tmp_path}"])
     with pytest.raises(UserError, match="dataset=digits is no text; a sample needs dataset=text"):
         sample(done.path)
+    with pytest.raises(UserError, match=r"^.*nowhere: no such file or directory$"):
+        sample(tmp_path / "nowhere")
 
 
 def test_a_checkpoint_of_another_vocabulary_is_refused(learned):

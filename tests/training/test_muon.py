@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from normexp.config import compose
-from normexp.runs.checkpoint import read_checkpoint, write_checkpoint
+from normexp.runs.checkpoint import load_checkpoint, write_checkpoint
 from normexp.training.build import build_model, build_norm, build_optimizer
 from normexp.training.muon import MATRICES, muon_groups
 
@@ -84,6 +84,6 @@ def test_a_restart_ends_in_the_same_bits(tmp_path):
     write_checkpoint(tmp_path / "checkpoint", model, optimizer, {})
     step(model, optimizer, 1)
     again, its_optimizer = parts()
-    read_checkpoint(tmp_path / "checkpoint", again, its_optimizer)
+    load_checkpoint(tmp_path / "checkpoint", again, its_optimizer).restore(again, its_optimizer)
     step(again, its_optimizer, 1)
     assert all(torch.equal(value, model.state_dict()[name]) for name, value in again.state_dict().items())

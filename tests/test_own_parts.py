@@ -18,10 +18,12 @@ ODD = """
 import sys
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import Norm
+from normexp.probes.base import Probe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,14 @@ def no_schedule(x):
 
 def words(step, total):
     return "fast"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reads(Probe):
+    value: str = "torch.tensor(0.5)"
+
+    def measure(self, situation):
+        return [("network", "half", eval(self.value))]
 
 
 def gated():
@@ -111,6 +121,11 @@ def test_own_parts_are_recorded_and_given_back(cli, folder):
         normexp.load_model(run)
     with pytest.raises(normexp.UserError, match="nowhere: no such file or directory"):
         normexp.load_model("nowhere")
+
+
+def test_own_parts_a_probe_may_measure_a_tensor(cli, folder):
+    run = run_of(cli, "model=mlp", "probe=odd_parts.Reads")
+    assert {line.rpartition(",")[2] for line in (run / "probes.csv").read_text().splitlines()[1:]} == {"0.5"}
 
 
 def test_own_parts_a_record_names_no_code_of_ours_that_its_options_do_not(cli, folder):
@@ -172,6 +187,10 @@ MISTAKES = {
     "data for another network": (["dataset=my_parts.Rings", "model=cnn"], "model=cnn norm=none dataset=my_parts.Rings"),
     "no initialization": (["init=odd_parts.Nothing"], "odd_parts.Nothing: is no Init"),
     "no probe": (["probe=odd_parts.Nothing"], "odd_parts.Nothing: is no Probe"),
+    "no reading": (
+        ["probe=odd_parts.Reads", "probe.value=None"],
+        "probe=odd_parts.Reads: measured ('network', 'half', None); a reading is (layer, statistic, number)",
+    ),
     "no optimizer": (["optim=odd_parts.Nothing", "optim.lr=1"], "odd_parts.Nothing: is no Optimizer"),
     "no rate": (["optim=torch.optim.NAdam"], "add optim.lr=NUMBER"),
     "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),

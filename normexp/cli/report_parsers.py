@@ -70,7 +70,7 @@ def add_best(verbs: Verbs[Parser]) -> None:
         "spread, the next best, and a warning where it lies at the edge of its grid.",
     )
     _add_paths(command)
-    command.add_argument("--over", metavar="KEY,...", help="the hyperparameters (default: all that vary)")
+    command.add_argument("--over", metavar="KEY,...", help="the hyperparameters (default: all with several values)")
     command.add_argument("--out", metavar="DIR", type=folder, help="draw the metric over each hyperparameter, there")
     command.add_argument("--metric", metavar="NAME", help="choose by this column of metrics.csv instead")
     _add_table_format(command)

@@ -253,7 +253,9 @@ def _unknown_key(key: str, text: str, leaves: Sequence[str]) -> UserError:
     """Name the nearest key: by the whole path, else by its last part (`optimizer.lrr` is near `optim.lr`)."""
     names = [*groups(), *(leaf for leaf in leaves if not leaf.endswith("_target_"))]
     last = {name.rpartition(".")[2]: name for name in names}
-    close = key_hint(key, names) or nearest(key, names) or last.get(nearest(key.rpartition(".")[2], last) or "")
+    close = key_hint(key, names, text)
+    if close is None:
+        close = nearest(key, names) or last.get(nearest(key.rpartition(".")[2], last) or "")
     group, _, rest = key.partition(".")
     if group in groups():
         allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or f"no key of {group}"

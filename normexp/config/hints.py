@@ -22,7 +22,7 @@ KEYS = {  # what other programs call our keys
     "output_dir": "results_dir", "num_threads": "threads", "normalization": "norm", "data": "dataset", "lr_scheduler":
     "schedule", "scheduler": "schedule", "network": "model", "arch": "model", "initialization": "init",
     "out": "results_dir", "outdir": "results_dir", "amp": "precision", "gpu": "device", "cuda": "device",
-    "seeds": "seed",
+    "seeds": "seed", **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),
 }  # fmt: skip
 SHORT = {
     "bn": "batch", "ln": "layer", "gn": "group", "in": "instance", "wn": "weight", "ws": "weight_standard",
@@ -81,10 +81,15 @@ def place_hint(key: str, names: Iterable[str]) -> str | None:
     return next(there, None) if last.lower() in PLACES else None
 
 
-def key_hint(key: str, names: list[str]) -> str | None:
-    """Return the key that a word of other programs stands for: the last part of `optim.learning_rate`, too."""
-    meant = KEYS.get(key.rpartition(".")[2].lower())
-    return meant if meant in names else None
+def key_hint(key: str, names: Iterable[str], text: str = "") -> str | None:
+    """Return what a key of other programs stands for, the last part of `optim.learning_rate`, too: one of `names`.
+
+    It is empty where the key is known and none of `names` is meant, None where it is not known.
+    """
+    last = key.rpartition(".")[2].lower()
+    if last == "seeds" and text.isdecimal() and int(text) > 1:
+        return f"`normexp sweep 'seed=range({int(text)})'`"
+    return meant if (meant := KEYS.get(last)) is None or meant.partition(" ")[0] in names else ""
 
 
 @cache

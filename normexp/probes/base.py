@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from normexp.config.text import shortened
+from normexp.errors import UserError
 from normexp.norms.kernels.trial import left_as_found
 from normexp.seeding import stream
 
@@ -49,8 +51,18 @@ class Probe:
         return []
 
     def rows(self, name: str, situation: Situation) -> list[Row]:
-        """Return the readings as rows of probes.csv, under the probe's name."""
-        return [(name, *reading) for reading in self.measure(situation)]
+        """Return the readings as rows of probes.csv, under the probe's name. Raises UserError for what is none."""
+        return [(name, *_checked(name, reading)) for reading in self.measure(situation)]
+
+
+def _checked(name: str, reading: Any) -> Reading:
+    """Return a reading of somebody's own probe as it is written: a tensor of one number as the number."""
+    try:
+        layer, statistic, value = reading
+        return layer, statistic, value if isinstance(value, int | float) else float(value)
+    except (TypeError, ValueError, RuntimeError):
+        shown = shortened(repr(reading))
+        raise UserError(f"probe={name}: measured {shown}; a reading is (layer, statistic, number)") from None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> 
     """Return every combination of hyperparameters that was tried, by arm.
 
     Args:
-        over: the hyperparameters; by default every key that varies and has numbers.
+        over: the hyperparameters; by default those that were `swept`.
         metric: by default that of the validation split.
 
     Raises: UserError where nothing was swept, or no run has the metric.
@@ -82,12 +82,12 @@ def best(choice: Choice) -> Table:
 
 
 def dependence(choice: Choice) -> Table | None:
-    """Return how much every arm depends on the hyperparameter; None where there are several, or too few values."""
+    """Return how much every arm that has it depends on the hyperparameter; None for several, or too few values."""
     if len(choice.over) != 1:
         return None
     groups: dict[str, list[Record]] = {}
     for record in choice.frame.records:
-        if not record.unreadable:
+        if not record.unreadable and _number(text(record.value(choice.over[0]))) is not None:
             name = ", ".join(_told(key, text(record.value(key))) for key in choice.shown)
             groups.setdefault(name, []).append(record)
     return sensitivity_table(groups, choice.over[0], choice.metric)
@@ -145,12 +145,18 @@ def _metric(frame: Frame, metric: str | None) -> str:
 
 
 def swept(frame: Frame) -> list[str]:
-    """Return the hyperparameters that vary between the runs: keys with numbers."""
-    return [key for key in frame.varying if key != "norm" and _is_swept(frame, key)]
+    """Return the hyperparameters that were swept: keys with numbers, and several of them for one scheme in one place.
+
+    What a data set is read with makes another task, on which a metric means something else: --over takes it in.
+    """
+    keys = [key for key in frame.varying if key != "norm" and not key.startswith("dataset.")]
+    table = frame.keys(["experiment", "scale", *PLACES, "norm", *keys])
+    arms = [rows for _, rows in table.groupby(["experiment", "scale", *PLACES, "norm"], sort=False)]
+    return [key for key in keys if _has_numbers(table[key]) and any(len({*rows[key]} - {""}) > 1 for rows in arms)]
 
 
-def _is_swept(frame: Frame, key: str) -> bool:
-    return all(_number(text) is not None for text in frame.keys([key])[key] if text)
+def _has_numbers(texts: Iterable[str]) -> bool:
+    return all(_number(text) is not None for text in texts if text)
 
 
 def _number(text: str) -> float | None:

@@ -81,9 +81,10 @@ class History:
         seed = zlib.crc32(f"{self.search.sampler_seed} {number}".encode())
         sampler = getattr(optuna.samplers, SAMPLERS[self.search.sampler])(seed=seed)
         direction = better_direction(told[0].user_attrs["metric"]) if told else None
+        distributions = self._distributions()  # before the study, which would announce itself
         study = optuna.create_study(sampler=sampler, direction=_direction(direction))
         study.add_trials(told)
-        drawn = study.ask(self._distributions()).params
+        drawn = study.ask(distributions).params
         return {key: _rounded(value, self.space[key]) for key, value in drawn.items()}
 
     def tell(

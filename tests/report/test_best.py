@@ -96,6 +96,25 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         best_command(["norm=layer"])
 
 
+def test_best_takes_for_swept_what_one_scheme_has_several_numbers_of(fabricate: Fabric) -> None:
+    """Not what one scheme alone has, nor the data: a smaller validation split is another measure."""
+    fabricate(columns=COLUMNS, norm="batch", optim__lr=0.1, dataset__validation=50, batch_size=32)
+    fabricate(columns=COLUMNS, norm="batch", optim__lr=0.2, batch_size=32)
+    fabricate(columns=COLUMNS, norm="group", optim__lr=0.2, norm__num_groups=4)
+    frame = folder_frame(find_runs([fabricate.root]))
+    assert {"dataset.validation", "norm.num_groups", "optim.lr", "batch_size"} <= {*frame.varying}
+    assert tried(frame).over == ["optim.lr"]
+    assert tried(frame, ["dataset.validation"]).over == ["dataset.validation"]
+
+
+def test_best_tells_the_dependence_of_the_arms_that_have_the_key(fabricate: Fabric) -> None:
+    table = [{**row, "validation/accuracy": 0.9} for row in rows(0.9, (0, 5))]
+    for momentum in (0.1, 0.5, 0.9):
+        fabricate(table=table, columns=COLUMNS, norm="batch", optim__momentum=momentum)
+    fabricate(table=table, columns=COLUMNS, norm="none", optim="adam")
+    assert [*cells(best_command([str(fabricate.root)]), second=True)] == ["batch, optim=sgd"]
+
+
 def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Path], tmp_path: Path) -> None:
     folder = swept("batch", SCORES)
     swept("none", {0.01: (0.5, 0.7), 0.1: (0.9, 0.9)}, status="diverged")

@@ -16,6 +16,7 @@ from normexp.records import damaged, printable, read_json
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 PREVIEW = "smoke"
+FULL_SCALE = "full scale"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
@@ -24,7 +25,8 @@ MEANING = """\
 Counted as holds / contradicted / undecided, by kind:
 
 - **exact**: identities, arithmetic and theorems, tested to a tolerance; most of them could hardly fail.
-- **full scale**: training or measurement at the set-up that was published.
+- **full scale**: training or measurement at the set-up that was published, or of a law of theory at a size that its
+  assumptions allow, on a network that is mostly ours; below the table these are counted apart.
 - **scaled**: at a smaller scale of ours. "Holds at this scale" says that the ordering is seen there, and no more.
 - **own**: claimed by no source; what we looked for besides.
 
@@ -105,7 +107,7 @@ def as_json(reports: Sequence[Report]) -> dict[str, Any]:
 
 def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
     """Yield the lines of the ledger: the table of counts, one line a claim, then the evidence."""
-    yield from ("# Claims", "", MEANING, "", *_count_table(reports), "", *_multiplicity(reports), "")
+    yield from ("# Claims", "", MEANING, "", *_count_table(reports), "", *_laws(reports), *_multiplicity(reports), "")
     yield from (
         "## Every claim in a line",
         "",
@@ -147,6 +149,16 @@ def _count_table(reports: Sequence[Report]) -> Iterator[str]:
             each.experiment + (" *" if each.underpowered else ""), each.scale, [each.counts(kind) for kind in KINDS]
         )
     yield _row("**all**", "", [_total(reports, kind) for kind in KINDS])
+
+
+def _laws(reports: Sequence[Report]) -> Iterator[str]:
+    """Say how many of the full-scale claims are about laws, whose networks the papers did not train."""
+    laws = [each for each in reports if any(claim.get("compare") == "follows" for claim in each.claims)]
+    theirs, every = _total(laws, FULL_SCALE), _total(reports, FULL_SCALE)
+    if theirs:
+        yield f"Of the full-scale claims {_cell(theirs)} stand in experiments on laws of theory."
+        yield f"At set-ups that were published stand the other {_cell(every - theirs)}."
+        yield ""
 
 
 def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.claims.region import Region
+from normexp.evidence.claims.result import CONTRADICTED, HOLDS
 from normexp.evidence.stats import Printed
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import names, scales
@@ -128,6 +132,27 @@ def all_claims(name: str) -> dict[str, tuple[Experiment, Claim]]:
 def test_every_number_of_a_claim_is_accounted_for(name: str) -> None:
     found = [left(experiment, claim) for experiment, claim in all_claims(name).values()]
     assert " ".join(number for each in found for number in each) == CLAIMS.get(name, "")
+
+
+OURS = re.compile(r"(ours|our own|our notes|beyond the)\b")  # what a source begins with where there is none
+
+
+def is_ours(claim: Claim) -> bool:
+    return bool(OURS.match(claim.source)) or "(ours" in claim.text
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_claim_that_says_it_is_ours_is_counted_so(name: str) -> None:
+    counted = {text: kind_at(claim, experiment.scale) for text, (experiment, claim) in all_claims(name).items()
+               if is_ours(claim)}  # fmt: skip
+    assert set(counted.values()) <= {"own", "exact"}, counted
+
+
+def test_no_verdict_but_on_arithmetic_rests_on_one_run() -> None:
+    for path in Path("results").glob("*/*/claims.json"):
+        decided = [claim for claim in json.loads(path.read_text())["claims"]
+                   if claim["n"] == 1 and claim["verdict"] in (HOLDS, CONTRADICTED)]  # fmt: skip
+        assert {claim["kind"] for claim in decided} <= {"exact"}, path
 
 
 def test_declared_are_experiments() -> None:

@@ -58,6 +58,15 @@ def test_kinds_are_counted_apart(results: Path) -> None:
     assert every in text
 
 
+def test_laws_at_full_scale_are_counted_apart_from_published_set_ups(results: Path) -> None:
+    assert not any("laws of theory" in line for line in lines(results)[9:])
+    law = claim("full scale", "holds") | {"compare": "follows"}
+    write(results, "law", "paper", [law, claim("full scale", "undecided"), claim("own", "holds")])
+    (first, second) = (line for line in lines(results) if line.endswith(("laws of theory.", "0 / 1 / 0.")))
+    assert first == "Of the full-scale claims 1 / 0 / 1 stand in experiments on laws of theory."
+    assert second == "At set-ups that were published stand the other 0 / 1 / 0."
+
+
 def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:
     text = lines(results)
     assert "- **holds at this scale**: A scaled claim. 0.5 [0.25, inf], n=5 [page 1]" in text

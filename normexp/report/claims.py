@@ -111,11 +111,13 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
     yield from (
         "## Every claim in a line",
         "",
-        "Estimate, 95 % interval and number of seeds; the evidence is below.",
+        "Estimate, 95 % interval and number of seeds. A name leads to the table, with set-up and deviations; every run",
+        "behind it is in `records.zip` beside it, or below in one per arm. The evidence is at the end, with the command that",
+        "trains the runs again.",
         "",
     )
     for report in reports:
-        yield from (f"**{report.experiment}**, scale {report.scale}", "", *map(claim_line, report.claims))
+        yield from (f"**{_table_of(report)}**, scale {report.scale}", "", *map(claim_line, report.claims))
         yield from (f"- *{change}*" for change in report.changed)
         if report.underpowered:
             yield f"- *underpowered: {report.underpowered}*"
@@ -123,6 +125,10 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
     yield from ("## The evidence", "")
     for report in reports:
         yield from _details(report)
+
+
+def _table_of(report: Report) -> str:
+    return f"[{report.experiment}]({report.experiment}/{report.scale}/table.md)"
 
 
 def shown_verdict(claim: Judged) -> str:

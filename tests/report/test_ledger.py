@@ -70,6 +70,7 @@ def test_laws_at_full_scale_are_counted_apart_from_published_set_ups(results: Pa
 def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:
     text = lines(results)
     assert "- **holds at this scale**: A scaled claim. 0.5 [0.25, inf], n=5 [page 1]" in text
+    assert "**[first](first/cpu/table.md)**, scale cpu" in text
     assert "- **contradicted**: A full scale claim. 0.5 [0.25, inf], n=5 [page 1]" in text
     assert "- **undecided**: A own claim. 0.5 [0.25, inf], n=5 [page 1]" in text
 

@@ -112,8 +112,8 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
         "## Every claim in a line",
         "",
         "Estimate, 95 % interval and number of seeds. A name leads to the table, with set-up and deviations; every run",
-        "behind it is in `records.zip` beside it, or below in one per arm. The evidence is at the end, with the command that",
-        "trains the runs again.",
+        "behind it is in `records.zip` beside it, or below in one per arm. The evidence is at the end, with the",
+        "command that trains the runs again.",
         "",
     )
     for report in reports:

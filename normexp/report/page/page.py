@@ -98,8 +98,8 @@ def _ledger(reports: Sequence[Report]) -> str:
     rows = [[kind, *(str(totals[kind][verdict]) for verdict in VERDICTS)] for kind in KINDS if totals[kind]]
     heads = ["kind of claim", *VERDICTS]
     legend = (
-        "exact: identities and arithmetic, tested to a tolerance. full scale: at the set-up that was published, or of a "
-        "law of theory on a network of ours. "
+        "exact: identities and arithmetic, tested to a tolerance. full scale: at the set-up that was published, or of "
+        "a law of theory on a network of ours. "
         "scaled: at a smaller scale of ours, where only the ordering is judged. own: claimed by no source."
     )
     content = html.element("h2", "Claims by kind", id="ledger-head") + html.plain_rows(heads, rows, "Counts")

@@ -11,6 +11,7 @@ from normexp.errors import UserError, did_you_mean, nearest
 from normexp.models.pretrained import load_pretrained
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.convert import convert
+from normexp.norms.kernels.replacement import swap
 
 SMALL = 64  # images below this side get the CIFAR stem: an ImageNet stem shrinks them fourfold at once
 
@@ -75,7 +76,7 @@ def _options(name: str, input_shape: Sequence[int]) -> dict[str, object]:
 def _fit_channels(network: nn.Module, channels: int) -> None:
     first = next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
     if first.in_channels != channels:
-        _replace(network, first, _conv_like(first, in_channels=channels))
+        swap(network, {first: _conv_like(first, in_channels=channels)})
     if hasattr(network, "transform_input"):
         network.transform_input = False  # type: ignore[assignment]  # expects three ImageNet channels
 
@@ -83,10 +84,10 @@ def _fit_channels(network: nn.Module, channels: int) -> None:
 def _use_small_stem(network: nn.Module) -> None:
     first = next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
     if first.stride == (2, 2) and first.kernel_size[0] in (3, 7):
-        _replace(network, first, _conv_like(first, kernel_size=3, stride=1, padding=1))
+        swap(network, {first: _conv_like(first, kernel_size=3, stride=1, padding=1)})
     for module in network.modules():
         if isinstance(module, nn.MaxPool2d) and module.kernel_size == 3 and module.stride == 2:
-            _replace(network, module, nn.Identity())
+            swap(network, {module: nn.Identity()})
             return
 
 
@@ -100,9 +101,3 @@ def _conv_like(conv: nn.Conv2d, **changes: object) -> nn.Conv2d:
         "bias": conv.bias is not None,
     }
     return nn.Conv2d(**{**arguments, **changes})  # type: ignore[arg-type]
-
-
-def _replace(network: nn.Module, old: nn.Module, new: nn.Module) -> None:
-    name = next(name for name, module in network.named_modules() if module is old)
-    parent, _, leaf = name.rpartition(".")
-    setattr(network.get_submodule(parent), leaf, new)

@@ -16,6 +16,7 @@ from normexp.norms.kernels import dataflow
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched, why_unread
 from normexp.norms.kernels.reader import Reader
+from normexp.norms.kernels.replacement import swap
 
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
@@ -72,26 +73,24 @@ def fold(model: nn.Module) -> nn.Module:
         if norm_name in free:
             assert isinstance(layer.weight, Tensor)
             positions = [2] * (layer.weight.dim() - 2)  # none behind a Linear layer
-            found = affine_map(model.get_submodule(norm_name), (num_outputs(layer), *positions))
+            norm = model.get_submodule(norm_name)
+            found = affine_map(norm, (num_outputs(layer), *positions))
             if found is not None:
                 absorb(layer, *found)
-                _put(model, norm_name, Folded(layer.weight.dim()))
+                swap(model, {norm: instead_of(norm, layer.weight.dim())})
     for layer_name, norm_name in behind:
         norm, following = model.get_submodule(norm_name), model.get_submodule(layer_name)
         if isinstance(following, nn.Linear) and norm_name in free and not isinstance(norm, Folded):
             found = affine_map(norm, (following.in_features,))
             if found is not None:
                 absorb_behind(following, *found)
-                _put(model, norm_name, nn.Identity() if isinstance(norm, Rows) else Folded(2))
+                swap(model, {norm: instead_of(norm, 2)})
     return model
 
 
-def _put(model: nn.Module, name: str, module: nn.Module) -> None:
-    """Put a module in the place of another, under every name that it has."""
-    old = model.get_submodule(name)
-    for parent in list(model.modules()):
-        for leaf in [leaf for leaf, child in parent._modules.items() if child is old]:
-            setattr(parent, leaf, module)
+def instead_of(norm: nn.Module, rank: int) -> nn.Module:
+    """Return what stands where a folded normalization was: tokens have their channels last, whatever their rank is."""
+    return nn.Identity() if isinstance(norm, Rows) else Folded(rank)
 
 
 def pairs(model: nn.Module) -> list[tuple[str, str]]:
@@ -134,8 +133,7 @@ def graphs(model: nn.Module, standing: Iterable[str] = ()) -> list[fx.Graph]:
 
     def trial() -> nn.Module:
         made = copied(model)
-        for name in standing:
-            _put(made, name, nn.Identity())
+        swap(made, {made.get_submodule(name): nn.Identity() for name in standing})
         return made
 
     return dataflow.graphs(lambda _: ChildlessAreLeaves(), trial, [False])

@@ -216,6 +216,6 @@ def unit_length(layer: nn.Module) -> tuple[Tensor, int] | None:
 def pooling_moments(module: nn.Module) -> tuple[float, float]:
     """Return mean and standard deviation of the pool of independent N(0, 1)."""
     sizes: Any = module.kernel_size
-    rank = int(type(module).__name__.removesuffix("d")[-1])
+    rank = next(rank for rank, kinds in enumerate(zip(MAXIMA, AVERAGES, strict=True), 1) if isinstance(module, kinds))
     count = math.prod(sizes) if isinstance(sizes, tuple) else sizes**rank
     return maximum_moments(count) if isinstance(module, MAXIMA) else (0.0, count**-0.5)

@@ -9,8 +9,9 @@ import torch
 from torch import nn
 
 from normexp.norms.base import weight_layers
+from normexp.norms.convert import convert
 from normexp.norms.kernels.gaussian import activation_moments, maximum_moments, nodes
-from normexp.norms.normprop import RELU_GAIN, NormProp
+from normexp.norms.normprop import RELU_GAIN, NormProp, Standardized
 from normexp.norms.stack import Stack
 
 SAME = NormProp(jacobian="none", project=False)
@@ -211,6 +212,7 @@ def test_initialization_sets_beta_and_the_lengths():
         (nn.AvgPool1d(4), (50, 100, 64)),
         (nn.MaxPool1d(2), (50, 100, 64)),
         (nn.MaxPool3d(2), (10, 10, 16, 16, 16)),
+        (type("Same", (nn.AvgPool2d,), {})(3), (20, 20, 33, 33)),
     ],
 )
 def test_pooling_keeps_mean_0_and_variance_1(pool, shape):
@@ -224,6 +226,12 @@ def test_pooling_can_be_left_alone():
     assert NormProp(correct_pooling=False).pool(pool) is pool
     other = nn.AdaptiveAvgPool2d(1)
     assert NormProp().pool(other) is other
+
+
+@pytest.mark.parametrize("pool", [nn.MaxPool1d(2), nn.AvgPool1d(2)])
+def test_pooling_of_a_converted_network_is_corrected_in_any_rank(pool):
+    model = convert(nn.Sequential(nn.Conv1d(3, 4, 3), nn.ReLU(), pool, nn.Flatten(), nn.Linear(8, 2)), NormProp())
+    assert isinstance(model[2], Standardized)
 
 
 def test_networks_ask_for_their_pooling():

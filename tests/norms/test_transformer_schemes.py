@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from normexp.models.placements.peri import Peri
+from normexp.models.placements.reordered import Reordered
 from normexp.models.vit import ViT
 from normexp.norms.base import Rows
 from normexp.norms.derf import Derf
@@ -66,6 +68,18 @@ def test_rep_batch_in_a_vision_transformer_is_folded_everywhere():
     torch.testing.assert_close(fold(model)(x), expected, rtol=1e-12, atol=1e-12)
     left = [name for name, module in model.named_modules() if isinstance(module, ReparametrizedBatchNorm)]
     assert left == ["final.module"]  # its output is read at one position alone
+
+
+@pytest.mark.parametrize("placement", [Peri(), Reordered()])
+def test_a_norm_of_tokens_behind_a_layer_is_folded(placement):
+    torch.manual_seed(0)
+    model = ViT((1, 8, 8), 4, RepBatchNorm(), placement, layers=1, heads=2, width=8).double()
+    x = torch.randn(8, 1, 8, 8).double()
+    model(x)
+    expected = model.eval()(x)
+    torch.testing.assert_close(fold(model)(x), expected, rtol=1e-8, atol=1e-8)
+    left = [name for name, module in model.named_modules() if isinstance(module, ReparametrizedBatchNorm)]
+    assert not any("within" in name for name in left)
 
 
 def test_rep_batch_comes_by_way_of_layer_normalization():

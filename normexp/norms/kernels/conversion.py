@@ -29,7 +29,7 @@ from normexp.norms.kernels.modules import (
 from normexp.norms.kernels.readers import Differs, Lacks, check_readers
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
-POOLS = (nn.MaxPool2d, nn.AvgPool2d)
+POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
 
 

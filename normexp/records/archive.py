@@ -17,10 +17,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import damaged, open_regular, read_beginning
 from normexp.records.names import STATUS, SUMS
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 MOST_BYTES = 2**30  # of an archive
 MOST_MEMBERS = 2_000_000
@@ -66,20 +70,17 @@ class Archive:
         if member is None:
             raise FileNotFoundError(name)
         if member.size > most:
-            raise self._damaged(f"{name} has {member.size:,} bytes, at most {most:,} are read")
+            raise damaged(self.path, f"{name} has {member.size:,} bytes, at most {most:,} are read")
         with os.fdopen(open_regular(self.path), "rb") as file:
             if signature(file.fileno()) != self.signature:
                 return open_archive(self.path).read(name, most)  # packed again meanwhile
             try:
                 data = _content(file, member)
             except ValueError as error:
-                raise self._damaged(f"{name}: {error}") from None
+                raise damaged(self.path, f"{name}: {error}") from None
         if hashlib.sha256(data).hexdigest() != member.sha256:
-            raise self._damaged(f"{name} does not have its checksum")
+            raise damaged(self.path, f"{name} does not have its checksum")
         return data
-
-    def _damaged(self, what: str) -> UserError:
-        return damaged(self.path, what)
 
 
 def signature(path: Path | int) -> Signature:
@@ -115,12 +116,11 @@ def _indexed(path: Path, signed: Signature) -> Archive:
     return Archive(path, signed, members, sorted(members))
 
 
-def _checked(packed: object) -> list[tuple[str, Member]]:
+def _checked(packed: ZipFile) -> list[tuple[str, Member]]:
     """Return (name, place) of every member. Raises ValueError for one that is no plain stored file."""
-    from zipfile import ZIP_STORED, ZipFile, ZipInfo
+    from zipfile import ZIP_STORED
 
-    assert isinstance(packed, ZipFile)
-    infos: list[ZipInfo] = packed.infolist()
+    infos = packed.infolist()
     if len(infos) > MOST_MEMBERS:
         raise ValueError(f"{len(infos):,} members")
     if len({info.filename for info in infos}) < len(infos):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from normexp.errors import Busy, UserError
 from normexp.records.archive import open_archive, packed
-from normexp.records.files import sweep_temporaries, write_atomically
+from normexp.records.files import remove_empty, sweep_temporaries, write_atomically
 from normexp.records.find import archives_below, runs_below
 from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
@@ -37,24 +36,29 @@ def pack(folder: Path) -> Packing:
     while another process packs.
     """
     with locked(folder):
-        done = Packing()
-        fresh = {run.path: contents for run in runs_below(folder) if (contents := _contents(run, done)) is not None}
-        old = list(archives_below(folder))
-        for place in {folder, *(path.parent for path in old)}:
-            sweep_temporaries(place, of=ARCHIVE)
-        everything = _unpacked(folder, old)
-        own = {path.relative_to(folder).as_posix(): contents for path, contents in fresh.items()}
-        everything = {name: data for name, data in everything.items() if name.rpartition("/")[0] not in own}
-        everything |= {f"{inside}/{name}": data for inside, files in own.items() for name, data in files.items()}
-        if not everything:
-            raise UserError(f"{folder}: holds no finished run to pack")
-        done.archives = _write(folder, without_folders(everything))
-        for path in set(old) - set(done.archives):
-            path.unlink()
-        done.runs = sum(name.endswith(f"/{STATUS}") for name in everything)
-        done.left += [line for path, contents in fresh.items() if (line := _remove(folder, path, contents))]
-        release(folder)
-        return done
+        try:
+            return _pack(folder)
+        finally:
+            release(folder)
+
+
+def _pack(folder: Path) -> Packing:
+    done = Packing()
+    fresh = {run.path: contents for run in runs_below(folder) if (contents := _contents(run, done)) is not None}
+    old = archives_below(folder)
+    for place in {folder, *(path.parent for path in old)}:
+        sweep_temporaries(place, of=ARCHIVE)
+    own = {path.relative_to(folder).as_posix(): contents for path, contents in fresh.items()}
+    everything = {name: data for name, data in _unpacked(folder, old).items() if name.rpartition("/")[0] not in own}
+    everything |= {f"{inside}/{name}": data for inside, files in own.items() for name, data in files.items()}
+    if not everything:
+        raise UserError(f"{folder}: holds no finished run to pack")
+    done.archives = _write(folder, without_folders(everything))
+    for path in set(old) - set(done.archives):
+        path.unlink()
+    done.runs = sum(name.endswith(f"/{STATUS}") for name in everything)
+    done.left += [line for path, contents in fresh.items() if (line := _remove(folder, path, contents))]
+    return done
 
 
 def _contents(run: RunDirectory, done: Packing) -> Contents | None:
@@ -121,9 +125,7 @@ def _remove(folder: Path, path: Path, contents: Contents) -> str:
             release(path)
     except Busy as error:
         return str(error)
-    for empty in _up_to(path, folder):
-        with suppress(OSError):  # something is left in it
-            empty.rmdir()
+    remove_empty(_up_to(path, folder))
     return ""
 
 

@@ -16,6 +16,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from normexp.errors import kind_and_line
 from normexp.records import damaged, json_object, read_regular, write_atomically
 from normexp.runs.checkpoint_form import check_entries
 
@@ -86,8 +87,7 @@ def _damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise damaged(path, f"{type(error).__name__}: {reason}") from None
+        raise damaged(path, kind_and_line(error)) from None
 
 
 def _read(path: Path, model: nn.Module) -> Checkpoint:

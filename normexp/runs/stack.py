@@ -77,13 +77,6 @@ class Member(Trainer):
     measured: dict[str, float] = {}  # noqa: RUF012  replaced before every evaluation is recorded
     ended = False
 
-    def begin(self) -> None:
-        self._begin()
-
-    def record_start(self) -> None:
-        """Write the row of step 0."""
-        self._record(self.measured)
-
     def window(self, step: int, losses: torch.Tensor, hits: torch.Tensor, seconds: float) -> bool:
         """Take over what was trained since the last evaluation; return whether the run goes on."""
         self.position.step = step
@@ -91,12 +84,6 @@ class Member(Trainer):
         self.recorder.timer = self.timer = Timer(seconds)
         self.ended = self._diverged()
         return not self.ended
-
-    def record_window(self) -> None:
-        self._end_window()
-
-    def end(self) -> None:
-        self._save("done")
 
     def _environment(self) -> dict[str, Any]:
         return {**super()._environment(), "stacked": self.together}
@@ -126,21 +113,21 @@ class Stack:
 
     def run(self, progress: Progress = NullProgress) -> None:
         """Train all to the end. Raises Interrupted."""
-        done, batches = 0, self.first.batches
+        batches = self.first.batches
         try:
             for member in self.members:
                 member.begin()
             self.stacked = Stacked([member.components for member in self.members])
             self._evaluate()
             for _, member in self.going:
-                member.record_start()
+                member.record(member.measured)
             shown = progress(self.first.steps, batches.steps_per_epoch, batches.batch_size * len(self.members), 0)
             self._train(shown)
         except Interrupted:
             raise
         except BaseException as error:
             for _, member in self.going:
-                member.recorder.failed(done, error)
+                member.recorder.failed(0, error)
             raise
 
     def _train(self, shown: NullProgress) -> None:
@@ -165,7 +152,7 @@ class Stack:
         self.timer.stop()
         self.stacked.part_optimizers()
         for _, member in self.going:
-            member.end()
+            member.save("done")
 
     def _end_window(self, done: int, losses: torch.Tensor, hits: torch.Tensor) -> None:
         seconds = self.timer.seconds / len(self.members)
@@ -173,7 +160,7 @@ class Stack:
             member.window(done, losses[row], hits[row], seconds)
         self._evaluate()
         for _, member in self.going:
-            member.record_window()
+            member.end_window()
 
     def _evaluate(self) -> None:
         """Measure all members at once; what a scheme wants from training inputs it gets from each network."""

@@ -103,11 +103,11 @@ class Trainer:
 
     def run(self, progress: Progress = NullProgress, notes: Sequence[str] = ()) -> str:
         """Train to the end; return `done` or `diverged`. The notes are logged once it is sure to train."""
-        self._begin()
+        self.begin()
         batches = self.components.batches
         try:
             if not self.resumes:
-                self._record(self._evaluate())
+                self.record(self._evaluate())
             for note in notes:
                 logger.info(note)
             size = (self.components.steps, batches.steps_per_epoch, batches.batch_size)
@@ -121,7 +121,7 @@ class Trainer:
         finally:
             self.progress.close()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Continue from the checkpoint, or prepare step 0."""
         keep_until = -1
         if self.resumes:
@@ -144,7 +144,7 @@ class Trainer:
 
     def _train(self) -> str:
         if self._at_evaluation() and self.accumulator.steps:  # killed after the checkpoint of its last update
-            self._end_window()
+            self.end_window()
         self.timer.start()
         for update in fit(self.components, self.position.step):
             self.accumulator.add(update)
@@ -155,10 +155,10 @@ class Trainer:
                     return "diverged"
                 if self.stopped.is_set():
                     self._stop()
-                self._end_window()
+                self.end_window()
                 self.timer.start()
         self.timer.stop()
-        self._save("done")
+        self.save("done")
         return "done"
 
     def _poll(self) -> bool:
@@ -170,22 +170,22 @@ class Trainer:
             if self.accumulator.first_nonfinite() is not None:
                 return True
             if self.checkpointer.due():
-                self._save("running")
+                self.save("running")
         return self.stopped.is_set()
 
     def _at_evaluation(self) -> bool:
         return self.position.step == self.components.steps or self.position.step % self.components.eval_every == 0
 
-    def _end_window(self) -> None:
+    def end_window(self) -> None:
         """Evaluate and record; then the next stretch of training begins."""
         trained = self.accumulator.metrics()
-        self._record({**{f"train/{name}": value for name, value in trained.items()}, **self._evaluate()})
+        self.record({**{f"train/{name}": value for name, value in trained.items()}, **self._evaluate()})
         images = self.position.step * self.components.batches.batch_size
         self.recorder.timings(self.position.step, images, peak_memory(self.components.device))
         self.position.last_loss = self.accumulator.last_loss()
         self.accumulator.clear()
 
-    def _record(self, measured: dict[str, float]) -> None:
+    def record(self, measured: dict[str, float]) -> None:
         step = self.position.step
         epoch = step / self.components.batches.steps_per_epoch
         self.recorder.curves(step, epoch, self.components.lr(step), measured)
@@ -238,13 +238,13 @@ class Trainer:
     def _stop(self) -> None:
         """Save and end. Before the first step there is nothing to save, and no row of step 0 to continue from."""
         if self.position.step:
-            self._save("interrupted", cause="stopped by a signal")
+            self.save("interrupted", cause="stopped by a signal")
         else:
             self.recorder.status("interrupted", 0, cause="stopped by a signal")
         place = self.recorder.directory.path
         raise Interrupted(f"stopped at step {self.position.step}; the same command continues {place}")
 
-    def _save(self, status: str, **facts: Any) -> None:
+    def save(self, status: str, **facts: Any) -> None:
         """Write checkpoint and status; the curves that it continues reach the disk first. Not training time."""
         counts = self.timer.running
         self.timer.stop()

@@ -21,7 +21,7 @@ class Muon(Optimizer):
     0.2 sqrt(max(rows, columns)), so that both optimizers take one rate.
 
     Args:
-        params: groups as `muon_groups` makes them.
+        params: groups as `groups_of` makes them.
         momentum, nesterov, ns_steps: of Muon.
         betas, eps: of AdamW.
 
@@ -55,8 +55,18 @@ class Muon(Optimizer):
 
     @staticmethod
     def groups_of(model: nn.Module) -> list[dict[str, Any]]:
-        """Return a network's parameters as `params` wants them."""
-        return muon_groups(model)
+        """Return a network's parameters as two groups: hidden matrices, and the rest.
+
+        Hidden matrices are the parameters of two dimensions that the weight of a linear layer is, or is computed from,
+        but for those of what turns features into outputs, `head` or `output`.
+        """
+        heads = {id(parameter) for parameter in head_parameters(model)}
+        found = {id(parameter) for layer in weight_layers(model) for parameter in matrices_of(layer)} - heads
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        groups: Mapping[bool, list[nn.Parameter]] = {
+            kind: [parameter for parameter in parameters if (id(parameter) in found) == kind] for kind in (True, False)
+        }
+        return [{"params": some, MATRICES: kind} for kind, some in groups.items() if some]
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
@@ -66,21 +76,6 @@ class Muon(Optimizer):
             for key in ("lr", "weight_decay"):
                 optimizer.param_groups[0][key] = group[key]
             optimizer.step()
-
-
-def muon_groups(model: nn.Module) -> list[dict[str, Any]]:
-    """Return a network's parameters as two groups: hidden matrices, and the rest.
-
-    Hidden matrices are the parameters of two dimensions that the weight of a linear layer is, or is computed from,
-    but for the last such layer of the network, which is its head where it has a head of its own.
-    """
-    heads = {id(parameter) for parameter in head_parameters(model)}
-    found = {id(parameter) for layer in weight_layers(model) for parameter in matrices_of(layer)} - heads
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups: Mapping[bool, list[nn.Parameter]] = {
-        kind: [parameter for parameter in parameters if (id(parameter) in found) == kind] for kind in (True, False)
-    }
-    return [{"params": some, MATRICES: kind} for kind, some in groups.items() if some]
 
 
 def matrices_of(layer: nn.Module) -> Iterator[nn.Parameter]:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.optim import SGD, Adam, AdamW, RMSprop
 
+from normexp.errors import first_line
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
@@ -188,8 +189,7 @@ def _tried(runs: Sequence[Components]) -> str | None:
             x, y = next(stacked.batches())
             losses, _ = stacked.gradient(x, y)
     except Exception as error:  # whatever a scheme or torch says
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        return f"torch.vmap: {lines[0].removeprefix('vmap: ').split('. ')[0]}"
+        return f"torch.vmap: {first_line(error).removeprefix('vmap: ').split('. ')[0]}"
     for row, (run, model) in enumerate(zip(copies, alone, strict=True)):
         loss = run.task.loss(model(x[row]), y[row])
         loss.backward()

@@ -26,9 +26,9 @@ class Task(ABC):
     def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
         """Return the loss, as `mean` or `sum` over the examples."""
 
-    @abstractmethod
     def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """Return how many examples are right, as a tensor without axes on the outputs' device."""
+        """Return how many examples are right, as a tensor without axes on the outputs' device; 0 where none can be."""
+        return outputs.new_zeros(())
 
     @abstractmethod
     def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -73,9 +73,6 @@ class Regression(Task):
         error, _ = self.of_each(outputs, y)
         return error.mean() if reduction == "mean" else error.sum()
 
-    def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return outputs.new_zeros(())
-
     def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return (outputs.float() - y).square().mean(1), outputs.new_zeros(len(outputs))
 
@@ -99,9 +96,6 @@ class LanguageModel(Task):
     def loss(self, outputs: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
         nats = self.nats(outputs, y, reduction)
         return nats if reduction == "mean" else nats / y.shape[1]
-
-    def num_correct(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return outputs.new_zeros(())
 
     def of_each(self, outputs: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.nats(outputs, y, "none").view(y.shape).mean(1), outputs.new_zeros(len(outputs))

@@ -547,7 +547,7 @@ def test_probe_rows_survive_a_killed_run(tmp_path, monkeypatch, saved, dies):
 
     def poll(self: trainer.Trainer) -> bool:
         if self.position.step == saved:
-            self._save("running")
+            self.save("running")
         if self.position.step == dies:
             raise KeyboardInterrupt
         return False

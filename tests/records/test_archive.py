@@ -195,6 +195,7 @@ def test_nothing_finished_is_one_line(tmp_path, make):
     make(tmp_path / "runs" / "a", status="failed")
     with pytest.raises(UserError, match="no finished run to pack"):
         pack(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 def test_damaged_run_is_left_and_named(experiment):

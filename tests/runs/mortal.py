@@ -31,7 +31,7 @@ def train_until(
     class Mortal(trainer.Trainer):
         def _poll(self) -> bool:
             if self.position.step in saves:
-                self._save("running")
+                self.save("running")
             if self.position.step == dies:
                 raise Killed
             return self.accumulator.first_nonfinite() is not None

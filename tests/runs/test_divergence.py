@@ -44,7 +44,7 @@ def test_diverged_run_is_repeated_from_its_checkpoint(tmp_path, monkeypatch):
     class Saving(trainer.Trainer):
         def _poll(self) -> bool:
             if self.position.step == 1:
-                self._save("running")
+                self.save("running")
             return super()._poll()
 
     starts = []

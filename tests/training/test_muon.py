@@ -10,7 +10,7 @@ import torch
 from normexp.config import compose
 from normexp.runs.checkpoint import load_checkpoint, write_checkpoint
 from normexp.training.build import build_model, build_norm, build_optimizer
-from normexp.training.muon import MATRICES, muon_groups
+from normexp.training.muon import MATRICES, Muon
 
 GPT = ["dataset=text", "model=gpt", "norm=layer", "optim=muon", "optim.lr=0.01", "model.layers=1", "model.width=16"]
 
@@ -49,7 +49,7 @@ def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw():
 def test_heads_and_convolutions_are_no_hidden_matrices(model):
     config = compose([f"model={model}", "optim=muon"])
     network = build_model(config, build_norm(config), (1, 8, 8), 10)
-    by_kind = {group[MATRICES]: names_of(network, group) for group in muon_groups(network)}
+    by_kind = {group[MATRICES]: names_of(network, group) for group in Muon.groups_of(network)}
     assert "output.weight" in by_kind[False]
     assert all(dict(network.named_parameters())[name].dim() == 2 for name in by_kind.get(True, ()))
     assert (True in by_kind) == (model != "cnn")

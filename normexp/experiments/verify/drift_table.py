@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas
 
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 from normexp.records import RunDirectory, printable
 from normexp.records.files import write_atomically
 
@@ -23,7 +23,7 @@ def read_table(path: Path) -> pandas.DataFrame:
     try:
         rows = pandas.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{printable(path)}: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{printable(path)}: {first_line(error)}") from None
     if list(rows.columns) != COLUMNS:
         raise UserError(f"{printable(path)}: no table of verify drift; its columns would be {', '.join(COLUMNS)}")
     return rows

@@ -64,6 +64,12 @@ def test_equilibrium_angle_of_an_optimizer(optimizer, expected):
     assert equilibrium_angle(made.param_groups[0]) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("kind", [torch.optim.RMSprop, torch.optim.Adam])
+def test_no_equilibrium_is_told_of_an_optimizer_whose_is_not_known(kind):
+    with pytest.raises(UserError, match="known for optim=sgd"):
+        equilibrium_angle(kind([nn.Parameter(torch.ones(2))], 0.1, weight_decay=0.02).param_groups[0])
+
+
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_angle_is_that_of_the_update_that_the_optimizer_then_makes(normalized, momentum):
     x = torch.randn(32, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -56,15 +56,19 @@ def _are_batches(data: tuple[Any, ...] | list[Any]) -> bool:
 
 
 def first_tensor(output: Any) -> Tensor:
-    """Return the first tensor of what a network returns: a tensor, a tuple, a dictionary. Raises UserError."""
-    if isinstance(output, Tensor):
-        return output
-    parts = output.values() if isinstance(output, dict) else output if isinstance(output, tuple | list) else ()
-    for part in parts:
-        return first_tensor(part)
+    """Return the first tensor in what a network returns: a tensor, tuples, lists, dictionaries. Raises UserError."""
+    for found in _tensors(output):
+        return found
     raise UserError(
         f"the network returns a {type(output).__name__}; a tensor, tuple or dictionary of tensors is needed"
     )
+
+
+def _tensors(output: Any) -> Iterator[Tensor]:
+    if isinstance(output, Tensor):
+        yield output
+    for part in output.values() if isinstance(output, dict) else output if isinstance(output, tuple | list) else ():
+        yield from _tensors(part)
 
 
 class FirstOutput(nn.Module):

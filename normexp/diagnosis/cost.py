@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.kernels.trial import hooked, left_as_found
 
 ROUNDS = 5
 
@@ -18,18 +18,12 @@ ROUNDS = 5
 @torch.no_grad()
 def seconds(model: nn.Module, modules: Mapping[str, nn.Module], x: Tensor) -> tuple[float, dict[str, float]]:
     """Return the seconds of a forward pass in eval(), and those inside each module, medians of a few passes."""
-    passes: list[float] = []
     spent: dict[str, list[float]] = {path: [] for path in modules}
     with left_as_found(model, x.device):
         model.eval()
         model(x)
-        hooks = [hook for path, module in modules.items() for hook in _clock(module, spent[path], x.device)]
-        try:
-            for _ in range(ROUNDS):
-                passes.append(_timed(model, x))
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with hooked(hook for path, module in modules.items() for hook in _clock(module, spent[path], x.device)):
+            passes = [_timed(model, x) for _ in range(ROUNDS)]
     calls = {path: len(times) // ROUNDS for path, times in spent.items()}
     return median(passes), {path: calls[path] * median(times) for path, times in spent.items() if times}
 

@@ -18,6 +18,7 @@ from normexp.diagnosis.shapes import last_input, of_shapes, too_few
 from normexp.diagnosis.weights import is_free, weights
 from normexp.errors import UserError, first_line
 from normexp.norms.kernels.modules import check_network
+from normexp.norms.kernels.trial import modes_kept
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 
@@ -70,16 +71,12 @@ class Look:
 
 @torch.no_grad()
 def _check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) -> None:
-    modes = [(module, module.training) for module in model.modules()]
     try:
-        with last_input(norms) as entered:
+        with modes_kept(model), last_input(norms) as entered:
             first_tensor(model.eval()(x))
     except (RuntimeError, TypeError, ValueError) as error:
         reason = too_few(norms, entered) or first_line(error)
         raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from None
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 def _in_training(
@@ -159,7 +156,7 @@ def _summary(
     """Return numbers of the whole network."""
     with training_mode(model, x.device), torch.no_grad():
         trained = first_tensor(model(x))
-        evaluated = first_tensor(model.eval()(x)) if trained is not None else trained
+        evaluated = first_tensor(model.eval()(x))
     free = [row for row in found.values() if is_free(row)]
     numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)}
     numbers |= {"weights": len(found), "scale_invariant_weights": len(free)}
@@ -167,5 +164,5 @@ def _summary(
     if rates := [row["effective_rate"] for row in free if "effective_rate" in row]:
         numbers |= {"smallest_effective_rate": min(rates), "largest_effective_rate": max(rates)}
     if free and settings.get("lr") and settings.get("weight_decay"):
-        numbers["equilibrium_angle_in_radians"] = equilibrium_angle({"momentum": 0.0, **settings})
+        numbers["equilibrium_angle_in_radians"] = equilibrium_angle({"momentum": 0.0, "dampening": 0.0, **settings})
     return numbers

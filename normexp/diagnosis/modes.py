@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import tree_map
+from torch.utils.hooks import RemovableHandle
 
 from normexp.diagnosis.normalizations import normalizations
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.kernels.trial import hooked, left_as_found, state_kept
 
 
 def suspects(model: nn.Module) -> dict[str, nn.Module]:
@@ -38,24 +39,15 @@ def disagreements(model: nn.Module, x: Tensor) -> dict[str, float]:
     The input is that of eval(), so that a layer is told apart from those before it.
     """
     found: dict[str, float] = {}
-    hooks = []
-    with left_as_found(model, x.device):
+    hooks = (hook for path, module in suspects(model).items() for hook in _compare(path, module, found))
+    with left_as_found(model, x.device), hooked(hooks):
         model.eval()
-        for path, module in suspects(model).items():
-            before, after = _pair(path, found)
-            hooks += [module.register_forward_pre_hook(before, with_kwargs=True), module.register_forward_hook(after)]
-        try:
-            model(x)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        model(x)
     return found
 
 
-def _pair(path: str, found: dict[str, float]) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return two hooks: one that computes the output in train() before the module may overwrite its input, one that
-    compares.
-    """
+def _compare(path: str, module: nn.Module, found: dict[str, float]) -> Iterator[RemovableHandle]:
+    """Set two hooks: one computes the output in train() before the module may overwrite its input, one compares."""
     trained: list[Tensor | None] = []
 
     def before(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -66,22 +58,17 @@ def _pair(path: str, found: dict[str, float]) -> tuple[Callable[..., None], Call
         if other is not None and isinstance(output, Tensor) and other.shape == output.shape:
             found[path] = max(found.get(path, 0.0), change(other, output))
 
-    return before, after
+    yield module.register_forward_pre_hook(before, with_kwargs=True)
+    yield module.register_forward_hook(after)
 
 
 def _trained(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Tensor | None:
     """Return a module's output in train(); None where it cannot be called that way, as on one value per channel."""
     given, given_named = tree_map(lambda each: each.clone() if isinstance(each, Tensor) else each, (arguments, named))
-    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
-    modes = [(each, each.training) for each in module.modules()]
-    module.train()
-    try:
-        output = module.forward(*given, **given_named)
-    except (ValueError, RuntimeError):
-        return None
-    finally:
-        for buffer, kept in buffers:
-            buffer.copy_(kept)
-        for each, mode in modes:
-            each.training = mode
+    with state_kept(module):
+        module.train()
+        try:
+            output = module.forward(*given, **given_named)
+        except (ValueError, RuntimeError):
+            return None
     return output if isinstance(output, Tensor) else None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
+
+from normexp.norms.kernels.trial import watched
 
 OF_TORCH = (_NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm)
 
@@ -60,26 +60,6 @@ class Moments:
         """The unbiased variance, as torch's running_var estimates it."""
         assert isinstance(self.squares, Tensor)
         return self.squares / max(self.count - 1, 1)
-
-
-@contextmanager
-def watched(modules: Mapping[str, nn.Module], look: Callable[[str, Tensor], object]) -> Iterator[None]:
-    """Call `look` with the path and the input of every module whenever it is called."""
-
-    def hook(name: str) -> Callable[..., None]:
-        def entering(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-            x = next(iter([*arguments, *named.values()]), None)
-            if isinstance(x, Tensor):
-                look(name, x)
-
-        return entering
-
-    hooks = [module.register_forward_pre_hook(hook(name), with_kwargs=True) for name, module in modules.items()]
-    try:
-        yield
-    finally:
-        for each in hooks:
-            each.remove()
 
 
 @torch.no_grad()

@@ -15,6 +15,7 @@ from normexp.errors import UserError
 from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
+from normexp.norms.kernels.trial import modes_kept
 
 CHANNELS = 16  # of a group, at least, where a layer has so many
 
@@ -36,9 +37,8 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
     if not kept:
         raise UserError("--fix recalibrate: the network has no running statistics")
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
+    with modes_kept(model):
+        model.eval()
         for path in moments(model, kept, inputs[:1]):
             module: Any = kept[path]
             seen = moments(model, {path: module}, inputs)[path]
@@ -46,9 +46,6 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
             module.running_var.copy_(seen.variance)
             if getattr(module, "num_batches_tracked", None) is not None:
                 module.num_batches_tracked.fill_(len(inputs))
-    finally:
-        for module, mode in modes:
-            module.training = mode
     return model
 
 

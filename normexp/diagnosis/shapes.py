@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from normexp.diagnosis.finding import NOTE, Finding
+from normexp.norms.kernels.trial import watched
 
 FEW = 16  # values behind one mean and variance
 
@@ -45,19 +45,12 @@ def last_input(norms: Mapping[str, nn.Module]) -> Iterator[dict[str, tuple[int, 
     """Yield {path: shape of its input} of the normalization that was entered last; empty before any was."""
     entered: dict[str, tuple[int, ...]] = {}
 
-    def note(path: str) -> Any:
-        def hook(module: nn.Module, given: tuple[Any, ...]) -> None:
-            entered.clear()
-            entered[path] = tuple(getattr(given[0], "shape", ())) if given else ()
+    def note(path: str, x: Tensor) -> None:
+        entered.clear()
+        entered[path] = tuple(x.shape)
 
-        return hook
-
-    hooks = [module.register_forward_pre_hook(note(path)) for path, module in norms.items()]
-    try:
+    with watched(norms, note):
         yield entered
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def too_few(norms: Mapping[str, nn.Module], entered: Mapping[str, tuple[int, ...]]) -> str:

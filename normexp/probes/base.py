@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from normexp.config.text import shortened
 from normexp.errors import UserError
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.kernels.trial import left_as_found, modes_kept, watched
 from normexp.seeding import stream
 
 Batch = tuple[Tensor, Tensor]
@@ -68,13 +68,9 @@ def _checked(name: str, reading: Any) -> Reading:
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Switch to evaluation mode without gradients, and back: a measurement must not change the run."""
-    training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(training)
+    with modes_kept(model), torch.no_grad():
+        model.eval()
+        yield
 
 
 @contextmanager
@@ -92,19 +88,11 @@ def inputs_of(
     """Return what enters each named module, at its first call, when x passes in evaluation (or training) mode."""
     seen: dict[str, Tensor] = {}
 
-    def keep(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, arguments: tuple[Any, ...]) -> None:
-            # A module that works in place would overwrite what it was given.
-            entering = arguments[0].clone() if getattr(module, "inplace", False) else arguments[0]
-            seen.setdefault(name, entering.detach())
+    def keep(name: str, entering: Tensor) -> None:
+        # A module that works in place would overwrite what it was given.
+        seen.setdefault(name, (entering.clone() if getattr(modules[name], "inplace", False) else entering).detach())
 
-        return hook
-
-    hooks = [module.register_forward_pre_hook(keep(name)) for name, module in modules.items()]
-    try:
-        with training_mode(model, x.device) if training else evaluation_mode(model), torch.no_grad():
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    mode = training_mode(model, x.device) if training else evaluation_mode(model)
+    with watched(modules, keep), mode, torch.no_grad():
+        model(x)
     return seen

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import outputs
+from normexp.probes.scale_free import TOLERANCE, output_change, outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +30,14 @@ class EffectiveRate(Probe):
     """
 
     count: int = 64
-    tolerance: float = 0.01
+    tolerance: float = TOLERANCE
 
     def measure(self, situation: Situation) -> list[Reading]:
         model, (x, _) = situation.model, situation.training(self.count)
         usual = outputs(model, x, {})
         readings = []
         for name, weight in free_weights(model).items():
-            change = float((outputs(model, x, {name: 2 * weight.value}) - usual).norm() / usual.norm())
+            change = output_change(model, x, name, usual)
             readings.append((name, "output_change", change))
             if change < self.tolerance:
                 square = float(weight.units.square().sum())

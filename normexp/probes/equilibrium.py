@@ -80,7 +80,7 @@ def equilibrium_angle(group: Mapping[str, Any]) -> float:
     lr, decay = float(group["lr"]), float(group["weight_decay"])
     if not decay:
         raise UserError("weight_decay=0: without weight decay there is no equilibrium; give optim.weight_decay")
-    if "momentum" in group and not group.get("nesterov") and not group.get("centered"):
+    if "dampening" in group and not group.get("nesterov"):  # SGD: the momentum of RMSprop is of scaled gradients
         return math.sqrt(2 * lr * decay / (1 + float(group["momentum"])))
     if "betas" in group and group.get("decoupled_weight_decay"):
         first = float(group["betas"][0])

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.errors import UserError
+from normexp.norms.kernels.trial import hooked
 from normexp.probes.base import Probe, Reading, Situation, training_mode
 
 
@@ -67,11 +68,7 @@ def outputs_of(model: nn.Module, modules: dict[str, nn.Module], x: Tensor) -> di
 
         return hook
 
-    hooks = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
-    try:
-        with training_mode(model, x.device):
-            model(x)
-    finally:
-        for each in hooks:
-            each.remove()
+    hooks = (each.register_forward_hook(keep(name)) for name, each in modules.items())
+    with hooked(hooks), training_mode(model, x.device):
+        model(x)
     return seen

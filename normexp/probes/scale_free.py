@@ -21,9 +21,12 @@ def outputs(model: nn.Module, x: Tensor, changed: Mapping[str, Tensor]) -> Tenso
         return functional_call(model, dict(changed), (x,))
 
 
-def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor | None = None) -> float:
-    """Return ||y' - y|| / ||y|| where a weight is doubled, or 1 is added to a bias, which may be 0."""
-    usual = outputs(model, x, {}) if usual is None else usual
+def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> float:
+    """Return ||y' - y|| / ||y|| where a weight is doubled, or 1 is added to a bias, which may be 0.
+
+    Args:
+        usual: y, the outputs as they are.
+    """
     value = model.get_parameter(name).detach()
     changed = outputs(model, x, {name: 2 * value if value.dim() > 1 else value + 1})
     return float((changed - usual).norm() / usual.norm())

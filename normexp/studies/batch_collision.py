@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 from normexp.norms.checks.subject import without_eps
+from normexp.norms.kernels.trial import watched
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.collision import affine_batch, partner
@@ -112,13 +113,10 @@ def represented(components: Components, examples: Examples, size: int, source: t
     """Return what enters the last layer, (N, D), with the examples in random batches; NaN for the incomplete last."""
     order = torch.randperm(len(examples), generator=source).to(examples.y.device)
     found: list[Tensor] = []
-    hook = weight_layers(components.model)[-1].register_forward_pre_hook(
-        lambda _, inputs: found.append(inputs[0].flatten(1))
-    )
-    for part in order.split(size):
-        if len(part) == size:
-            components.model(examples.take(part)[0])
-    hook.remove()
+    with watched({"last": weight_layers(components.model)[-1]}, lambda _, x: found.append(x.flatten(1))):
+        for part in order.split(size):
+            if len(part) == size:
+                components.model(examples.take(part)[0])
     rows = torch.cat(found).double()
     full = rows.new_full((len(examples), rows.shape[1]), torch.nan)
     full[order[: len(rows)]] = rows

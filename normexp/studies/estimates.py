@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.kernels.batched import channel_statistics
+from normexp.norms.kernels.trial import hooked
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,8 @@ def observed(layers: Sequence[nn.Module], forward: Callable[[], object]) -> Stat
         x = inputs[0].detach()
         found[layer] = (*channel_statistics(x), x.numel() // x.shape[1])
 
-    hooks = [layer.register_forward_pre_hook(record) for layer in layers]
-    try:
+    with hooked(layer.register_forward_pre_hook(record) for layer in layers):
         forward()
-    finally:
-        for hook in hooks:
-            hook.remove()
     means, variances, counts = zip(*(found[layer] for layer in layers), strict=True)
     full = [torch.full_like(mean, count) for mean, count in zip(means, counts, strict=True)]
     return Statistics(*(torch.cat(list(each)).double() for each in (means, variances, full)))

@@ -17,7 +17,7 @@ from torch.nn.utils import prune
 import normexp
 from normexp.cli.diagnose_verb import FIXES
 from normexp.diagnosis import repair
-from normexp.diagnosis.batches import batches
+from normexp.diagnosis.batches import batches, first_tensor
 from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import moments, normalizations
 from normexp.errors import UserError
@@ -243,6 +243,14 @@ def test_a_layer_with_one_value_per_channel_is_named_where_torch_stops():
     stopped = diagnose(pooled, torch.randn(1, 3, 6, 6)).findings[0]
     assert "2: BatchNorm2d has one value per channel" in stopped.text
     assert "a larger batch" in stopped.text
+    assert "norm: BatchNorm2d has one value" in diagnose(ByName(), torch.randn(1, 3, 1, 1)).findings[0].text
+
+
+@pytest.mark.parametrize("output", [lambda x: (None, x), lambda x: {"loss": None, "more": [x]}])
+def test_the_first_tensor_counts_wherever_it_is_in_what_a_network_returns(output):
+    assert torch.equal(first_tensor(output(torch.ones(2))), torch.ones(2))
+    with pytest.raises(UserError, match="the network returns a tuple"):
+        first_tensor((None, "text"))
 
 
 def test_python_has_diagnosis_and_repairs():

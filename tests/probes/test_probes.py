@@ -357,6 +357,19 @@ def test_effective_rate_is_of_scale_invariant_weights_alone(network):
     assert values["3.weight", "output_change"] > 0.01
 
 
+class ByName(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(input=x)
+
+
+def test_a_layer_that_is_called_with_a_named_input_is_seen():
+    assert {reading[0] for reading in Moments().measure(facing(ByName(), torch.randn(8, 3)))} == {"layer"}
+
+
 def test_effective_rate_is_of_v_under_weight_normalization():
     values = found(EffectiveRate(), facing(weight_normalized(), torch.randn(8, 5).double()))
     names = {name for name, statistic in values if statistic == "effective_rate"}
@@ -367,13 +380,14 @@ def test_effective_rate_is_of_v_under_weight_normalization():
 def test_probe_leaves_the_network_as_it_was(network, name):
     model = nn.Sequential(network, nn.Dropout(0.5), parametrize_spectrally(nn.Linear(2, 3)))
     model[1].eval()  # a mode of its own
+    modes = [module.training for module in model.modules()]
     x = torch.randn(9, 3)
     model(x).sum().backward()
     before, gradients = copy.deepcopy(model.state_dict()), [each.grad.clone() for each in model.parameters()]
     random = torch.get_rng_state()
     assert make(name).measure(facing(model, x))
     assert torch.equal(torch.get_rng_state(), random)
-    assert model.training
+    assert [module.training for module in model.modules()] == modes
     assert not any(module._forward_pre_hooks for module in model.modules())
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
     assert all(torch.equal(each.grad, old) for each, old in zip(model.parameters(), gradients, strict=True))

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from in_process import InProcess
 
+from normexp.runs.checkpointer import Checkpointer
+
 DOCS = Path(__file__).parents[1] / "docs" / "own_parts.md"
 TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
 MINE = "plugins=[my_parts,odd_parts]"
@@ -56,6 +58,41 @@ def no_schedule(x):
 
 def words(step, total):
     return "fast"
+
+
+class Counts(torch.optim.SGD):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, lr)
+        self.calls = 0
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                kept = self.state[parameter]
+                kept["step"], kept["decay"] = kept.get("step", 0) + 1, kept.get("decay", 1.0) * 0.9
+                parameter.data.mul_(1 - 0.001 * kept["decay"] / kept["step"])
+        return super().step(closure)
+
+
+class Listing(Counts):
+    def step(self, closure=None):
+        for parameter in self.param_groups[0]["params"]:
+            self.state[parameter].setdefault("losses", []).append(1.0)
+
+
+class Calling(Counts):
+    def step(self, closure=None):
+        self.calls += 1
+
+
+class Grouping(Counts):
+    def step(self, closure=None):
+        self.param_groups[0]["k"] = self.param_groups[0].get("k", 0) + 1
+
+
+class Needing(Counts):
+    def step(self, closure):
+        closure()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +158,25 @@ def test_own_parts_are_recorded_and_given_back(cli, folder):
         normexp.load_model(run)
     with pytest.raises(normexp.UserError, match="nowhere: no such file or directory"):
         normexp.load_model("nowhere")
+
+
+def test_own_parts_an_optimizer_that_keeps_numbers_is_continued_in_the_same_bytes(cli, folder, monkeypatch):
+    words = ["model=linear", "dataset=my_parts.Rings", "optim=odd_parts.Counts", "optim.lr=0.1"]
+    whole = run_of(cli, *words, "results_dir=whole")
+    save, saved = Checkpointer.save, []
+
+    def mortal(self, *args):
+        save(self, *args)
+        saved.append(args)
+        if len(saved) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpointer, "save", mortal)
+    monkeypatch.setattr("normexp.runs.checkpointer.SAVE_INTERVAL", 0.0)
+    assert cli("run", *words, "results_dir=killed", MINE, *TINY)[0] == 130
+    assert saved[0][0].step == 1
+    killed = run_of(cli, *words, "results_dir=killed")
+    assert (killed / "checkpoint.safetensors").read_bytes() == (whole / "checkpoint.safetensors").read_bytes()
 
 
 def test_own_parts_a_probe_may_measure_a_tensor(cli, folder):
@@ -192,6 +248,13 @@ MISTAKES = {
         "probe=odd_parts.Reads: measured ('network', 'half', None); a reading is (layer, statistic, number)",
     ),
     "no optimizer": (["optim=odd_parts.Nothing", "optim.lr=1"], "odd_parts.Nothing: is no Optimizer"),
+    "a list in a state": (
+        ["optim=odd_parts.Listing", "optim.lr=1"],
+        "odd_parts.Listing: remembers self.state[parameter]['losses'] of type list; a checkpoint keeps tensors",
+    ),
+    "an attribute that counts": (["optim=odd_parts.Calling", "optim.lr=1"], "remembers self.calls; a checkpoint keeps"),
+    "a group that counts": (["optim=odd_parts.Grouping", "optim.lr=1"], "remembers self.param_groups[0]['k']; a"),
+    "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
     "no rate": (["optim=torch.optim.NAdam"], "add optim.lr=NUMBER"),
     "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),
     "a word for a truth value": (

@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from normexp.errors import kind_and_line
 from normexp.records import damaged, json_object, read_regular, write_atomically
 from normexp.runs.checkpoint_form import check_entries
+from normexp.runs.optimizer_state import as_kept, as_tensor, kinds_by_parameter
 
 MOST_TIMES = 8  # the weights: themselves, and what an optimizer keeps of each
 MOST_BESIDE = 2**28  # bytes: losses since the last evaluation, random states, names
@@ -30,7 +31,7 @@ def write_checkpoint(
     """Save weights, buffers, optimizer state, random states, the window's tensors, and `facts` (plain JSON)."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     for place, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer/{place}/{name}": value for name, value in state.items() if value is not None}
+        tensors |= {f"optimizer/{place}/{name}": as_tensor(value) for name, value in state.items() if value is not None}
     tensors |= {f"window/{name}": tensor for name, tensor in window.items()}
     tensors |= {f"random/{name}": state for name, state in _random_states().items()}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -119,12 +120,13 @@ def _digest(tensors: dict[str, Tensor], facts: dict[str, Any]) -> str:
 def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:
     """Load the optimizer's state with each tensor in its parameter's own memory format."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Any]] = {}
+    kinds = kinds_by_parameter(optimizer)
     for name, tensor in saved.items():
         place, _, key = name.partition("/")
         parameter = parameters[int(place)]
         like = tensor if tensor.shape != parameter.shape else torch.empty_like(parameter).copy_(tensor)
-        state.setdefault(int(place), {})[key] = like
+        state.setdefault(int(place), {})[key] = as_kept(like, kinds[int(place)][key])
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

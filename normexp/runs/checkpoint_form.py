@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+from normexp.runs.optimizer_state import kinds_by_parameter
 
 PARTS = ("model", "optimizer", "window", "random")
 RANDOM = ("cpu", "cuda")
@@ -66,7 +67,7 @@ def _check_model(saved: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> N
 
 def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    wanted, found = names_by_parameter(optimizer), dict[int, set[str]]()
+    wanted, found = kinds_by_parameter(optimizer), dict[int, set[str]]()
     for name, tensor in saved.items():
         index, _, key = name.partition("/")
         if not index.isdecimal() or int(index) >= len(parameters) or key not in wanted[int(index)]:
@@ -77,27 +78,8 @@ def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
     if any(wanted) and not found:
         raise ValueError("the optimizer's state is missing")
     for place, keys in found.items():
-        if keys != wanted[place]:
-            raise ValueError(f"optimizer/{place}/{min(wanted[place] - keys)} is missing")
-
-
-def names_by_parameter(optimizer: Optimizer) -> list[set[str]]:
-    """Return what an optimizer keeps of each of its parameters; one that joins several knows which are whose."""
-    inner = getattr(optimizer, "inner", None) or [optimizer]
-    return [
-        names for each in inner for names in [state_names(each)] for group in each.param_groups for _ in group["params"]
-    ]
-
-
-def state_names(optimizer: Optimizer) -> set[str]:
-    """Return what an optimizer of this kind keeps of every parameter, found out on a parameter of one number."""
-    allowed = inspect.signature(type(optimizer)).parameters
-    settings = {key: value for key, value in optimizer.defaults.items() if key in allowed}
-    number = nn.Parameter(torch.zeros(1, 1))  # some move matrices only
-    number.grad = torch.zeros(1, 1)
-    alike = type(optimizer)([number], **settings)
-    alike.step()
-    return {name for name, value in alike.state[number].items() if value is not None}
+        if missing := wanted[place].keys() - keys:
+            raise ValueError(f"optimizer/{place}/{min(missing)} is missing")
 
 
 def _check_random(saved: Mapping[str, Tensor]) -> None:

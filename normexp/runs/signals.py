@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request to save and end, not as an accident."""
+"""Ctrl-C, SIGTERM and a terminal that is closed as a request to save and end, not as an accident."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def stop_signals(callback: Callable[[], None], also: Sequence[int] = ()) -> Iterator[None]:
-    """Call `callback` at SIGINT, SIGTERM and the signals `also`; only the main thread can, elsewhere nothing changes.
+    """Call `callback` at SIGINT, SIGTERM, SIGHUP and the signals `also`; only the main thread can, elsewhere no change.
 
     A second SIGINT acts as usual, so that a user need not wait. A second SIGTERM does not: a batch system sends one to
-    every process of a job, and a sweep hands its own on to workers that have had theirs.
+    every process of a job, and a sweep hands its own on to workers that have had theirs. An ignored SIGHUP stays so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -25,6 +25,8 @@ def stop_signals(callback: Callable[[], None], also: Sequence[int] = ()) -> Iter
         callback()
 
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, *also)}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # which nohup does
+        previous[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
     for number in previous:
         signal.signal(number, stop)
     try:

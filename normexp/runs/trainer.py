@@ -20,6 +20,7 @@ from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite
 from normexp.runs.loggers import Logs
+from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import stop_signals
@@ -60,6 +61,7 @@ def train(
     """
     with process_settings(config["compile"]):
         components = build(config, data, examples)
+        check_own_optimizer(components.optimizer)
         torch.set_num_threads(components.threads)
         stopped = threading.Event()
         trainer: Trainer | None = None

@@ -17,7 +17,8 @@ from normexp.config import compose, options
 from normexp.errors import UserError
 from normexp.runs import checkpoint
 from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
-from normexp.runs.checkpoint_form import check_facts, names_by_parameter
+from normexp.runs.checkpoint_form import check_facts
+from normexp.runs.optimizer_state import kinds_by_parameter
 from normexp.training.build import build_optimizer
 
 X, Y = torch.randn(8, 2, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
@@ -226,4 +227,4 @@ def test_names_of_the_optimizers_state_are_known(variant):
     model, optimizer = fresh(*variant)
     advance(model, optimizer, 1)
     kept = {name for state in optimizer.state.values() for name, value in state.items() if value is not None}
-    assert set().union(*names_by_parameter(optimizer)) == kept
+    assert set().union(*kinds_by_parameter(optimizer)) == kept

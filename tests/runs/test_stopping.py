@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while something runs that can save itself."""
+"""Ctrl-C, SIGTERM and a closed terminal while something runs that can save itself."""
 
 from __future__ import annotations
 
@@ -18,6 +18,19 @@ def test_stop_signal_calls_and_nothing_else(number):
     with stop_signals(lambda: calls.append(1)):
         signal.raise_signal(number)
     assert calls == [1]
+
+
+@pytest.mark.parametrize(("before", "called"), [(signal.SIG_DFL, [1]), (signal.SIG_IGN, [])])
+def test_a_closed_terminal_stops_what_was_not_started_by_nohup(before, called):
+    calls: list[int] = []
+    usual = signal.signal(signal.SIGHUP, before)
+    try:
+        with stop_signals(lambda: calls.append(1)):
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is before
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+    assert calls == called
 
 
 def test_second_interrupt_acts_as_usual():

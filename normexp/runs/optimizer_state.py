@@ -1,0 +1,81 @@
+"""What an optimizer remembers of its parameters, and what of it a checkpoint can keep."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from normexp.errors import UserError, kind_and_line
+
+Kinds = dict[str, type]
+KEPT = "a checkpoint keeps tensors and numbers of self.state[parameter] alone"
+
+
+def kinds_by_parameter(optimizer: Optimizer) -> list[Kinds]:
+    """Return what an optimizer keeps of each of its parameters; one that joins several knows which are whose."""
+    inner = getattr(optimizer, "inner", None) or [optimizer]
+    return [kinds for each in inner for kinds in [_kinds(each)] for group in each.param_groups for _ in group["params"]]
+
+
+def _kinds(optimizer: Optimizer) -> Kinds:
+    alike, number = _alike(optimizer)
+    alike.step()
+    return {name: type(value) for name, value in alike.state[number].items() if value is not None}
+
+
+def _alike(optimizer: Optimizer) -> tuple[Optimizer, nn.Parameter]:
+    """Return an optimizer of this kind for a parameter of one number: what it keeps is found out there."""
+    allowed = inspect.signature(type(optimizer)).parameters
+    settings = {key: value for key, value in optimizer.defaults.items() if key in allowed}
+    number = nn.Parameter(torch.zeros(1, 1))  # some move matrices only
+    number.grad = torch.zeros(1, 1)
+    return type(optimizer)([number], **settings), number
+
+
+def as_tensor(value: Tensor | bool | int | float) -> Tensor:
+    """Return a number as a tensor that holds all its digits."""
+    if isinstance(value, Tensor):
+        return value
+    return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+
+
+def as_kept(tensor: Tensor, kind: type) -> Any:
+    """Return what a tensor of a checkpoint was: a number where the optimizer keeps one."""
+    return kind(tensor.item()) if issubclass(kind, int | float) else tensor
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def check_own_optimizer(optimizer: Optimizer) -> None:
+    """Raise UserError for an optimizer of the user's own that remembers what no checkpoint keeps."""
+    name = f"{type(optimizer).__module__}.{type(optimizer).__name__}"
+    if name.startswith(("normexp.", "torch.")):
+        return
+    try:
+        alike, number = _alike(optimizer)
+        before = _numbers(alike)
+        alike.step()
+    except Exception as error:  # whatever somebody's own code raises
+        reason = "cannot be made, and step, with what its `defaults` say"
+        raise UserError(f"{name}: {reason} ({kind_and_line(error)}); a run could not be continued") from None
+    changed = [place for place, value in _numbers(alike).items() if before.get(place) != value]
+    odd = [
+        f"self.state[parameter][{key!r}] of type {type(value).__name__}"
+        for key, value in alike.state[number].items()
+        if not (value is None or is_number(value) or isinstance(value, Tensor))
+    ]
+    for place in [*odd, *changed]:
+        raise UserError(f"{name}: remembers {place}; {KEPT}, without which a run could not be continued")
+
+
+def _numbers(optimizer: Optimizer) -> dict[str, Any]:
+    """Return the numbers that an optimizer has beside its state."""
+    own = {f"self.{key}": value for key, value in vars(optimizer).items() if not key.startswith("_")}
+    groups = {f"self.param_groups[0][{key!r}]": value for key, value in optimizer.param_groups[0].items()}
+    return {place: value for place, value in {**own, **groups}.items() if is_number(value)}

@@ -1,6 +1,9 @@
-"""The table of all schemes has all schemes."""
+"""The table of all schemes has all schemes; the page of answers rests each on networks of its kind."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import pytest
 
@@ -27,3 +30,27 @@ def test_which_norm_has_every_scheme(scale: str) -> None:
 
 def test_which_norm_leaves_out_only_what_there_is() -> None:
     assert set(LEFT_OUT) <= set(options("norm"))
+
+
+NETWORKS = {
+    "Convolutions, with shortcuts": {"resnet_small"},
+    "Convolutions, without shortcuts": {"cnn"},
+    "Small batches": {"mlp", "cnn"},
+    "Decoders of text": {"gpt"},
+    "Vision transformer": {"vit"},
+    "Fully connected": {"mlp"},
+    "Recurrent networks": {"lstm_classifier", "attentive_reader"},
+    "A table of numbers": {"linear", "mlp"},
+}
+
+
+def test_an_answer_rests_on_networks_of_its_kind() -> None:
+    page = Path("docs/which_norm.md").read_text()
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)+)", page, re.M))
+    for title, text in sections.items():
+        quoted = dict(re.findall(r"^<!-- claim:(\w+)/(\w+) ", text, re.M))
+        found = [load(name, scale) for name, scale in quoted.items()]
+        models = {str(model) for each in found for model in each.grid.get("model", [each.common.get("model")])}
+        assert quoted, title
+        assert models <= NETWORKS[title], title
+    assert sections.keys() == NETWORKS.keys()

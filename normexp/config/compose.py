@@ -29,13 +29,11 @@ from normexp.config.options import (
 from normexp.config.overrides import parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
-from normexp.config.text import check_digits, override_text, shortened
+from normexp.config.text import check_digits, shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
-
-__all__ = ["Config", "compose", "flat", "override_text"]
 
 Tree = dict[str, Any]
 

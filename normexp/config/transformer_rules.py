@@ -39,19 +39,18 @@ def _scheme_fits(given: str, scheme: Mapping[str, Any], causal: bool, model: str
     """Refuse a scheme that has no form on tokens, or that lets positions see later ones."""
     if scheme.get("_own_"):
         return  # the user's own, whose hooks are its business
+    if _on_tokens(scheme, causal):
+        return
+    fitting = ", ".join(name for name in options("norm") if _on_tokens(option("norm", name), causal))
     if not scheme.get("_tokens_"):
-        fitting = [name for name in options("norm") if _on_tokens(name, causal)]
-        raise Impossible(f"{given} has no form on the tokens of model={model}; use one of norm={', '.join(fitting)}")
-    if causal and scheme.get("_batch_statistics_"):
-        fitting = [name for name in options("norm") if _on_tokens(name, causal)]
-        raise Impossible(
-            f"{given} with model={model}: its statistics run over all positions, so that every position would see "
-            f"those it has to predict; use one of norm={', '.join(fitting)}"
-        )
+        raise Impossible(f"{given} has no form on the tokens of model={model}; use one of norm={fitting}")
+    raise Impossible(
+        f"{given} with model={model}: its statistics run over all positions, so that every position would see "
+        f"those it has to predict; use one of norm={fitting}"
+    )
 
 
-def _on_tokens(name: str, causal: bool) -> bool:
-    scheme = option("norm", name)
+def _on_tokens(scheme: Mapping[str, Any], causal: bool) -> bool:
     return bool(scheme.get("_tokens_")) and not (causal and scheme.get("_batch_statistics_"))
 
 

@@ -72,11 +72,11 @@ def freeze(experiment: Experiment, results: Path) -> Path | None:
     path = frozen_path(experiment, results)
     if path.exists():
         return None
-    from normexp.training.hardware import _commit  # needs torch, as the runs that follow do
+    from normexp.training.hardware import commit  # needs torch, as the runs that follow do
 
     path.parent.mkdir(parents=True, exist_ok=True)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    write_atomically(path, frozen_text(declared(experiment), _commit(), date))
+    write_atomically(path, frozen_text(declared(experiment), commit(), date))
     return path
 
 

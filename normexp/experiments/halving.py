@@ -10,12 +10,11 @@ a rung do not continue those of the one before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from normexp.experiments.experiment import Experiment, Point
+from normexp.experiments.experiment import Point
 from normexp.experiments.grids import Selection
 from normexp.experiments.sampling import drawn
-from normexp.experiments.trials import STEPS, Trial, Values, combinations, losses, points, ranked, trials
+from normexp.experiments.trials import STEPS, Choosing, Trial, Values, combinations, losses, points, ranked, trials
 
 
 def rungs(select: Selection) -> int:
@@ -30,37 +29,28 @@ def budget(select: Selection, rung: int) -> int | None:
     return select.halving.steps[rung] if select.halving else None
 
 
-def survivors(experiment: Experiment, results: Path, arm: str, at: Point, rung: int) -> list[Values]:
-    """Return the combinations that a rung compares, the best of the one before, whose runs are needed.
-
-    Args:
-        at: the point of the axes of select.per.
-    """
-    select = experiment.select
-    assert select is not None
+def survivors(choosing: Choosing, rung: int) -> list[Values]:
+    """Return the combinations that a rung compares, the best of the one before, whose runs are needed."""
+    select = choosing.select
     if select.sampler:
-        return [drawn(experiment, results, arm, at, rung)]
+        return [drawn(choosing, rung)]
     if rung == 0:
         return combinations(select)
     assert select.halving is not None  # there are several rungs
-    tried = trials_of(experiment, results, arm, at, rung - 1)
-    order = ranked(tried, losses(experiment, results, arm, at, tried), select)
+    tried = trials_of(choosing, rung - 1)
+    order = ranked(tried, losses(choosing, tried), select)
     return [trial["values"] for trial in order[: select.halving.keep[rung - 1]]]
 
 
-def trials_of(experiment: Experiment, results: Path, arm: str, at: Point, rung: int) -> list[Trial]:
+def trials_of(choosing: Choosing, rung: int) -> list[Trial]:
     """Return what the runs of a rung scored."""
-    assert experiment.select is not None
-    compared = survivors(experiment, results, arm, at, rung)
-    return trials(experiment, results, arm, at, compared, budget(experiment.select, rung))
+    return trials(choosing, survivors(choosing, rung), budget(choosing.select, rung))
 
 
-def rung_points(experiment: Experiment, results: Path, arm: str, at: Point, rung: int) -> Iterator[Point]:
+def rung_points(choosing: Choosing, rung: int) -> Iterator[Point]:
     """Yield the points of a rung's runs."""
-    select = experiment.select
-    assert select is not None
-    for values in survivors(experiment, results, arm, at, rung):
-        yield from points(select, values, budget(select, rung))
+    for values in survivors(choosing, rung):
+        yield from (choosing.at + point for point in points(choosing.select, values, budget(choosing.select, rung)))
 
 
 def compared(select: Selection, by_rung: Sequence[list[Trial]]) -> list[Trial]:

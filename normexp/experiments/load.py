@@ -68,10 +68,7 @@ def usual_scale(name: str) -> str:
 def read(name: str, scale: str, plugins: Sequence[str] = ()) -> Experiment:
     """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
     document = _document(name)
-    file = read_file(document, _read(document))
-    if scale not in file.scales:
-        raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
-    return _at_scale(document, scale, file, plugins)
+    return _at_scale(document, scale, read_file(document, _read(document)), plugins)
 
 
 def is_file(word: str) -> bool:
@@ -126,10 +123,7 @@ def parse(
     from normexp.experiments.check import check
 
     document = Document(name, path)
-    file = read_file(document, data)
-    if scale not in file.scales:
-        raise UserError(f"experiment {name} has no scale {scale}; it has {', '.join(file.scales)}")
-    return check(_at_scale(document, scale, file, plugins), document)
+    return check(_at_scale(document, scale, read_file(document, data), plugins), document)
 
 
 def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
@@ -167,7 +161,9 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.schema import AtScale
 
-    own = file.scales[scale] or AtScale()  # type: ignore[index]
+    if scale not in file.scales:
+        raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
+    own = file.scales[scale] or AtScale()
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,

@@ -16,12 +16,9 @@ from normexp.experiments.grids import Selection
 from normexp.experiments.halving import rung_points, rungs
 from normexp.experiments.keys import PLUGINS
 from normexp.experiments.sampling import is_scored, score
-from normexp.experiments.selection import choice_path as choice_path
-from normexp.experiments.selection import read_choice as read_choice
-from normexp.experiments.selection import read_selection as read_selection
-from normexp.experiments.selection import undecided_choices, write_choice
+from normexp.experiments.selection import choice_path, read_choice, undecided_choices, write_choice
 from normexp.experiments.shape import check_arms
-from normexp.experiments.trials import combinations
+from normexp.experiments.trials import choosings, combinations
 from normexp.records import FINISHED
 from normexp.records.files import remove_empty
 from normexp.sweeps.plan import Cell, Plan, check_cells
@@ -147,14 +144,13 @@ def selection_plan(experiment: Experiment, results: Path, arms: Sequence[str], f
     Args:
         rung: of a successive halving; from the second on the runs of the one before decide which.
     """
-    assert experiment.select is not None
     cells = [
         Cell(
-            experiment.config(arm, place + point, experiment.select.common),
-            run_place(results, experiment, arm, place + point, "select"),
+            experiment.config(choosing.arm, point, choosing.select.common),
+            run_place(results, experiment, choosing.arm, point, "select"),
         )
-        for arm, place in experiment.choices(arms).values()
-        for point in rung_points(experiment, results, arm, place, rung)
+        for choosing in choosings(experiment, results, arms).values()
+        for point in rung_points(choosing, rung)
     ]
     check_cells(cells, force)
     return Plan(cells)

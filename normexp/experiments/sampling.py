@@ -13,43 +13,36 @@ from pathlib import Path
 from normexp.config.extras import need_extra
 from normexp.config.intervals import read_interval
 from normexp.evidence.curves import Cell
-from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.experiments.trials import Values, points, trials
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.trials import Choosing, Values, choosings, trials
 from normexp.sweeps.history import History, Search
 
 
-def drawn(experiment: Experiment, results: Path, arm: str, at: Point, number: int) -> Values:
+def drawn(choosing: Choosing, number: int) -> Values:
     """Return the combination of a trial; those before it have been scored. Raises UserError without Optuna."""
-    return history(experiment, results, arm, at).draw(number)
+    return history(choosing).draw(number)
 
 
 def score(experiment: Experiment, results: Path, arms: Sequence[str], number: int) -> None:
     """Record what the runs of a trial scored, once."""
-    select = experiment.select
-    assert select is not None
-    for arm, at in experiment.choices(arms).values():
-        values = drawn(experiment, results, arm, at, number)
-        (trial,) = trials(experiment, results, arm, at, [values])
-        places = [run_place(results, experiment, arm, at + point, "select") for point in points(select, values)]
-        runs = [place.relative_to(results) for place in places]
-        history(experiment, results, arm, at).tell(number, values, select.metric, trial["mean"], runs)
+    for choosing in choosings(experiment, results, arms).values():
+        values = drawn(choosing, number)
+        (trial,) = trials(choosing, [values])
+        runs = [run.relative_to(results) for run in choosing.runs(values)]
+        history(choosing).tell(number, values, choosing.select.metric, trial["mean"], runs)
 
 
 def is_scored(experiment: Experiment, results: Path, arms: Sequence[str], number: int) -> bool:
     """Tell whether a trial of every choice has been scored, so that the next one can be drawn."""
-    return all(
-        len(history(experiment, results, arm, at).told()) > number for arm, at in experiment.choices(arms).values()
-    )
+    return all(len(history(each).told()) > number for each in choosings(experiment, results, arms).values())
 
 
-def history(experiment: Experiment, results: Path, arm: str, at: Point) -> History:
+def history(choosing: Choosing) -> History:
     """Return the trials of one choice."""
-    select = experiment.select
-    assert select is not None
-    assert select.sampler is not None
-    sampler = select.sampler
+    select, sampler = choosing.select, choosing.select.sampler
+    assert sampler is not None
     need_extra("sampler", sampler.name, "optuna")
     space = {key: read_interval(key, str(text)) for key, text in select.search.items()}
-    about = f"{Cell(arm, at)}, seeds {select.seeds}, {select.metric}"
-    folder = results / experiment.name / experiment.scale
+    about = f"{Cell(choosing.arm, choosing.at)}, seeds {select.seeds}, {select.metric}"
+    folder = choosing.results / choosing.experiment.name / choosing.experiment.scale
     return History(Search(sampler.name, sampler.trials, sampler.seed), space, folder, about)

@@ -18,7 +18,7 @@ from normexp.evidence.stats import TTest, paired
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import compared, last_rung, rungs, trials_of
-from normexp.experiments.trials import STEPS, Trial, best, combinations, is_number, losses, ranked
+from normexp.experiments.trials import STEPS, Trial, best, choosings, combinations, is_number, losses, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 
@@ -97,11 +97,11 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     assert select is not None
     path = choice_path(experiment, results)
     before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}}
-    for name, (arm, at) in experiment.choices(arms).items():
-        by_rung = [trials_of(experiment, results, arm, at, rung) for rung in range(rungs(select))]
+    for name, choosing in choosings(experiment, results, arms).items():
+        by_rung = [trials_of(choosing, rung) for rung in range(rungs(select))]
         last = compared(select, by_rung)
         recorded = [trial for trial in best(last, select) if trial["values"] == before["chosen"].get(name)]
-        order = ranked(last, losses(experiment, results, arm, at, last), select)
+        order = ranked(last, losses(choosing, last), select)
         before["chosen"][name] = (recorded or order)[0]["values"]
         before["tried"][name] = [trial for tried in by_rung for trial in tried]
     ordered = {key: before[key] for key in ("chosen", "tried")}  # in one order, whoever wrote it before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,42 +33,53 @@ def points(select: Selection, values: Mapping[str, Any], steps: int | None = Non
     return [(*values.items(), ("seed", seed), *budget) for seed in select.seeds]
 
 
-def trials(
-    experiment: Experiment,
-    results: Path,
-    arm: str,
-    at: Point = (),
-    compared: Sequence[Values] | None = None,
-    steps: int | None = None,
-) -> list[Trial]:
-    """Return combinations with their scores per seed and their mean: None where one has no finite score.
+@dataclass(frozen=True)
+class Choosing:
+    """One choice of hyperparameters, of an experiment that makes some.
 
     Args:
         at: the point of the axes of select.per.
-        compared: the combinations; by default all of them.
+    """
+
+    experiment: Experiment
+    results: Path
+    arm: str
+    at: Point = ()
+
+    @property
+    def select(self) -> Selection:
+        assert self.experiment.select is not None
+        return self.experiment.select
+
+    def runs(self, values: Mapping[str, Any], steps: int | None = None) -> list[Path]:
+        """Return the run directories of a combination, one per seed."""
+        found = (self.at + point for point in points(self.select, values, steps))
+        return [run_place(self.results, self.experiment, self.arm, point, "select") for point in found]
+
+
+def choosings(experiment: Experiment, results: Path, arms: Sequence[str]) -> dict[str, Choosing]:
+    """Return {name: choice} for all that is chosen by itself for these arms."""
+    return {name: Choosing(experiment, results, arm, at) for name, (arm, at) in experiment.choices(arms).items()}
+
+
+def trials(choosing: Choosing, compared: Sequence[Values], steps: int | None = None) -> list[Trial]:
+    """Return combinations with their scores per seed and their mean: None where one has no finite score.
+
+    Args:
         steps: of the runs, where it is not that of all.
     """
-    select = experiment.select
-    assert select is not None
     found = []
-    for values in combinations(select) if compared is None else compared:
-        places = [run_place(results, experiment, arm, at + point, "select") for point in points(select, values, steps)]
-        scores = [final_score(place, select.metric) for place in places]
+    for values in compared:
+        scores = [final_score(run, choosing.select.metric) for run in choosing.runs(values, steps)]
         mean = None if None in scores else sum(filter(None, scores)) / len(scores)
         found.append({"values": values, **({} if steps is None else {STEPS: steps}), "scores": scores, "mean": mean})
     return found
 
 
-def losses(experiment: Experiment, results: Path, arm: str, at: Point, tried: Sequence[Trial]) -> list[float]:
+def losses(choosing: Choosing, tried: Sequence[Trial]) -> list[float]:
     """Return each trial's mean loss on the split of the selection's metric; inf where it is not recorded."""
-    select = experiment.select
-    assert select is not None
-    metric = select.metric.rpartition("/")[0] + "/loss"
-    return [
-        _mean_loss([run_place(results, experiment, arm, at + point, "select")
-                    for point in points(select, trial["values"], trial.get(STEPS))], metric)
-        for trial in tried
-    ]  # fmt: skip
+    metric = choosing.select.metric.rpartition("/")[0] + "/loss"
+    return [_mean_loss(choosing.runs(trial["values"], trial.get(STEPS)), metric) for trial in tried]
 
 
 def _mean_loss(places: Sequence[Path], metric: str) -> float:

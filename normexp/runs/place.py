@@ -39,9 +39,8 @@ def check_data(directory: RunDirectory, config: Config) -> None:
     """Raise UserError if a record was made from other data than those that the configuration names."""
     config = with_content(config)
     if config.files and config.content is not None and not _same_data(directory, config):
-        named = ", ".join(f"{key}={path}" for key, path in config.files.items())
         raise UserError(
-            f"{directory.path}: was made with other data than {named} holds now; --force trains it again, "
+            f"{directory.path}: was made with other data than {_files(config)} holds now; --force trains it again, "
             "or give another results_dir"
         )
 
@@ -50,15 +49,18 @@ def why_new(config: Config) -> str:
     """Say which run was trained on files of the same name with another content; nothing where there is none."""
     if not config.files or not config.content:
         return ""
-    named = ", ".join(f"{key}={path}" for key, path in config.files.items())
     for place in sorted(_runs(config).glob(f"{config.title}-*")):
         try:
             changes = RunDirectory(place).config.get("_changes_") or {}
         except UserError:
             continue
         if place.name != config.name and identity(changes) == identity(config.changes):
-            return f"{named}: other content than when {place.name} was trained, so this is another run"
+            return f"{_files(config)}: other content than when {place.name} was trained, so this is another run"
     return ""
+
+
+def _files(config: Config) -> str:
+    return ", ".join(f"{key}={path}" for key, path in config.files.items())
 
 
 def _runs(config: Config) -> Path:

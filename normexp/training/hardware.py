@@ -51,7 +51,7 @@ def describe(device: torch.device, threads: int) -> dict[str, Any]:
     """Return versions, commit and hardware for environment.json."""
     return {
         "normexp": _packages()["normexp"],
-        "commit": _commit(),
+        "commit": commit(),
         "python": platform.python_version(),
         "packages": {name: each for name, each in _packages().items() if name != "normexp"},
         "platform": platform.platform(),
@@ -90,7 +90,7 @@ def _packages() -> dict[str, str]:
 
 
 @cache
-def _commit() -> str | None:
+def commit() -> str | None:
     """Return the commit of the checkout that this code runs from, with `+` where files differ; None in a wheel.
 
     Files of results do not count: an experiment that has ended in this checkout writes its own anew.

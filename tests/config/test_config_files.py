@@ -11,9 +11,8 @@ import torch
 from companions import KINDS, companions
 from torch import nn
 
-from normexp.config import compose, groups, option, options
+from normexp.config import compose, flat, groups, option, options
 from normexp.config.allowed import parse
-from normexp.config.compose import flat
 from normexp.config.instantiate import locate
 from normexp.config.options import config_dir, is_description
 from normexp.errors import UserError

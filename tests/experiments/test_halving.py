@@ -19,6 +19,7 @@ from normexp.experiments.halving import share_of_grid, survivors
 from normexp.experiments.load import parse
 from normexp.experiments.reproduce import selection_plan
 from normexp.experiments.selection import read_choice, read_selection, undecided_choices, write_choice
+from normexp.experiments.trials import Choosing
 from normexp.records import find_runs
 
 RATES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
@@ -57,9 +58,9 @@ SECOND = {0.02: "0.8", 0.1: "0.7", 0.2: "0.9", 0.5: "diverged"}
 
 
 def test_the_best_of_a_rung_go_on_and_train_longer(experiment, results):
-    assert survivors(experiment, results, "none", (), 0) == [{"optim.lr": rate} for rate in RATES]
+    assert survivors(Choosing(experiment, results, "none"), 0) == [{"optim.lr": rate} for rate in RATES]
     finish(experiment, results, 0, FIRST)
-    assert {tuple(each.values()) for each in survivors(experiment, results, "none", (), 1)} == {
+    assert {tuple(each.values()) for each in survivors(Choosing(experiment, results, "none"), 1)} == {
         (0.5,), (0.1,), (0.02,), (0.2,)
     }  # fmt: skip
     finish(experiment, results, 1, SECOND)
@@ -85,7 +86,7 @@ def test_the_last_rung_chooses_and_every_rung_is_recorded(experiment, results):
 
 def test_of_equals_the_smaller_value_survives(experiment, results):
     finish(experiment, results, 0, dict.fromkeys(RATES, "0.5"))
-    assert survivors(experiment, results, "none", (), 1) == [{"optim.lr": rate} for rate in RATES[:4]]
+    assert survivors(Choosing(experiment, results, "none"), 1) == [{"optim.lr": rate} for rate in RATES[:4]]
 
 
 def test_the_cost_is_a_share_of_the_grid(experiment):

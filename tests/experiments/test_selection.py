@@ -23,7 +23,7 @@ from normexp.experiments.selection import (
     undecided_choices,
     write_choice,
 )
-from normexp.experiments.trials import final_score, trials
+from normexp.experiments.trials import Choosing, combinations, final_score, trials
 
 NAME = "ioffe2015_figure1"
 
@@ -95,7 +95,7 @@ def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
     assert set(read_choice(experiment, results)) == {"With BN", "Without BN"}
     found = [
         (trial["values"]["optim.lr"], trial["scores"], trial["mean"])
-        for trial in trials(experiment, results, "With BN")
+        for trial in trials(Choosing(experiment, results, "With BN"), combinations(experiment.select))
     ]
     assert found == [(0.1, [0.25, 0.75], 0.5), (0.5, [0.5, None], None), (0.9, [0.125, 0.125], 0.125)]
 

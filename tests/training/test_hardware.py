@@ -122,19 +122,19 @@ def test_hardware_commit_is_that_of_the_checkout():
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True)
     if head.returncode:
         pytest.skip("not a checkout")
-    assert hardware._commit.__wrapped__().rstrip("+") == head.stdout.strip()
+    assert hardware.commit.__wrapped__().rstrip("+") == head.stdout.strip()
 
 
 def test_hardware_commit_is_unknown_outside_a_checkout(monkeypatch, tmp_path):
     monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
-    assert hardware._commit.__wrapped__() is None
+    assert hardware.commit.__wrapped__() is None
 
 
 def test_hardware_commit_is_unknown_without_git(monkeypatch, tmp_path):
     (tmp_path / ".git").mkdir()
     monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
     monkeypatch.setenv("PATH", "")
-    assert hardware._commit.__wrapped__() is None
+    assert hardware.commit.__wrapped__() is None
 
 
 def test_hardware_peak_memory_is_in_bytes():

@@ -12,8 +12,15 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
-from normexp.experiments.reproduce import command, read_choice, read_selection
-from normexp.experiments.selection import choice_text, noise_is_unknown, selection_notes, undecided_choices
+from normexp.experiments.reproduce import command
+from normexp.experiments.selection import (
+    choice_text,
+    noise_is_unknown,
+    read_choice,
+    read_selection,
+    selection_notes,
+    undecided_choices,
+)
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS

@@ -36,8 +36,8 @@ TABLES_HEAD = """\
 ## Tables at full scale
 
 No formula predicts these results, but the set-ups are small enough to be run as they were published. Nearly every
-scheme was also trained in MNIST-1D's convolutional network, for a third of the authors' updates:
-[mnist1d_schemes](../results/mnist1d_schemes/cpu/summary.md)."""
+scheme was also trained in MNIST-1D's convolutional network, for the authors' number of updates:
+[mnist1d_schemes](../results/mnist1d_schemes/desk/summary.md)."""
 
 
 def document(results: Path) -> str:

@@ -40,5 +40,5 @@ axes.set(xlabel="batch size B", ylabel="growth of the squared gradient per layer
 _ = axes.legend()
 
 # %%
-# :doc:`/docs/laws` has this law and others at full scale, with intervals over seeds and with controls that have to break
-# them.
+# :doc:`/docs/laws` has this law and others at full scale, with intervals over seeds and with controls that have to
+# break them.

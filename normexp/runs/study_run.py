@@ -18,6 +18,7 @@ from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
 from normexp.runs.loggers import Logs
 from normexp.runs.recorder import held
+from normexp.seeding import seed_all, stream
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
 from normexp.training.process import threads_and_random_kept
@@ -32,6 +33,7 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
         if status["status"] in FINISHED and not force:
             return str(status["status"])
         torch.set_num_threads(config["threads"] or 1)
+        seed_all(stream(config["seed"], "study"))  # of what draws without a stream of its own: a scheme's first state
         return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
 
 

@@ -60,13 +60,13 @@ class AdamStability(Study):
         initialize_from_data(trained)
         losses = torch.stack([update.loss for update in fit(trained, stop=self.before)])
         saved = Saved.of(trained)
-        old, lr = trained.optimizer.defaults["betas"][0], trained.lr(self.before - 1)
+        (old, beta2), lr = trained.optimizer.defaults["betas"], trained.lr(self.before - 1)
         limit = {beta1: stability_limit(beta1, lr) for beta1 in (old, self.beta1)}
         sharpness = preconditioned_sharpness(trained, self.examples, self.iterations)
         ways = {
-            "keep": constant(lr, old),
-            "change": constant(lr, self.beta1),
-            "scaled": constant(lr * limit[self.beta1] / limit[old], self.beta1),
+            "keep": constant(lr, (old, beta2)),
+            "change": constant(lr, (self.beta1, beta2)),
+            "scaled": constant(lr * limit[self.beta1] / limit[old], (self.beta1, beta2)),
         }
         end = {name: self._go_on(saved.restored(trained), schedule) for name, schedule in ways.items()}
         authors = saved.restored(trained)
@@ -98,9 +98,9 @@ class AdamStability(Study):
 Schedule = Callable[[int], Hyperparameters]
 
 
-def constant(lr: float, beta1: float) -> Schedule:
-    """Return a schedule of one learning rate and one beta1."""
-    return lambda step: {"lr": lr, "betas": (beta1, 0.999)}
+def constant(lr: float, betas: tuple[float, float]) -> Schedule:
+    """Return a schedule of one learning rate and the same betas."""
+    return lambda step: {"lr": lr, "betas": betas}
 
 
 def stability_limit(beta1: float, lr: float) -> float:

@@ -68,7 +68,8 @@ class ConditioningSlides(Study):
 class Expansion:
     """The loss around its minimum.
 
-    Shapes: minimum, away, gradient (T, D) with away = W - W*; hessian (D, D) of one row of W; excess ().
+    Shapes: away = W - W*, gradient and gradient_at_minimum (T, D); hessian (D, D) of one row of W; second_moments
+    (D, D); excess ().
     """
 
     away: Tensor

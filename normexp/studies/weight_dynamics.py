@@ -14,7 +14,7 @@ from normexp.probes.layers import Weight, free_weights
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.training.build import initialize_from_data
 from normexp.training.components import Components
-from normexp.training.fit import fit
+from normexp.training.fit import after_update, fit
 
 SAME = 1e-9  # in float64
 SLIDES = 'slides "Effect of backpropagating through normalization"'
@@ -45,7 +45,7 @@ class WeightDynamics(Study):
         only_hidden: train these weights alone; gains, biases and the output layer stay as they are. At high learning
             rates it is they that diverge.
 
-    A scheme that changes w after the optimizer's step (normalization propagation's projection) does so between
+    A scheme or a placement that changes w after the optimizer's step (normalization propagation, nGPT) does so between
     `cosine`, which is about the step, and `growth_error`, which is about the weight that the next step starts from.
 
     Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.2: dw is orthogonal to w, hence ||w + dw|| =
@@ -77,7 +77,7 @@ def in_float64(model: nn.Module) -> None:
 
 def trained(components: Components) -> Iterator[Row]:
     """Train, and yield the rows."""
-    project = components.norm.step_hook(components.model) or (lambda: None)
+    project = after_update(components) or (lambda: None)
     first, extremes = copied(components), Extremes()
     after = stepped = first
 

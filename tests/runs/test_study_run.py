@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from normexp.config import compose, option, options
 from normexp.errors import UserError
@@ -49,6 +50,18 @@ def test_study_with_equal_settings_gives_equal_bytes(tmp_path):
     for name in ("a", "b"):
         run_study(compose([STUDY, "study.reading=wtx"]), RunDirectory(tmp_path / name), force=False)
         written.append([(tmp_path / name / file).read_bytes() for file in ("metrics.csv", "numbers.csv")])
+    assert written[0] == written[1]
+
+
+def test_study_depends_on_its_seed_and_not_on_what_ran_before(tmp_path):
+    """Spectral normalization begins with a random vector."""
+    written = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        run_study(
+            compose(["study=deep_chain", "study.depth=3", "norm=spectral"]), RunDirectory(tmp_path / f"{seed}"), False
+        )
+        written.append((tmp_path / f"{seed}" / "metrics.csv").read_bytes())
     assert written[0] == written[1]
 
 

@@ -130,6 +130,14 @@ def test_study_measures_every_metric_and_is_repeatable():
     assert first["sharpness"] > 0
 
 
+def test_beta1_alone_changes(monkeypatch):
+    seen = []
+    monkeypatch.setattr(AdamStability, "_go_on", lambda self, parts, schedule: seen.append(schedule(0)["betas"]) or 0.0)
+    study = AdamStability(before=5, after=5, examples=10, iterations=1)
+    study.measure(StudyContext(compose([*DIGITS, "optim.betas=[0.9,0.99]"])))
+    assert seen == [(0.9, 0.99), (0.5, 0.99), (0.5, 0.99), (0.5, 0.99)]
+
+
 def test_study_refuses_an_optimizer_without_beta1():
     with pytest.raises(UserError, match="no beta1"):
         AdamStability().measure(StudyContext(compose(["study=adam_stability"])))

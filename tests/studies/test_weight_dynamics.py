@@ -85,6 +85,13 @@ def test_only_hidden_weights_move():
     assert not any(torch.equal(each, before[name]) for name, each in parameters.items() if id(each) in moving)
 
 
+def test_what_a_placement_does_after_an_update_is_done():
+    context = StudyContext(compose(["model=vit", "placement=ngpt", "norm=none", "model.layers=1", "steps=3"]))
+    WeightDynamics().measure(context)
+    weight = context.components.model.layers[0][0].branch.qkv.weight.detach()
+    torch.testing.assert_close(weight.norm(dim=1), torch.ones(len(weight), dtype=torch.double))
+
+
 def test_steps_are_powers_of_two_and_the_last():
     assert [row["step"] for row in rows("norm=weight", "steps=6")] == [1, 2, 4, 6]
 

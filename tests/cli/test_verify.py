@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
+from normexp.experiments.verify import resume
 from normexp.records import RunDirectory, find_runs
 from normexp.records.packing import pack
 
@@ -82,3 +85,17 @@ def test_what_run_refuses_is_refused_in_the_same_line(cli, tmp_path):
     assert status == 2
     assert "no weight is scale-invariant" in refused
     assert cli("verify", "resume", *words) == (2, "", refused)
+
+
+def test_an_attempt_that_takes_too_long_is_ended(cli, monkeypatch):
+    started = []
+
+    def sleeping(*_: object) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["sleep", "60"]))
+        return started[0]
+
+    monkeypatch.setattr(resume, "_start", sleeping)
+    monkeypatch.setattr(resume, "LONGEST", 0.1)
+    status, _, stderr = cli("verify", "resume", *TINY[:-1])
+    assert (status, stderr) == (2, "normexp: verify resume: not over after 0.1 s; give a shorter run, with steps=N\n")
+    assert started[0].poll() is not None

@@ -91,7 +91,7 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
 def uninterrupted(words: Sequence[str], results: Path) -> tuple[Outcome, float]:
     """Train without a stop; return the outcome and the seconds of training. Raises UserError where `run` refuses."""
     process = _start(words, results, subprocess.PIPE)
-    _, said = process.communicate(timeout=LONGEST)
+    said = _ended(process)
     if process.returncode == REFUSED:
         raise UserError(said.decode(errors="replace").strip().removeprefix("normexp: "))
     run = RunDirectory(default_run_dir(_config(words, results)))
@@ -128,8 +128,18 @@ def interrupted(
             killed += 1
             if (run.path / CHECKPOINT).exists():
                 change(run.path / CHECKPOINT)
-    _start(words, results).wait(LONGEST)
+    _ended(_start(words, results))
     return _outcome(run), killed
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what an attempt said once it has ended. Raises UserError for one that takes too long, which is killed."""
+    try:
+        return process.communicate(timeout=LONGEST)[1] or b""
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise UserError(f"verify resume: not over after {LONGEST:g} s; give a shorter run, with steps=N") from None
 
 
 def forget_random_states(path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -40,7 +40,7 @@ class RunDirectory:
     """
 
     path: Path
-    given: Source | None = None
+    given: Source | None = field(default=None, repr=False)
 
     def __fspath__(self) -> str:
         """Let whatever takes a path take a run."""

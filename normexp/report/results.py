@@ -32,6 +32,11 @@ class Results:
     frame: Frame
     paths: tuple[Path, ...]
 
+    def __repr__(self) -> str:
+        """Say how many runs there are and where: what a notebook shows."""
+        count = len(self.frame.records)
+        return f"Results({count} run{'s'[: count != 1]} of {', '.join(map(str, self.paths))})"
+
     @property
     def runs(self) -> pd.DataFrame:
         """One row per run: experiment, scale, arm, axes, seed, status, step, cause, and every key that varies."""

@@ -16,6 +16,7 @@ from normexp.sweeps.shared import PLAN, SWEEPS, SharedSweep
 from normexp.sweeps.snapshot import SweepView
 
 PLAIN_EVERY, LIVE_EVERY = 10.0, 2.0  # seconds
+NARROWEST = 60  # columns of a terminal in which the table can be read
 
 
 def views_of(path: Path) -> list[View]:
@@ -50,14 +51,20 @@ def _runs_at(path: Path) -> RunsView:
 def watch(path: Path) -> int:
     """Follow the sweeps at a path until all have ended; return the exit status, 1 where cells failed.
 
-    On a terminal the view is redrawn; elsewhere a block of lines is written whenever something has changed.
+    On a terminal that is wide enough the view is redrawn; elsewhere lines are written whenever something has changed.
     """
     views = views_of(path)
-    if sys.stdout.isatty():
-        _live(views)
-    else:
-        _plain(views)
+    (_live if _redraws() else _plain)(views)
     return 1 if any(view.snapshot().failures for view in views) else 0
+
+
+def _redraws() -> bool:
+    if not sys.stdout.isatty():
+        return False
+    from rich.console import Console
+
+    console = Console()
+    return not console.is_dumb_terminal and console.width >= NARROWEST
 
 
 def _plain(views: list[View]) -> None:

@@ -17,6 +17,14 @@ from normexp.records import CONFIG, METRICS, STATUS
 from normexp.report.commands import plot_command, table_command
 from normexp.report.figures.runs import curves_of
 from normexp.report.frame import Frame, _joined, experiment_frame, folder_frame, frame_of
+from normexp.report.results import load
+
+
+def test_what_a_notebook_shows_of_runs_is_a_line(fabricate: Fabric) -> None:
+    run, _ = fabricate(), fabricate(seed=1)
+    assert repr(load(fabricate.root)) == f"Results(2 runs of {fabricate.root})"
+    assert repr(load(run)) == f"Results(1 run of {run.path})"
+    assert repr(run) == f"RunDirectory(path={run.path!r})"
 
 
 def test_one_row_per_run_and_one_per_value(fabricate: Fabric) -> None:

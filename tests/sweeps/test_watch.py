@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from normexp.sweeps.runs_view import planned_runs
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
-from normexp.sweeps.watch import views_of, watch
+from normexp.sweeps.watch import _redraws, views_of, watch
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 METRICS = "step,epoch,lr,train/loss,train/accuracy,validation/loss,validation/accuracy\n"
@@ -100,6 +101,16 @@ def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
     assert "steps/s" not in shown  # a column in which nothing stands
     assert "━━━" in shown
     assert "┏━" in shown  # the whole of the table
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "table"), [("xterm", 100, True), ("xterm", 38, False), ("dumb", 100, False), ("", 100, True)]
+)
+def test_watch_redraws_only_where_a_table_can_be_read(monkeypatch, kind, columns, table):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert _redraws() is table
 
 
 # --- Runs that share nothing. ---

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,8 +180,8 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
         raise UserError(f"{path}: column {names.index('') + 1} has no name; every column needs one in line 1")
     if all(_number(name, ".") is not None for name in names):
         raise UserError(f"{path}: line 1 holds numbers; it must name the columns")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    twice, count = Counter(names).most_common(1)[0]
+    if count > 1:
         raise UserError(f"{path}: two columns are called {twice!r}; names must differ")
 
 

@@ -9,12 +9,13 @@ from zlib import crc32
 
 import numpy as np
 
-from normexp.config.text import amount
+from normexp.config.text import amount, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.csv_table import Table
 from normexp.errors import UserError, unknown
 
 MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from
+MOST_NAMED = 8  # columns in one note, which tables and records repeat: records hold 10,000 characters of it
 WAYS = ("drop", "mean", "error")
 
 Task = Literal["classification", "regression"]
@@ -42,7 +43,8 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     y, classes, unknown_target = _TARGETS[task](table, target)
     dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
     x, long = _examples(dict(zip(names, inputs, strict=True)))
-    remarks = [*map(table.remark, names), _target_remark(table, target, task), long, gap_note]
+    of_columns = _some([*filter(None, map(table.remark, names))], "; ")
+    remarks = [of_columns, _target_remark(table, target, task), long, gap_note]
     whole = Split(x[~dropped], y[~dropped])
     if not len(whole):
         raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
@@ -138,7 +140,7 @@ def _examples(inputs: dict[str, Array]) -> tuple[Array, str]:
     x = np.concatenate(list(inputs.values()), axis=1, dtype=np.float64 if long else np.float32)
     return (
         x,
-        f"{', '.join(long)}: more digits than float32 has (kept where inputs= scales them, lost with inputs=none)"
+        f"{_some(long)}: more digits than float32 has (kept where inputs= scales them, lost with inputs=none)"
         if long
         else "",
     )
@@ -159,8 +161,8 @@ def _same_throughout(table: Table, inputs: dict[str, Array]) -> str:
     kept = {name: column[~np.isnan(column).any(axis=1)] for name, column in inputs.items()}
     same = [name for name, column in kept.items() if len(column) and (column == column[0]).all()]
     if len(same) == len(inputs):
-        raise UserError(f"{table.path}: {', '.join(same)}: the same in every row: nothing to learn from")
-    return f"{', '.join(same)}: the same in every row" if same else ""
+        raise UserError(f"{table.path}: {_some(same)}: the same in every row: nothing to learn from")
+    return f"{_some(same)}: the same in every row" if same else ""
 
 
 def _handle_gaps(
@@ -182,10 +184,15 @@ def _handle_gaps(
 
 
 def _note(total: int, dropped: Array, lacking: Sequence[str], filled: dict[str, Array]) -> str:
-    said = [f"{gap.sum():,} missing {name} = mean of the training split" for name, gap in filled.items()]
-    if lacking:
-        said = [f"{dropped.sum():,} of {total:,} rows without {' or '.join(lacking)} dropped", *said]
-    return "; ".join(said)
+    means = _some([f"{gap.sum():,} missing {name} = mean of the training split" for name, gap in filled.items()], "; ")
+    rows = f"{dropped.sum():,} of {total:,} rows without {_some(lacking, ' or ')} dropped" if lacking else ""
+    return "; ".join(filter(None, (rows, means)))
+
+
+def _some(said: Sequence[str], between: str = ", ") -> str:
+    """Return what is said of columns as one text, of many the first ones and how many more there are."""
+    more = f"{between}{len(said) - MOST_NAMED:,} more" if len(said) > MOST_NAMED else ""
+    return between.join(map(shortened, said[:MOST_NAMED])) + more
 
 
 def _check_varies(table: Table, target: str, y: Array) -> None:

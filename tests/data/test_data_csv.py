@@ -13,6 +13,7 @@ from normexp.data.base import Data
 from normexp.data.csv_file import CsvFile
 from normexp.data.inputs import ZCA, Binarize, Center, Identity, MinMax, Standardize
 from normexp.errors import UserError
+from normexp.records.forms import MOST_CHARACTERS
 
 ROWS = "size,town,rooms,price\n" + "".join(f"{n},{'XYZ'[n % 3]},{n % 4},{10 * n}\n" for n in range(30))
 GAPS = "a,town,y\n1,X,1\n,X,2\n3,,3\n5,Y,4\n7,Y,\n9,Z,6\n"
@@ -126,6 +127,16 @@ def test_csv_fills_gaps_with_the_mean_of_the_training_split_alone(csv, split_see
         "1 of 6 rows without y dropped; 1 missing a = mean of the training split; "
         "1 missing town = mean of the training split"
     )
+
+
+@pytest.mark.parametrize("missing", ["mean", "drop"])
+def test_csv_notes_of_a_wide_table_fit_into_its_record(csv, missing: str) -> None:
+    names = [f"the expression of gene {i:,}" for i in range(1000)]
+    lines = [[f"0{row * i % 7}" for i in range(1000)] + [str(row)] for row in range(4)]
+    content = "\n".join(",".join(f'"{cell}"' for cell in cells) for cells in [names + ["y"], *lines, [""] * 1000 + ["4"]])
+    note = csv(content, target="y", missing=missing, **PLAIN).load(0).note
+    assert "; 992 more; " in note and len(note) < MOST_CHARACTERS / 2
+    assert ("; 992 more" if missing == "mean" else " or 992 more dropped") in note
 
 
 def test_csv_missing_word_is_filled_with_the_shares_of_the_words(csv) -> None:

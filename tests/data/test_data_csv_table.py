@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,13 @@ def test_table_of_mixed_line_ends_is_read_line_by_line(table) -> None:
     assert read.column("a").tolist() == [1, 3, 5, 7]
     with pytest.raises(UserError, match="line 6, column 'b': 'x'"):
         read.column("b")
+
+
+def test_table_of_many_columns_is_read_in_time_that_grows_with_them(table) -> None:
+    began = time.process_time()
+    names = [f"gene{i}" for i in range(20_000)]
+    assert len(table(f"{','.join(names)}\n{','.join('1' * 20_000)}\n").columns) == 20_000
+    assert time.process_time() - began < 1.5
 
 
 MISTAKES = {

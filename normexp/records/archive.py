@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -60,9 +60,10 @@ class Archive:
         return self.names[first:last]
 
     def runs(self, folder: str = "") -> list[str]:
-        """Return the run directories at or below a folder of the archive."""
+        """Return the run directories at or below a folder of the archive; as in a folder, none inside another."""
         ending = f"/{STATUS}"
-        return [name.removesuffix(ending) for name in self.below(folder) if name.endswith(ending)]
+        runs = {name.removesuffix(ending) for name in self.below(folder) if name.endswith(ending)}
+        return sorted(name for name in runs if not any(above in runs for above in _above(name)))
 
     def read(self, name: str, most: int) -> bytes:
         """Return a member's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
@@ -107,6 +108,8 @@ def _indexed(path: Path, signed: Signature) -> Archive:
             entries = _checked(packed)
             if not entries or entries[0][0] != SUMS:
                 raise ValueError(f"its first member is not {SUMS}")
+            if sum(member.size for _, member in entries) > signed[1]:
+                raise ValueError("its members overlap")
             sums = _sums(_content(file, entries[0][1]))
     except (BadZipFile, ValueError, OSError, NotImplementedError, IndexError, OverflowError) as error:
         raise damaged(path, error) from None
@@ -136,9 +139,16 @@ def _checked(packed: ZipFile) -> list[tuple[str, Member]]:
 
 
 def is_safe(name: str) -> bool:
-    """Tell whether a member's name stays inside the folder that it is read as."""
+    """Tell whether a member's name stays inside the folder that it is read as, where hidden ones are not looked at."""
     parts = PurePosixPath(name).parts
-    return "/".join(parts) == name and not {"..", "/"} & set(parts) and name.isprintable() and "\\" not in name
+    hidden = any(part.startswith(".") for part in parts)
+    return "/".join(parts) == name and not hidden and "/" not in parts and name.isprintable() and "\\" not in name
+
+
+def _above(name: str) -> Iterator[str]:
+    """Yield the folders in which a folder lies."""
+    while name := name.rpartition("/")[0]:
+        yield name
 
 
 def _content(file: io.BufferedIOBase, member: Member) -> bytes:

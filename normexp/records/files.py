@@ -47,7 +47,7 @@ def open_regular(path: Path, flags: int = _READING) -> int:
     Raises: FileNotFoundError, NoRoom where it is to be made on a full disk, or UserError for whatever else there is.
     """
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
     except FileNotFoundError:
         raise
     except OSError as error:

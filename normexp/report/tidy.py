@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,8 +78,8 @@ class Frame:
         first = self.records[0]
         if all(record.unreadable for record in self.records):
             others = f" (and {len(self.records) - 1} more)" if self.records[1:] else ""
-            place, cause = f"{first.directory.path}", first.unreadable  # which of a damaged archive names it
-            raise UserError(f"{cause if cause.startswith(place) else f'{place}/{cause}'}{others}")
+            cause = os.path.join(first.directory.path, first.unreadable)  # which may name a file elsewhere: an archive
+            raise UserError(f"{cause}{others}")
 
     def check_key(self, key: str) -> None:
         known = {*OWN, *self.axes, *(name for record in self.records for name in record.options or ())}

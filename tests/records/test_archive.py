@@ -266,6 +266,8 @@ HOSTILE = {
     "device": zipped([("SHA256SUMS", b""), ("a/status.json", b"")], mode=0o020666),
     "bomb": zipped([("SHA256SUMS", b""), ("a/metrics.csv", b"0" * 10**7)], compress=zipfile.ZIP_DEFLATED),
     "no sums": zipped([("a/status.json", b"{}")]),
+    "hidden": zipped([("SHA256SUMS", b""), (".a/b/status.json", b"{}")]),
+    "more than it has room for": zipped([("SHA256SUMS", b""), ("a/x", b"0" * 900)]).replace(b"\x84\x03", b"\xff\x0f"),
     "no zip": b"PK\x03\x04" * 100,
     "empty": b"",
 }
@@ -301,6 +303,12 @@ def test_link_in_the_place_of_an_archive_is_not_followed(experiment, tmp_path):
     (experiment / "records.zip").symlink_to(tmp_path / "elsewhere.zip")
     with pytest.raises(UserError, match="it is a link"):
         open_archive(experiment / "records.zip")
+
+
+def test_run_inside_a_run_is_nobodys(tmp_path):
+    contents = {f"{run}/status.json": b"{}" for run in ("a", "a/b/c", "a-b", "d/e")}
+    (tmp_path / "records.zip").write_bytes(packed(contents))
+    assert open_archive(tmp_path / "records.zip").runs() == ["a", "a-b", "d/e"]
 
 
 def test_names_that_lead_out_are_never_packed():

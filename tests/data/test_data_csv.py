@@ -133,7 +133,8 @@ def test_csv_fills_gaps_with_the_mean_of_the_training_split_alone(csv, split_see
 def test_csv_notes_of_a_wide_table_fit_into_its_record(csv, missing: str) -> None:
     names = [f"the expression of gene {i:,}" for i in range(1000)]
     lines = [[f"0{row * i % 7}" for i in range(1000)] + [str(row)] for row in range(4)]
-    content = "\n".join(",".join(f'"{cell}"' for cell in cells) for cells in [names + ["y"], *lines, [""] * 1000 + ["4"]])
+    table = [[*names, "y"], *lines, [""] * 1000 + ["4"]]
+    content = "\n".join(",".join(f'"{cell}"' for cell in cells) for cells in table)
     note = csv(content, target="y", missing=missing, **PLAIN).load(0).note
     assert "; 992 more; " in note and len(note) < MOST_CHARACTERS / 2
     assert ("; 992 more" if missing == "mean" else " or 992 more dropped") in note

@@ -198,6 +198,14 @@ def forwarded(norm):
     norm.forward = torch.relu
 
 
+@pytest.mark.parametrize("scheme", [BatchNorm(), GroupNorm(num_groups=2)])
+def test_norms_that_share_their_weight_are_refused(scheme):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
+    model[4].weight = model[1].weight
+    with pytest.raises(ValueError, match=r"1 \(BatchNorm2d\): shares its weight with another module"):
+        convert(model, scheme, output=True)
+
+
 @pytest.mark.parametrize("touch", [hooked, forwarded, lambda norm: prune.l1_unstructured(norm, "weight", 0.5)])
 def test_a_norm_with_something_put_on_it_is_refused(touch):
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4, 2))

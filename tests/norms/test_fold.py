@@ -144,6 +144,14 @@ def test_fold_keeps_what_was_given_another_forward(index):
     check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left=1)
 
 
+def test_fold_keeps_a_layer_of_which_another_method_was_given():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    usual = model[0]._conv_forward
+    model[0]._conv_forward = lambda *given: 2 * usual(*given)
+    check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left=1)
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.jit
 @pytest.mark.parametrize("change", [fold, lambda model: convert(model, GroupNorm(num_groups=2))])
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from normexp.norms.kernels.modules import (
     ignores_scale,
     is_linear_in_weight,
     is_nonlinearity,
-    touched,
+    is_shared,
+    lost_with,
     unregistered,
     width,
 )
@@ -147,8 +148,8 @@ class Conversion:
     def _in_place_of(self, old: nn.Module, followed: dict[nn.Module, nn.Module]) -> dict[nn.Module, nn.Module]:
         """Return what replaces a normalization, and its activation if the scheme brings one."""
         tail = fused_tail(old)
-        if touched(old):
-            raise CannotConvert("has hooks, or a forward that was put on it, which would be lost")
+        if lost := lost_with(old, self.model):
+            raise CannotConvert(lost)
         if tail is None:
             raise CannotConvert("a normalization with a forward of its own, whose function would change")
         tail = [each for each in tail if type(each) is not nn.Identity]
@@ -228,10 +229,8 @@ class Conversion:
                 return check_readers(self.model, self.new)
             except Lacks as read:
                 old = self.model.get_submodule(read.name)
-                kind = type(self.new[old]).__name__
-                self._try(
-                    old, cannot(f"the network reads its {read.attribute}, which {kind} in its place does not have")
-                )
+                why = f"reads its {read.attribute}, which {type(self.new[old]).__name__} in its place does not have"
+                self._try(old, cannot(f"the network {why}"))
                 self._leave({old})
             except Differs as why:
                 self._try(self.model, cannot(str(why)))
@@ -253,7 +252,7 @@ class Conversion:
             raise CannotConvert("its weight is computed already")
         if layer.weight.is_complex():
             raise CannotConvert("has complex numbers, of which no scheme is defined")
-        if sum(layer.weight is value for other in self.names for value in other._parameters.values()) > 1:
+        if is_shared(layer.weight, self.model):
             raise CannotConvert("shares its weight with another layer")
         if not is_linear_in_weight(layer):
             raise CannotConvert("computes its weight itself, from the one that the scheme would set")

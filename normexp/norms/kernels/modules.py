@@ -65,8 +65,22 @@ def why_unread(error: Exception, model: nn.Module) -> str:
 
 
 def touched(module: nn.Module) -> bool:
-    """Tell whether hooks, or a forward of its own, were put on this one module, whatever its type does."""
-    return "forward" in vars(module) or any(getattr(module, name) for name in HOOKS)
+    """Tell whether hooks, or methods of its own, were put on this one module, whatever its type does."""
+    own = any(callable(value) and hasattr(type(module), name) for name, value in vars(module).items())
+    return own or any(getattr(module, name) for name in HOOKS)
+
+
+def is_shared(parameter: object, model: nn.Module) -> bool:
+    """Tell whether a parameter stands in more than one place of a network."""
+    return sum(parameter is value for module in model.modules() for value in module._parameters.values()) > 1
+
+
+def lost_with(module: nn.Module, model: nn.Module) -> str:
+    """Return what another module in the place of this one would not have, whatever it computes."""
+    if touched(module):
+        return "has hooks, or a forward that was put on it, which would be lost"
+    shared = any(is_shared(parameter, model) for parameter in module.parameters())
+    return "shares its weight with another module, which would have one of its own" if shared else ""
 
 
 @torch.no_grad()

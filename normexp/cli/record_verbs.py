@@ -1,4 +1,4 @@
-"""`normexp archive`, `merge` and `verify`: what is done with records that are there."""
+"""`normexp archive`, `merge`, `verify` and `sample`: what is done with records that are there."""
 
 from __future__ import annotations
 

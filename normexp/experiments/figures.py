@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from normexp.config.schema import Strict, refusal
 from normexp.evidence.claims.fields import BEST_OF, At, Text
 from normexp.evidence.curves import AxisValue
-from normexp.experiments.shape import SCALES
+from normexp.experiments.shape import SCALES, Scale
 
 
 def _listed(value: Any) -> Any:
@@ -76,8 +76,8 @@ class Figure(Drawing):
     arms: list[str] = []
     where: dict[str, AxisValue] = {}
     labels: dict[str, str] = {}
-    limits: Annotated[dict[Literal["smoke", "cpu", "desk", "paper"], Window], BeforeValidator(_by_scale)] = {}
-    zoom: Annotated[dict[Literal["smoke", "cpu", "desk", "paper"], Window], BeforeValidator(_by_scale)] = {}
+    limits: Annotated[dict[Scale, Window], BeforeValidator(_by_scale)] = {}
+    zoom: Annotated[dict[Scale, Window], BeforeValidator(_by_scale)] = {}
     reference: list[Reference] = []
 
     @model_validator(mode="after")

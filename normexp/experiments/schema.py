@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
@@ -16,9 +14,8 @@ from normexp.evidence.claims.fields import Text
 from normexp.evidence.curves import is_share
 from normexp.experiments.figures import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
+from normexp.experiments.shape import Scale
 from normexp.experiments.tables import Published, PublishedOnly, Table
-
-Scale = Literal["smoke", "cpu", "desk", "paper"]
 
 
 class AtScale(Strict):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from normexp.errors import unknown
 
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
 BEST_OF = "best of "  # begins a target that is an arm's best value
-SCALES = ("smoke", "cpu", "desk", "paper")
+Scale = Literal["smoke", "cpu", "desk", "paper"]
+SCALES: tuple[str, ...] = get_args(Scale)
 
 
 def check_named(

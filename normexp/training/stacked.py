@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -103,9 +103,7 @@ class Stacked:
         streams = [run.batches for run in self.runs]
         examples, size = streams[0].examples, streams[0].batch_size
         if any(stream.examples is not examples for stream in streams) or examples.crop or examples.flip:
-            for parts in zip(*(stream.from_step(0) for stream in streams), strict=True):
-                xs, ys = zip(*parts, strict=True)
-                yield torch.stack(xs), torch.stack(ys)
+            yield from _side_by_side(stream.from_step(0) for stream in streams)
         for epoch in itertools.count():
             orders = torch.stack([stream.order(epoch) for stream in streams])
             for part in orders.split(size, 1)[: streams[0].steps_per_epoch]:
@@ -139,9 +137,15 @@ def _evaluated(examples: Sequence[Examples]) -> Iterator[tuple[Tensor, Tensor, b
     if all(own is examples[0] for own in examples):
         yield from ((x, y, True) for x, y in sequential_batches(examples[0], EVALUATION_BATCH))
         return
-    for parts in zip(*(sequential_batches(own, EVALUATION_BATCH) for own in examples), strict=True):
+    for x, y in _side_by_side(sequential_batches(own, EVALUATION_BATCH) for own in examples):
+        yield x, y, False
+
+
+def _side_by_side(streams: Iterable[Iterator[Batch]]) -> Iterator[Batch]:
+    """Yield the batches of several runs as one, the runs first."""
+    for parts in zip(*streams, strict=True):
         xs, ys = zip(*parts, strict=True)
-        yield torch.stack(xs), torch.stack(ys), False
+        yield torch.stack(xs), torch.stack(ys)
 
 
 def why_not(runs: Sequence[Components]) -> str | None:

@@ -64,6 +64,43 @@ def test_divergence_is_a_cross_and_does_not_set_the_scale(fabricate: Fabric) -> 
     assert "1 of 1 diverged" in caption(chart(runs, "train/loss"))
 
 
+def test_an_early_spike_leaves_the_panel_marked_and_named(fabricate: Fabric) -> None:
+    """Beside it everything else would be one line; a run that stays far up is no spike."""
+    curve = (2.3, 2.0, 1.5, 1.2, 1.0)
+    runs = [fabricate(norm="batch", table=losses(1e4, *curve[1:])), fabricate(norm="none", table=losses(*curve))]
+    (axes,) = figure(runs, "train/loss").axes
+    high = axes.get_ylim()[1]
+    assert axes.get_yscale() == "linear"
+    assert high < 3
+    (triangle,) = [line for line in axes.lines if line.get_marker() == "^"]
+    assert (triangle.get_xdata(), triangle.get_ydata()) == ([10.0], [high])
+    assert "Triangles: beyond the panel's top there. Batch norm, up to 10,000." in caption(chart(runs, "train/loss"))
+    stays = [runs[1], fabricate(norm="layer", table=losses(1e4, 2e3, 1e3, 1e3, 1e3))]
+    assert figure(stays, "train/loss").axes[0].get_ylim()[1] > 1e4
+    assert "Triangles" not in caption(chart(stays, "train/loss"))
+
+
+def test_a_run_that_diverged_has_a_cross_and_no_triangle(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch", table=losses(2, 1, 1e30), status="diverged"), fabricate(table=losses(3, 2, 1))]
+    assert {line.get_marker() for line in figure(runs, "train/loss").axes[0].lines} == {"x", ""}
+    assert "Triangles" not in caption(chart(runs, "train/loss"))
+
+
+def test_a_caption_says_how_many_runs_the_lines_have(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch", seed=0), fabricate(norm="batch", seed=1), fabricate(norm="none")]
+    assert "Lines: mean over 1 to 2 runs" in caption(chart(runs))
+
+
+def test_markers_at_the_sides_are_whole(fabricate: Fabric) -> None:
+    """Two schemes of nearly one colour have markers, the first and the last of which the panel's sides would cut."""
+    runs = [
+        fabricate(norm=norm, table=losses(2.0, 1.5, 1.0 + i / 10)) for i, norm in enumerate(("dynamic_tanh", "batch"))
+    ]
+    (axes,) = figure(runs, "train/loss").axes
+    whole = [line for line in axes.lines if not line.get_clip_on() and line.get_marker() not in ("", "None")]
+    assert sorted(float(line.get_xdata()[0]) for line in whole) == [10.0, 10.0, 30.0, 30.0]
+
+
 def test_log_axis_only_for_losses_that_span_enough(fabricate: Fabric) -> None:
     scales = [figure([fabricate(table=losses(2.0, end))], "train/loss").axes[0].get_yscale() for end in (0.01, 0.1, 0)]
     assert scales == ["log", "linear", "linear"]

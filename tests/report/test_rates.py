@@ -23,6 +23,7 @@ from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.formats import look, settings
 from normexp.report.figures.picture import draw
+from normexp.report.figures.scales import short
 
 LAST = {0.01: 0.5, 0.1: 0.9, 1.0: 0.7}  # accuracy at the end, by rate; with the diverged rate it is that of the start
 
@@ -131,10 +132,23 @@ def test_more_arms_than_colours_have_a_panel_each(fabricate: Fabric, count: int)
         assert_clean(draw(drawn, look()))
 
 
+def test_crosses_of_several_arms_at_one_rate_stand_apart(fabricate: Fabric) -> None:
+    with settings(look()):
+        (axes,) = draw(chart(choosing(fabricate, diverged=1.0), fabricate), look()).axes
+    crosses = [line for line in axes.lines if line.get_marker() == "x"]
+    places = {round(float(line.get_transform().transform(line.get_xydata())[0, 0]), 3) for line in crosses}
+    assert len(places) == 2
+
+
 def test_a_trial_that_ran_away_leaves_the_figure_and_is_named(fabricate: Fabric) -> None:
-    losses = {0.01: 2.0, 0.1: 1.5, 1.0: 1e10}
+    losses, far = {0.01: 2.0, 0.1: 1.5, 1.0: 1e10}, short(1e10)
     experiment = choosing(fabricate, metric="validation/loss", last=losses)
     drawn = chart(experiment, fabricate)
-    assert drawn.top == pytest.approx(2.05 * (2.05 / 1.5) ** 3)
+    assert drawn.panel_of("").top == pytest.approx(2.05 * (2.05 / 1.5) ** 3)
     assert drawn.log == {"x"}  # the ordinary losses reach nowhere far
-    assert "Beyond the panel's top: Plain, With BN." in caption(drawn)
+    assert f"Triangles: beyond the panel's top there. Plain, up to {far}; With BN, up to {far}." in caption(drawn)
+    with settings(look()):
+        (axes,) = draw(drawn, look()).axes
+    assert axes.get_ylim()[1] < 2.5  # what is shown fills the panel
+    triangles = [line for line in axes.lines if line.get_marker() == "^"]
+    assert [(line.get_xdata(), line.get_ydata()) for line in triangles] == [([1.0], [axes.get_ylim()[1]])] * 2

@@ -6,11 +6,10 @@ halving those of the first rung, which tried every rate, of a sampler those that
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from normexp.evidence.claims.reading import value_at
@@ -24,7 +23,7 @@ from normexp.experiments.trials import combinations, points
 from normexp.records import RunDirectory
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart, Panel
-from normexp.report.figures.choice import LOG_RATIO, MOST_TICKS
+from normexp.report.figures.choice import MOST_TICKS, logarithmic, top_of
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import Style, distinct, of_arms
 from normexp.report.figures.subject import MOST, Subject
@@ -36,6 +35,7 @@ from normexp.report.sensitivity import sensitivity_table
 
 RATE = "optim.lr"
 NAME = "selection"  # of the figure
+UNIT = re.compile(r" \([^()]+\)$")  # at the end of a label
 TABLE = "Every arm at one learning rate for all, at its best one, and how much it depends on it: sensitivity.md."
 
 
@@ -97,36 +97,31 @@ def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: 
     rates = sorted({float(record.value(RATE)) for record in records})
     if not has_range(rates):
         return None
-    subject = Subject(experiment, found, Figure(name=NAME))
+    labels = {key: word for spec in experiment.figures for key, word in spec.labels.items()}
+    subject = Subject(experiment, found, Figure(name=NAME, labels=labels))
     metric, by_arm = _metric(experiment), len({record.arm for record in records}) > MOST
     data = pd.DataFrame([_row(subject, record, metric, by_arm) for record in records])
-    top = _top(data["value"], metric)
+    top = top_of(data["value"], metric)
     return Chart(
-        data, "interval", x="place", y="value", colour="line", panel="panel", band="range", top=top,
-        log=_log(data["value"][data["value"] <= top], metric), title=f"Choosing the {of_key(RATE)}: {experiment.title}",
-        panels={name: Panel(name, possible=possible(metric)) for name in dict.fromkeys(data["panel"])},
-        styles=_styles(subject, records, by_arm), labels={"x": of_key(RATE), "y": title(metric)},
+        data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
+        log=logarithmic(data["value"][data["value"] <= top], metric) | {"x"},
+        title=f"Choosing the {of_key(RATE)}: {experiment.title}",
+        panels={name: Panel(name, possible=possible(metric), top=top) for name in dict.fromkeys(data["panel"])},
+        styles=_styles(subject, records, by_arm),
+        labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
         sentences=(_whose(experiment), TABLE), notes=tuple(notes),
     )  # fmt: skip
 
 
-def _log(values: pd.Series[float], metric: str) -> frozenset[str]:
-    """Return the logarithmic axes: that of the rate, and that of values that reach far, as losses do."""
-    found = values[np.isfinite(values)]
-    far = not is_share(metric) and len(found) and found.min() > 0 and found.max() >= LOG_RATIO * found.min()
-    return frozenset("xy" if far else "x")
-
-
-def _top(values: pd.Series[float], metric: str) -> float:
-    """Return up to where losses are shown: above the median by three times what the best is below it, as ratios.
-
-    Who chooses looks at the best rates, and a single trial that runs away, to 10^10, would make one line of them.
-    """
-    found = values[np.isfinite(values)]
-    if better_direction(metric) != "lower" or not len(found) or found.min() <= 0:
-        return math.inf
-    return float(found.median() * (found.median() / found.min()) ** 3)
+def _unit(experiment: Experiment, metric: str) -> str:
+    """Return the unit that a figure names for the same measure of another split: ` (nats per character)`."""
+    for spec in experiment.figures:
+        if str(getattr(spec, "metric", "")).rpartition("/")[2] == metric.rpartition("/")[2] and not is_share(metric):
+            words = (spec.labels.get(key, "") for key in (str(getattr(spec, "metric", "")), "y", "z"))
+            if unit := next((found[0] for word in words if (found := UNIT.search(word))), ""):
+                return unit
+    return ""
 
 
 def _row(subject: Subject[Figure], record: Record, metric: str, by_arm: bool) -> dict[str, object]:

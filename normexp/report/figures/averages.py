@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from normexp.evidence.stats import t_interval
@@ -40,6 +41,16 @@ class Line:
     crosses: tuple[tuple[float, float], ...]
     runs: int
     top: float
+
+    @property
+    def reach(self) -> Numbers:
+        """The larger of mean and upper end at every step."""
+        return np.fmax(self.mean, self.high)
+
+    def beyond(self, high: float) -> npt.NDArray[np.bool_]:
+        """Return where the line or its band is above a value, but for the steps where crosses say so."""
+        said = [x for x, y in self.crosses if y > high]
+        return (self.reach > high) & ~np.isin(self.x, said)
 
 
 @dataclass(frozen=True)

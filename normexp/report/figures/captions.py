@@ -9,16 +9,23 @@ import numpy as np
 
 from normexp.report.figures.averages import Line, lines_of
 from normexp.report.figures.chart import Chart
+from normexp.report.figures.heat import goes_on
 from normexp.report.figures.lines import takes_turns
-from normexp.report.figures.scales import ceiling
+from normexp.report.figures.scales import ceiling, short
 
 BANDS = {"sd": "± 1 standard deviation", "range": "from the lowest to the highest run", "ci": "95 % t interval"}
 
 
 def caption(chart: Chart) -> str:
     """Return the caption: the chart's own sentences, what marks mean, the notes."""
-    said = list(_rows(chart)) if chart.has_rows else [] if chart.mark in ("heat", "contour") else list(_lines(chart))
+    kinds = {"heat": _heat, "contour": lambda _: ()}
+    said = kinds.get(chart.mark, _rows if chart.has_rows else _lines)(chart)
     return " ".join(filter(None, [*chart.sentences, *said, *chart.notes]))
+
+
+def _heat(chart: Chart) -> Iterator[str]:
+    if goes_on(chart):
+        yield "Values far above the others have the colour at the scale's end."
 
 
 def _lines(chart: Chart) -> Iterator[str]:
@@ -35,7 +42,8 @@ def _lines(chart: Chart) -> Iterator[str]:
             yield "Crosses: where a run that diverged was last finite (at the panel's edge if beyond it)."
             yield f"From there on the mean is over the others: {_ended(lines)}."
     if beyond := _beyond(chart, panels):
-        yield f"Beyond the panel's top: {', '.join(beyond)}."
+        reached = "; ".join(f"{name}, up to {short(top, 2)}" for name, top in beyond.items())
+        yield f"Triangles: beyond the panel's top there. {reached}."
     if takes_turns(chart):
         yield "Where lines coincide, the upper ones have gaps."
     if _has_zero(chart, lines):
@@ -43,8 +51,8 @@ def _lines(chart: Chart) -> Iterator[str]:
 
 
 def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
-    counts = sorted({line.runs for line in lines if line.style.width > 1.0} - {1})
-    if not counts:
+    counts = sorted({line.runs for line in lines if line.style.width > 1.0})
+    if counts in ([], [1]):
         return "One run each, so no band." if chart.mark == "line" else "One run each, so no interval."
     runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     if chart.mark == "interval" and chart.band != "ci":
@@ -68,13 +76,16 @@ def _ended(lines: Sequence[Line]) -> str:
     return "; ".join(f"{name}, {count} of {runs} diverged".removeprefix(", ") for name, (count, runs) in found.items())
 
 
-def _beyond(chart: Chart, panels: Mapping[str, Sequence[Line]]) -> list[str]:
-    """Name the lines that leave a panel at its top."""
-    found: dict[str, None] = {}
+def _beyond(chart: Chart, panels: Mapping[str, Sequence[Line]]) -> dict[str, float]:
+    """Return how far up runs of the lines reach that leave a panel at its top, themselves or by their bands."""
+    found: dict[str, float] = {}
     for panel, lines in panels.items():
         high = ceiling(chart, panel, [line.top for line in lines], any(line.crosses for line in lines))
-        found |= {line.name: None for line in lines if line.name and np.nanmax(line.mean, initial=-np.inf) > high}
-    return list(found)
+        for line in lines:
+            if line.name and line.beyond(high).any():
+                top = line.top if np.isfinite(line.top) else float(np.nanmax(line.reach))
+                found[line.name] = max(top, found.get(line.name, top))
+    return found
 
 
 def _has_zero(chart: Chart, lines: Sequence[Line]) -> bool:
@@ -88,16 +99,17 @@ def _rows(chart: Chart) -> Iterator[str]:
         return
     values = chart.data[chart.x].to_numpy(dtype=float)
     keys = [key for key in (chart.group, chart.y, chart.colour) if key]
-    runs = [len(rows) for _, rows in chart.data.groupby(keys, sort=False)]
+    counts = sorted({len(rows) for _, rows in chart.data.groupby(keys, sort=False)})
+    runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     if chart.mark == "point":
         yield "Dots: runs; bar: median."
-    elif max(runs) < 2:
+    elif counts == [1]:
         yield "One run each, so no interval."
     elif all(np.ptp(rows[chart.x]) == 0 for _, rows in chart.data.groupby(keys, sort=False)):
-        yield f"All {max(runs)} runs agree."
+        yield f"All {counts[-1]} runs agree."
     else:
         ended = "ended" in chart.data and bool(chart.data["ended"].any())
-        over = "the runs that stayed finite" if ended else f"{max(runs)} runs"
+        over = "the runs that stayed finite" if ended else f"{runs} runs"
         yield f"{_mean('x' in chart.log)} over {over} with its {BANDS['ci']}; small dots: runs."
     if "ended" in chart.data and chart.data["ended"].any() and chart.mark == "point":
         yield "Crosses: runs that diverged."

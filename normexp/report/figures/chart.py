@@ -32,6 +32,7 @@ class Panel:
         possible: the smallest and the largest value that there can be, at which bands and intervals end: 0 and 100 of
             shares in percent, 0 and infinity of losses.
         x, y: the axes' ends; None for the data's own.
+        top: the largest vertical value worth showing; what is beyond it leaves the panel, marked and named.
         log: its logarithmic axes, beside those of the chart.
     """
 
@@ -41,6 +42,7 @@ class Panel:
     x: Range | None = None
     y: Range | None = None
     log: frozenset[str] = frozenset()
+    top: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,6 @@ class Chart:
         band: around lines, or the interval of rows: sd, mean ± standard deviation; ci, 95 % t interval; range, from
             the lowest to the highest run. On a logarithmic axis sd becomes range, since mean - sd may be negative,
             and ci that of the logarithms.
-        top: the largest vertical value worth showing; lines beyond it leave the panel and are named in the caption.
         labels: words for the axes x, y, z.
         styles: of every colour, in the order of the legend; of rows without colours, by their names.
         panels: what is special about a panel.
@@ -90,7 +91,6 @@ class Chart:
     z: str = ""
     band: Band = "none"
     log: frozenset[str] = frozenset()
-    top: float = math.inf
     title: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     styles: Mapping[str, Style] = field(default_factory=dict)

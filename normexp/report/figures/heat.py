@@ -48,8 +48,15 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, look: Look) -> None:
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     if not chart.by_column:
-        beyond = bool(np.nanmax(values, initial=-math.inf) > float(norms[0].vmax or math.inf))
-        _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), beyond)
+        _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), goes_on(chart))
+
+
+def goes_on(chart: Chart) -> bool:
+    """Tell whether some values lie beyond the colours' scale."""
+    values = chart.data[chart.z].to_numpy(dtype=float)
+    return not chart.by_column and bool(
+        np.nanmax(values, initial=-math.inf) > float(_norm(values, "z" in chart.log).vmax or math.inf)
+    )
 
 
 def _norm(values: Numbers, log: bool) -> Normalize:

@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import ScaledTranslation, Transform
 
 from normexp.report.figures.averages import Line, lines_of
-from normexp.report.figures.chart import Chart, Range, Reference
+from normexp.report.figures.chart import Chart, Panel, Range, Reference
 from normexp.report.figures.formats import Look
 from normexp.report.figures.hidden import turns
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
@@ -22,6 +22,9 @@ from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_sca
 SHIFT = 2.2  # points between the error bars of two lines
 TICK = 4.0  # text sizes between two ticks of the horizontal axis
 LETTER = 0.42  # text sizes that a letter of a tick is wide
+NEAR = 0.004  # of a panel's width: points nearer to its sides have markers that a side would cut
+CROSS = 5.5  # points between two crosses at one place
+MARK = 3.0  # points that a mark reaches to its side
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
 
@@ -33,14 +36,24 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, 
             chart.also(ax, panel)
         dashes = turns(axes, panel, lines[panel])
         for i, line in enumerate(lines[panel]):
-            _draw(ax, chart, line, look, (i - (len(lines[panel]) - 1) / 2) * SHIFT * look.lines)
+            _draw(ax, chart, line, look, _shift(chart, look, i, len(lines[panel])))
             if i in dashes:
                 ax.lines[-1].set_linestyle(dashes[i])
-        for line in lines[panel]:
-            _crosses(ax, line, look)
+        for i, line in enumerate(lines[panel]):
+            _crosses(ax, chart, line, lines[panel], look)
+            _triangles(ax, chart.panel_of(panel), line, look, _shift(chart, look, i, len(lines[panel])))
         for reference in chart.references:
             draw_reference(ax, reference, reference.axis, look)
     return lines
+
+
+def _shift(chart: Chart, look: Look, place: int, count: int) -> float:
+    """Return by how many points the marks of one of several lines are shifted, so that none hides another."""
+    return (place - (count - 1) / 2) * SHIFT * look.lines if chart.mark == "interval" else 0.0
+
+
+def _shifted(ax: Axes, points: float) -> Transform:
+    return ax.transData + ScaledTranslation(points / 72, 0, ax.figure.dpi_scale_trans)
 
 
 def _set_all(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, list[Line]]:
@@ -104,13 +117,26 @@ def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[L
     y = y[(y >= ends[0]) & (y <= ends[1])]
     set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
     set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
-    most = int(ax.get_position().width * look.width * 72 / (TICK * look.font))
-    set_ends(ax.xaxis, x, here.x, 0.05 if chart.mark == "interval" else 0.0, min(max(most, 3), 9))
+    wide = ax.get_position().width * look.width * 72
+    most = int(wide / (TICK * look.font))
+    set_ends(ax.xaxis, x, here.x, _margin(chart, lines, look, wide), min(max(most, 3), 9))
     set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5)
     if chart.ticks:
         ticks = dict(sorted(chart.ticks.items()))
         ax.set_xticks(list(ticks), _written(ax, ticks, look))
         ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _margin(chart: Chart, lines: Mapping[str, Sequence[Line]], look: Look, wide: float) -> float:
+    """Return the share of the horizontal axis that stays free at its ends: room for marks that are shifted.
+
+    Args:
+        wide: the panel, in points.
+    """
+    if chart.mark != "interval":
+        return 0.0
+    most = max(len(each) for each in lines.values())
+    return max(0.05, (_shift(chart, look, most - 1, most) + MARK * look.lines) / wide)
 
 
 def _written(ax: Axes, ticks: Mapping[float, str], look: Look) -> list[str]:
@@ -133,7 +159,7 @@ def _draw(ax: Axes, chart: Chart, line: Line, look: Look, shift: float) -> None:
     style = line.style.line | {"linewidth": line.style.width * look.lines}
     few = len(line.x) <= FEW
     if chart.mark == "interval":
-        moved = ax.transData + ScaledTranslation(shift / 72, 0, ax.figure.dpi_scale_trans)
+        moved = _shifted(ax, shift)
         ax.vlines(line.x, line.low, line.high, color=line.style.color, linewidth=look.lines, alpha=0.7, transform=moved)
         ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": line.style.marker or "o"}))
         return
@@ -143,11 +169,37 @@ def _draw(ax: Axes, chart: Chart, line: Line, look: Look, shift: float) -> None:
     if len(line.x) == 1:
         style["marker"] = line.style.marker or "o"
     ax.plot(line.x, line.mean, markevery=1 if few else 0.14, **style)
+    _ends(ax, line, style, 2 if few else 1)
 
 
-def _crosses(ax: Axes, line: Line, look: Look) -> None:
+def _ends(ax: Axes, line: Line, style: dict[str, Any], count: int) -> None:
+    """Draw the markers of a line's first and last point whole where they lie on a side, which cuts them in half."""
+    places = (ax.transScale + ax.transLimits).transform(np.column_stack([line.x, line.mean]))
+    for i in range(-1, 1)[-count:]:
+        if style["marker"] not in ("", "None") and abs(places[i, 0] - 0.5) > 0.5 - NEAR and 0 <= places[i, 1] <= 1:
+            mark = {key: value for key, value in style.items() if key != "dashes"}
+            ax.plot(line.x[[i]], line.mean[[i]], linestyle="", clip_on=False, zorder=3, **mark)
+
+
+def _triangles(ax: Axes, panel: Panel, line: Line, look: Look, shift: float) -> None:
+    """Mark at the panel's top where a line, its band or its bar is beyond it; not where the author set the top."""
+    high = max(ax.get_ylim())
+    beyond = line.beyond(high)
+    if panel.y or not beyond.any():
+        return
+    places = np.flatnonzero(beyond)
+    for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        peak = line.x[group[np.argmax(line.reach[group])]]
+        style = {"markersize": 6 * look.lines, "color": line.style.color, "clip_on": False, "zorder": 5}
+        ax.plot(peak, high, "^", transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]
+
+
+def _crosses(ax: Axes, chart: Chart, line: Line, lines: Sequence[Line], look: Look) -> None:
+    """Draw the crosses of a line; those of several lines at one place of the panel's edge side by side."""
     low, high = ax.get_ylim()
     for x, y in line.crosses:
+        here = [each.name for each in lines if x in dict(each.crosses)]
+        shift = _shift(chart, look, here.index(line.name), len(here)) * CROSS / SHIFT
         place = min(max(y, low), high) if math.isfinite(y) else high
         style = {"markersize": 6 * look.lines, "markeredgewidth": 1.6 * look.lines, "zorder": 5}
-        ax.plot(x, place, "x", color=line.style.color, clip_on=False, **style)  # type: ignore[arg-type]
+        ax.plot(x, place, "x", color=line.style.color, clip_on=False, transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]

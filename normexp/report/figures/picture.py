@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -18,7 +19,7 @@ from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import Look
 from normexp.report.figures.heat import draw_contour, draw_heat
 from normexp.report.figures.lines import draw_lines
-from normexp.report.figures.rows import draw_rows, rows_of
+from normexp.report.figures.rows import NEVER, WIDTH, draw_rows, rows_of
 
 MOST_LABELS = 8  # lines that are named at their ends
 APART = 1.35  # line heights between two names at ends
@@ -26,7 +27,9 @@ ASPECT = {1: 0.56, 2: 0.72}  # height over width of a panel, by panels in a row;
 NARROWEST = 0.215  # inches of width that a panel needs, per point of text size
 FREE = 0.2  # inches of a legend below that the usual height has room for
 LOWEST = 15.0  # text sizes that a panel with its labels is high at least
-LINE = 1.9  # of a row's height, in text sizes
+LINE, POINTS = 1.9, 2.6  # of a row's height, in text sizes; of one with several points at one place
+SMALL = 0.7  # of the room of a letter: that of a letter of a row's name
+LETTERS = 112  # of a line, for a figure as many inches wide as its text has points
 BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
 EDGE = 0.008  # of the figure's width that stays empty at its left and right
 
@@ -70,11 +73,32 @@ def _height(chart: Chart, look: Look, rows: int, columns: int) -> float:
     if chart.has_rows:
         several = 0.62 * len(chart.styles) if chart.colour and chart.mark != "bar" else 1.0
         several = max(several, 0.6 * max(row.name.count("\n") + 1 for row in rows_of(chart, look)), 1.0)
-        return text * (LINE * several * len(rows_of(chart, look)) + 6 + 2 * bool(chart.styles))
+        line = POINTS if chart.mark == "point" and not chart.colour else LINE
+        return text * (line * several * len(rows_of(chart, look)) + 6 + 2 * bool(chart.styles))
     aspect = ASPECT.get(columns, 0.85)
     panel = max(aspect * look.width / columns, LOWEST * text)
     title = _title(chart, look)
-    return rows * panel + text * (1.6 * (title.count("\n") + bool(title)) + 1.5)
+    heads = [_head(chart, name, look, columns).count("\n") for name in chart.by_panel()]
+    more = sum(max(heads[start : start + columns]) for start in range(0, len(heads), columns))
+    return rows * panel + text * (1.6 * (title.count("\n") + bool(title)) + 1.2 * more + 1.5)
+
+
+def _head(chart: Chart, panel: str, look: Look, columns: int) -> str:
+    """Return the title of a panel, broken into lines."""
+    return _wrapped(chart.panel_of(panel).title, _letters(look) // columns)
+
+
+def _letters(look: Look) -> int:
+    """Return how many letters a line of the whole figure holds."""
+    return int(LETTERS * look.width / look.font)
+
+
+def _across(chart: Chart, look: Look) -> int:
+    """Return how many letters fit below the panel of rows, whose names stand at its left."""
+    names = max(len(line) for row in rows_of(chart, look) for line in row.name.split("\n"))
+    values = chart.data[chart.x].to_numpy(dtype=float)
+    beside = NEVER + WIDTH if chart.mark == "point" and np.isinf(values).any() else 1.0
+    return int((_letters(look) - SMALL * names) / beside)
 
 
 def _wrapped(text: str, letters: int) -> str:
@@ -83,7 +107,7 @@ def _wrapped(text: str, letters: int) -> str:
 
 def _title(chart: Chart, look: Look) -> str:
     """Return the title, broken into lines; a figure for a paper has none, since its caption says what it is."""
-    return _wrapped(chart.title, int(112 * look.width / look.font)) if look.titled else ""
+    return _wrapped(chart.title, _letters(look)) if look.titled else ""
 
 
 def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, look: Look) -> None:
@@ -91,18 +115,18 @@ def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int,
     if title := _title(chart, look):
         figure.suptitle(title, x=0.01, ha="left", weight="bold")
     last = len(axes) - columns
-    wide = int(112 * look.width / look.font / columns)
+    wide = _across(chart, look) if chart.has_rows else _letters(look) // columns
     for i, (name, ax) in enumerate(axes.items()):
         here = chart.panel_of(name)
         if here.title:
-            ax.set_title(_wrapped(here.title, wide), fontsize="medium")
+            ax.set_title(_head(chart, name, look, columns), fontsize="medium")
         label = here.y_label or chart.labels.get("y", "")
         previous = i % columns and (list(chart.panels.values())[i - 1].y_label if here.y_label else "") == here.y_label
         if label and not previous:
             tall = int(130 * ax.get_position().height * figure.get_figheight() / look.font)
             ax.set_ylabel(_wrapped(label, max(tall, 18)))
         if i >= last and chart.labels.get("x"):
-            ax.set_xlabel(_wrapped(chart.labels["x"], max(int(wide * (0.62 if chart.has_rows else 1)), 24)))
+            ax.set_xlabel(_wrapped(chart.labels["x"], max(wide, 24)))
         if chart.preview:
             _mark_preview(ax, look)
 

@@ -22,7 +22,8 @@ from normexp.report.figures.scales import joined, set_ends, set_scale
 from normexp.report.figures.styles import NEUTRAL, Style
 
 NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
-APART = (0.0, 0.2, -0.2, 0.3, -0.3, 0.1, -0.1)  # of a row: where runs with the same value lie
+APART = (0.0, 0.15, -0.15, 0.3, -0.3, 0.075, -0.075)  # of a row: where runs with the same value lie
+BAR, SHORT = 20.0, 11.0  # points that a median is high: of rows with one colour, of several
 WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
 NARROW = 0.045  # of the largest sum: a part that has no room for its number
 PLAIN = Style(NEUTRAL)
@@ -100,7 +101,7 @@ def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: St
     known = values[np.isfinite(values)]
     if chart.mark == "point":
         _dots(ax, values, ended, height, style, 3.2 * look.lines)
-        _median(ax, values, height, style, look)
+        _median(ax, values, height, style, look, SHORT if chart.colour else BAR)
         return known
     alone = len(known) == 1 or (len(known) > 0 and np.ptp(known) == 0)
     if not alone:
@@ -112,9 +113,9 @@ def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: St
     return _interval(ax, chart, known, height, style, look)
 
 
-def _median(ax: Axes, values: Numbers, height: float, style: Style, look: Look) -> None:
+def _median(ax: Axes, values: Numbers, height: float, style: Style, look: Look, tall: float) -> None:
     middle = float(np.median(values)) if not np.isnan(values).any() else math.nan
-    bar = {"marker": "|", "alpha": 0.5, "markersize": 11 * look.lines, "markeredgewidth": 2.2 * look.lines}
+    bar = {"marker": "|", "alpha": 0.5, "markersize": tall * look.lines, "markeredgewidth": 2.2 * look.lines}
     _put(ax, middle, height, color=style.color, **bar)
 
 

@@ -12,6 +12,7 @@ from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.scales import OFF_SCALE
 from normexp.report.figures.styles import Style, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
@@ -46,8 +47,10 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
         for name in names:
             part = _values(data, place, name)
             parts.append(part)
-            log = frozenset("y" if _is_log(part, name) else "")
-            panels[f"{place} {name}"] = Panel(place if len(places) > 1 else "", title(name), possible(name), log=log)
+            top = _top(part)
+            log = frozenset("y" if _is_log(part[part["value"] <= top], name) else "")
+            title_ = place if len(places) > 1 else ""
+            panels[f"{place} {name}"] = Panel(title_, title(name), possible(name), log=log, top=top)
     both = pd.concat(parts, ignore_index=True)
     every = _styles(data)
     styles = {line: every[line] for line in dict.fromkeys(both["line"])}
@@ -107,6 +110,27 @@ def _values(data: pd.DataFrame, place: str, metric: str) -> pd.DataFrame:
     rows = data[(data["place"] == place) & (data["metric"] == metric)]
     ended = rows["status"] == "diverged"
     return rows.assign(value=factor(metric) * rows["value"], ended=ended, panel=f"{place} {metric}")
+
+
+def _top(data: pd.DataFrame) -> float:
+    """Return up to where values are shown; infinity where no run has a spike.
+
+    A loss of 10^4 at step 10 of one run would make one line of all the others. A spike is ten times above where runs
+    begin, and above where every line is in nine tenths of its evaluations: a line that stays far up is shown.
+    """
+    means = data[~data["ended"]].groupby(["line", "step"])["value"].mean().dropna()
+    if means.empty:
+        return math.inf
+    lines = means.groupby(level="line")
+    start = float(lines.first().quantile(0.5, "lower"))
+    bound = OFF_SCALE * max(start, *(_usual(line) for _, line in lines))
+    return bound if data.loc[~data["ended"], "value"].max() > bound > 0 else math.inf
+
+
+def _usual(line: pd.Series[float]) -> float:
+    """Return the largest value of a line without its highest tenth, which is one evaluation at least."""
+    dropped = max(1, len(line) // 10) if len(line) > 2 else 0
+    return float(line.sort_values().iloc[-1 - dropped])
 
 
 def _is_log(data: pd.DataFrame, metric: str) -> bool:

@@ -15,7 +15,7 @@ from normexp.report.figures.styles import Style
 
 MARGIN = 0.04  # of an axis, beyond the smallest and the largest value
 ALIKE = 1e-9  # relative difference of values below which they are one: the rest is rounding
-PLAIN_DECADES = 2.0  # of a logarithmic axis; from there on the powers of ten suffice as ticks
+PLAIN_DECADES = {"x": 2.0, "y": 2.5}  # of a logarithmic axis; from there on the powers of ten suffice as ticks
 OFF_SCALE, FAR = 10.0, 1e3  # times the largest, the median of what the runs reach that did not diverge
 STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 LINEAR = 0.5  # decades that the linear part of a symlog axis takes
@@ -84,12 +84,12 @@ def _air(value: float) -> float:
 def reach(
     chart: Chart, panel: str, mean: Sequence[Numbers], edges: Sequence[Numbers], tops: Sequence[float], ended: bool
 ) -> Range:
-    """Return from where to where a panel's vertical values go, without what exploding runs add to them."""
+    """Return from where to where a panel's vertical values go: up to the largest one that is worth showing."""
     values = joined([*mean, *edges])
     if not len(values):
         return 0.0, 1.0
-    low, high = float(values.min()), min(float(values.max()), ceiling(chart, panel, tops, ended))
-    return min(low, high), high
+    shown = values[values <= ceiling(chart, panel, tops, ended)]
+    return float(values.min()), float((shown if len(shown) else values).max())
 
 
 def ceiling(chart: Chart, panel: str, tops: Sequence[float], ended: bool) -> float:
@@ -99,12 +99,13 @@ def ceiling(chart: Chart, panel: str, tops: Sequence[float], ended: bool) -> flo
         tops: the largest value of the runs of every line that did not diverge.
         ended: whether some run did; it may reach 1e30.
     """
-    if math.isfinite(chart.panel_of(panel).possible[1]):
-        return chart.panel_of(panel).possible[1]
+    here = chart.panel_of(panel)
+    if math.isfinite(here.possible[1]):
+        return here.possible[1]
     finite = [top for top in tops if math.isfinite(top)]
     middle = float(np.median(finite)) if finite else 0.0
-    if middle <= 0 or math.isfinite(chart.top):
-        return chart.top
+    if middle <= 0 or math.isfinite(here.top):
+        return here.top
     far = math.inf if chart.log_in("y", panel) else FAR * middle  # one that explodes and comes back
     return min(OFF_SCALE * max(finite), far) if ended else far
 
@@ -117,7 +118,7 @@ def set_ticks(side: XAxis | YAxis, low: float, high: float, whole: bool = False,
         side.get_major_locator().set_params(numticks=7)  # type: ignore[call-arg]
     elif scale == "log":
         decades = math.log10(high / low)
-        plain = decades < PLAIN_DECADES
+        plain = decades < PLAIN_DECADES[side.axis_name]
         subs = (1.0, 2.0, 5.0) if plain else (1.0,)
         side.set_major_locator(MaxNLocator(5, steps=STEPS) if decades < 0.7 else LogLocator(subs=subs, numticks=most))
         side.set_minor_formatter(NullFormatter())

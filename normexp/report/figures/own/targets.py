@@ -18,8 +18,8 @@ NAME = "targets"
 REACH = 3.0  # times as far as the ratios; intervals that go on are cut there
 SENTENCE = (
     "Steps of the second arm over those of the first, to every target: above 1 the first is faster. Bands: 95 % "
-    "intervals over the seeds and over the steps between two evaluations, of every target by itself; a line ends where "
-    "the ratio is not known because runs never got there."
+    "intervals over the seeds and over the steps between two evaluations, of every target by itself; what reaches the "
+    "panel's edge goes on beyond it. A line ends where the ratio is not known because runs never got there."
 )
 
 

@@ -13,6 +13,8 @@ from normexp.probes.base import training_mode
 
 TOLERANCE = 0.01  # relative change of the outputs that an eps of ordinary size may cause
 
+WAY_OUT = "normalize that layer without affine parameters, or measure a control with study.control=true"
+
 
 @torch.no_grad()
 def outputs(model: nn.Module, x: Tensor, changed: Mapping[str, Tensor]) -> Tensor:
@@ -32,18 +34,17 @@ def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> floa
     return float((changed - usual).norm() / usual.norm())
 
 
-def check_scale_free(model: nn.Module, x: Tensor, who: str, way_out: str) -> None:
+def check_scale_free(model: nn.Module, x: Tensor, who: str) -> None:
     """Raise UserError, which names the layer, unless every trained parameter is one whose scale changes nothing.
 
     Args:
         x: a batch; what counts is the network in training mode.
-        who: what asks: `study=equilibrium`.
-        way_out: what the user can do about it.
+        who: the study that asks: `study=equilibrium`.
     """
     usual = outputs(model, x, {})
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and output_change(model, x, name, usual) > TOLERANCE:
-            raise UserError(f"{who}: the law does not apply: {reason(model, name)}; {way_out}")
+            raise UserError(f"{who}: the law does not apply: {reason(model, name)}; {WAY_OUT}")
 
 
 def reason(model: nn.Module, name: str) -> str:

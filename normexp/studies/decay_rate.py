@@ -64,10 +64,8 @@ class DecayRate(Study):
         x = torch.randn(self.examples, FEATURES, dtype=torch.double, generator=source)
         y = torch.randint(CLASSES, (self.examples,), generator=source)
         if not self.control:
-            check_scale_free(
-                normalized_mlp(norm, context.seed, self.widths, self.last).double(), x, "study=decay_rate",
-                "normalize that layer without affine parameters, or measure a control with study.control=true",
-            )  # fmt: skip
+            model = normalized_mlp(norm, context.seed, self.widths, self.last).double()
+            check_scale_free(model, x, "study=decay_rate")
         decayed, plain, disturbed = (self._run(norm, context.seed, x, y, way) for way in ("decay", "rate", "disturbed"))
         rows, rounding = [], 0.0
         for step, (one, other, third) in enumerate(zip(decayed, plain, disturbed, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,6 +71,14 @@ def largest_rate(works: Callable[[float], bool], low: float, precision: float) -
         low, high = high, 2 * high
     while high - low > precision * low:
         middle = (low + high) / 2
+        low, high = (middle, high) if works(middle) else (low, middle)
+    return low
+
+
+def bisected(works: Callable[[float], bool], low: float, high: float, times: int) -> float:
+    """Return by bisection of its logarithm the largest rate between `low` and `high` that works."""
+    for _ in range(times):
+        middle = math.sqrt(low * high)
         low, high = (middle, high) if works(middle) else (low, middle)
     return low
 

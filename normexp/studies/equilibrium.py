@@ -70,10 +70,7 @@ class Equilibrium(Study):
         optimizer = build_optimizer(context.config, model, torch.device("cpu"))
         group, source = optimizer.param_groups[0], generator(context.seed, "examples")
         if not self.control:
-            check_scale_free(
-                model, self._examples(source)[0], "study=equilibrium",
-                "normalize that layer without affine parameters, or measure a control with study.control=true",
-            )  # fmt: skip
+            check_scale_free(model, self._examples(source)[0], "study=equilibrium")
         formula = equilibrium_angle(group)
         weights = [each for each in model.parameters() if each.dim() > 1]
         layers, windows = [Layer() for _ in weights], []

@@ -13,6 +13,7 @@ import numpy as np
 from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.descent import bisected
 from normexp.training.batches import Examples, sequential_batches
 from normexp.training.build import build_optimizer, initialize_from_data
 from normexp.training.components import Components, Hyperparameters
@@ -53,7 +54,7 @@ class LearningRate(Study):
     def measure(self, context: StudyContext) -> Outcome:
         _check(context)
         trials = Trials(context)
-        largest = self._largest_rate(trials)
+        largest = bisected(lambda rate: trials.is_stable(rate, self.trial), self.low, self.high, self.bisections)
         curves = {rate: trials.curve(rate) for rate in (largest / self.factor**k for k in range(self.rates))}
         rate, curve = min(curves.items(), key=lambda item: _finite(item[1][-1][1]))
         target = (1 + self.margin) * least_squares_error(context.data)
@@ -66,13 +67,6 @@ class LearningRate(Study):
         }
         table = [{"step": steps, "test_rmse": error} for steps, _, error in curve]
         return Outcome([{"step": 0, **row}], {"curve": table})
-
-    def _largest_rate(self, trials: Trials) -> float:
-        low, high = self.low, self.high
-        for _ in range(self.bisections):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if trials.is_stable(middle, self.trial) else (low, middle)
-        return low
 
 
 class Trials:

@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from normexp.studies.descent import bisected
+
 Array = npt.NDArray[np.float64]
 
 SMALLEST, LARGEST = 1e-15, 1e15  # learning rates between which the largest stable one is looked for
@@ -28,10 +30,10 @@ class Regression:
     y: Array
 
     @staticmethod
-    def of(inputs: npt.ArrayLike, targets: npt.ArrayLike, bias: bool = True) -> Regression:
+    def of(inputs: npt.ArrayLike, targets: npt.ArrayLike) -> Regression:
         """Make it from inputs (N, D) and targets (N, 1) or (N,), with a column of ones for the bias."""
         x, y = np.array(inputs, dtype=np.float64), np.array(targets, dtype=np.float64).reshape(-1)
-        return Regression(np.column_stack([x, np.ones(len(x))]) if bias else x, y)
+        return Regression(np.column_stack([x, np.ones(len(x))]), y)
 
     @property
     def start(self) -> Array:
@@ -76,11 +78,7 @@ class Regression:
 
     def largest_rate(self) -> float:
         """Return the rate below which passes over the examples, in order, converge; by bisection."""
-        low, high = SMALLEST, LARGEST
-        for _ in range(BISECTIONS):
-            middle = float(np.sqrt(low * high))
-            low, high = (middle, high) if self._shrinks(middle) else (low, middle)
-        return low
+        return bisected(self._shrinks, SMALLEST, LARGEST, BISECTIONS)
 
     def passes_to(self, share: float, rate: float) -> float:
         """Return after how many passes, in order, the error is `share` of that of theta = 0; inf for never.

@@ -68,7 +68,7 @@ class ReZero(Study):
 
     def measure(self, context: StudyContext) -> Outcome:
         if not self.epochs:
-            return Outcome([self._row(self._net(self.features, context.seed), context.seed, 0, math.nan)])
+            return Outcome([self._row(DeepNet(self, self.features, context.seed), context.seed, 0, math.nan)])
         data = context.data
         if data.task != "classification" or len(data.classes) != CLASSES:
             raise UserError(
@@ -76,13 +76,10 @@ class ReZero(Study):
             )
         return Outcome(list(self._train(data, context.seed)))
 
-    def _net(self, features: int, seed: int) -> DeepNet:
-        return DeepNet(self, features, seed)
-
     def _train(self, data: Data, seed: int) -> Iterator[Row]:
         x = torch.from_numpy(data.train.x.reshape(len(data.train), -1).copy())
         y = torch.from_numpy(data.train.y)
-        net = self._net(x.shape[1], seed)
+        net = DeepNet(self, x.shape[1], seed)
         optimizer = torch.optim.Adagrad(net.parameters(), lr=self.lr)
         yield self._row(net, seed, 0, math.nan)
         for epoch in range(self.epochs):

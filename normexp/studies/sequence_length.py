@@ -10,7 +10,7 @@ from normexp.config.instantiate import instantiate
 from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.trained import score, trained
+from normexp.studies.trained import error, trained
 from normexp.training.batches import Examples
 from normexp.training.components import Components
 
@@ -46,8 +46,7 @@ class SequenceLength(Study):
     def _error(self, context: StudyContext, components: Components, key: str, length: int) -> float:
         test = instantiate({**context.config["dataset"], key: length}).load(context.seed).test
         inputs: InputNorm = instantiate(context.config["inputs"])
-        measured = score(components, Examples(test.x, test.y, inputs.fit(context.data.train.x), components.device))
-        return measured if context.data.task == "regression" else 1 - measured
+        return error(components, Examples(test.x, test.y, inputs.fit(context.data.train.x), components.device))
 
 
 def ratio(error: float, first: float) -> float:

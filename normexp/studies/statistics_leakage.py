@@ -13,7 +13,7 @@ from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
 from normexp.seeding import generator, stream
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.trained import score, trained
+from normexp.studies.trained import error, trained
 from normexp.training.batches import Examples
 
 
@@ -87,12 +87,6 @@ class StatisticsLeakage(Study):
         everything = np.concatenate([train.x, held_out.x])
         transform = inputs.fit({"train": train.x, "all": everything}[context.config["inputs"]["fit_on"]])
         held_out_error, new_error = (
-            _error(whole, score(parts, Examples(split.x, split.y, transform, parts.device)))
-            for split in (held_out, new)
+            error(parts, Examples(split.x, split.y, transform, parts.device)) for split in (held_out, new)
         )
         return held_out_error, new_error
-
-
-def _error(data: Data, measured: float) -> float:
-    """Return the root mean squared error, or the share of wrong answers."""
-    return measured if data.task == "regression" else 1 - measured

@@ -28,3 +28,9 @@ def trained(context: StudyContext, data: Data | None = None) -> Components:
 def score(components: Components, examples: Examples) -> float:
     """Return the metric of the task, rmse or accuracy, over the examples."""
     return evaluate(components, sequential_batches(examples, EVALUATION_BATCH))[components.task.metric]
+
+
+def error(components: Components, examples: Examples) -> float:
+    """Return the root mean squared error, or the share of wrong answers."""
+    measured = score(components, examples)
+    return measured if components.task.metric == "rmse" else 1 - measured

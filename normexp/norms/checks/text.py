@@ -18,16 +18,15 @@ def findings_text(findings: Sequence[Finding]) -> str:
     return "\n".join(line for pair in zip(lines, broken, strict=True) for line in pair if line)
 
 
-def card_text(card: Card, cost: Cost | None = None) -> str:
+def card_text(card: Card, cost: Cost) -> str:
     """Return the card as titled blocks of `property  value` lines."""
     blocks = {
         "invariance of a layer's output": [(name, yes_no(same)) for name, same in card.invariances.items()],
         "batch": batch_lines(card),
         "works with": list(card.works.items()),
         "size, for a layer of C outputs": size_lines(card),
+        f"time of forward and backward on {cost.shape}, {cost.threads} threads": cost_lines(cost),
     }
-    if cost is not None:
-        blocks[f"time of forward and backward on {cost.shape}, {cost.threads} threads"] = cost_lines(cost)
     return "\n\n".join(f"{title}\n{block_text(lines)}" for title, lines in blocks.items())
 
 

@@ -20,9 +20,11 @@ ODD = """
 import sys
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 
+from normexp.data.base import Data, Dataset, Split
 from normexp.models.init.base import Init
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
@@ -58,6 +60,17 @@ def no_schedule(x):
 
 def words(step, total):
     return "fast"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Dataset):
+    made: str = "rows"
+
+    def read(self, seed):
+        rows = np.zeros((40, 4), np.float32), np.arange(40) % 2
+        train = Split(*map(torch.tensor, rows)) if self.made == "tensors" else Split(*rows)
+        data = Data(train, Split(*rows), Split(*rows), "classification", ("a", "b"))
+        return train if self.made == "split" else data
 
 
 class Counts(torch.optim.SGD):
@@ -240,6 +253,18 @@ MISTAKES = {
     ),
     "an unknown key": (["model=my_parts.Net", "model.widht=3"], "key 'widht' does not exist; allowed: width"),
     "no data": (["dataset=odd_parts.Nothing"], "odd_parts.Nothing: is no Dataset"),
+    "a split for data": (
+        ["dataset=odd_parts.Reading", "dataset.made=split"],
+        "odd_parts.Reading: read returned a Split, not a normexp.data.base.Data",
+    ),
+    "tensors for arrays": (
+        ["dataset=odd_parts.Reading", "dataset.made=tensors"],
+        "odd_parts.Reading: a Split holds NumPy arrays, not a Tensor",
+    ),
+    "crops of rows": (
+        ["dataset=odd_parts.Reading", "dataset.crop=2"],
+        "dataset.crop and dataset.flip need images (H, W, C), an example has shape (4,)",
+    ),
     "data for another network": (["dataset=my_parts.Rings", "model=cnn"], "model=cnn norm=none dataset=my_parts.Rings"),
     "no initialization": (["init=odd_parts.Nothing"], "odd_parts.Nothing: is no Init"),
     "no probe": (["probe=odd_parts.Nothing"], "odd_parts.Nothing: is no Probe"),

@@ -90,6 +90,16 @@ class Data:
         return digest.hexdigest()
 
 
+def _checked(name: str, data: object) -> Data:
+    """Return what was read. Raises UserError where it is no Data of arrays."""
+    if not isinstance(data, Data):
+        raise UserError(f"{name}: read returned a {type(data).__name__}, not a normexp.data.base.Data")
+    for array in (array for split in (data.train, data.validation, data.test) for array in (split.x, split.y)):
+        if not isinstance(array, np.ndarray):
+            raise UserError(f"{name}: a Split holds NumPy arrays, not a {type(array).__name__}")
+    return data
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """A data set's options. Subclasses add their own fields and implement `read`; those with files, `find` and `fetch`.
@@ -150,17 +160,20 @@ class Dataset:
 
     def _read(self, seed: int) -> Data:
         """Return all of the data. Raises UserError, which says so, where code of the user's own fails."""
+        own = f"{type(self).__module__}.{type(self).__name__}"
         try:
-            return self.read(seed)
+            return _checked(own, self.read(seed))
         except UserError:
             raise
         except Exception as error:
-            own = f"{type(self).__module__}.{type(self).__name__}"
             if own.startswith("normexp."):
                 raise
             raise UserError(f"{own}: read failed ({kind_and_line(error)}); --debug shows where") from error
 
     def _check_crop(self, data: Data) -> None:
+        if (self.crop or self.flip) and data.train.x.ndim != 4:
+            shape = data.train.x.shape[1:]
+            raise UserError(f"dataset.crop and dataset.flip need images (H, W, C), an example has shape {shape}")
         side = min(data.train.x.shape[1:3])
         if self.crop > side:
             raise UserError(f"dataset.crop={self.crop}: images of {side} pixels are padded by at most as many")

@@ -67,7 +67,7 @@ def run(
             logger.info(reason)
     else:
         data = (loader := loader or Loader()).load(config)
-        notes = [*notes, *[reason] * bool(reason), *_notes(config["batch_size"], data, status, force)]
+        notes = [*notes, *[reason] * bool(reason), *_notes(config["batch_size"], data)]
         from normexp.runs.trainer import train
 
         if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
@@ -78,14 +78,12 @@ def run(
     return directory
 
 
-def _notes(batch_size: int, data: Data, status: Mapping[str, Any], force: bool) -> Iterator[str]:
+def _notes(batch_size: int, data: Data) -> Iterator[str]:
     """Say what the user may not expect of a training that is about to begin."""
     if data.note:
         yield f"data: {data.note}"
     if batch_size > len(data.train):
         yield f"batch_size={batch_size}: {amount(len(data.train), 'training example')} in all, every step sees them"
-    if status["status"] != "new" and not force:
-        yield f"continuing a run that was {status['status']} at step {status.get('step')}"
 
 
 def _duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:

@@ -110,7 +110,8 @@ class Trainer:
         try:
             if not self.resumes:
                 self.record(self._evaluate())
-            for note in notes:
+            continuing = [f"continuing a run that was stopped at step {self.position.step}"] * self.resumes
+            for note in [*continuing, *notes]:
                 logger.info(note)
             size = (self.components.steps, batches.steps_per_epoch, batches.batch_size)
             self.progress = progress(*size, self.position.step)

@@ -282,6 +282,7 @@ def test_run_damaged_state_is_set_aside_and_the_run_starts_afresh(tmp_path, unin
     train_noisy(tmp_path, set(), None)
     assert f"{name}: damaged (" in caplog.text
     assert "starting again" in caplog.text
+    assert "continuing" not in caplog.text
     assert (tmp_path / f"{name}.damaged").read_bytes() == bad
     assert {n: b for n, b in outcome(tmp_path).items() if not n.endswith(".damaged")} == uninterrupted
 

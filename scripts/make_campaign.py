@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from math import prod
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def spent() -> Iterator[list[str]]:
     """Yield experiment, scale, arms, seeds, runs and core-hours of every experiment with records."""
     for scale in with_records():
         if scale.parent.name in names() and scale.name in scales(scale.parent.name):
-            experiment, runs = read(scale.parent.name, scale.name), find_runs([scale])
+            experiment, runs = read(scale.parent.name, scale.name), runs_of(scale)
             counts = (len(experiment.arms), len(experiment.grid["seed"]), len(runs))
             yield [experiment.name, experiment.scale, *map(str, counts), f"{core_hours(runs):.2f}"]
 
@@ -53,7 +54,12 @@ def decidable() -> Iterator[list[str]]:
 
 def hours_per_seed(experiment: Experiment, scale: Path) -> float:
     seeds = experiment.grid["seed"]
-    return core_hours(run for run in find_runs([scale]) if seed(run) in seeds) / len(seeds)
+    return core_hours(run for run in runs_of(scale) if seed(run) in seeds) / len(seeds)
+
+
+@cache
+def runs_of(scale: Path) -> list[RunDirectory]:
+    return find_runs([scale])
 
 
 def seed(run: RunDirectory) -> int:
@@ -90,7 +96,7 @@ def undecided(experiment: Experiment, folder: Path) -> bool:
 
 def trained(experiment: Experiment, folder: Path) -> tuple[int, int]:
     """Return how many runs are finished, of those that count and of those that choose."""
-    runs = find_runs([folder]) if folder.exists() else []
+    runs = runs_of(folder) if folder.exists() else []
     done = {run.path for run in runs if run.status["status"] in FINISHED}
     counted = {
         run_place(TOP / "results", experiment, arm, point) for arm in experiment.arms for point in experiment.points()

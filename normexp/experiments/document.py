@@ -12,7 +12,7 @@ import yaml
 from normexp.config import config_dir
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import MOST_TEXT
-from normexp.records.parsing import check_events
+from normexp.records.parsing import LOADER, check_events
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def line_of(text: str, keys: tuple[str | int, ...]) -> int:
 
 @lru_cache(maxsize=4)  # every check of a file asks for its place, wrong or not
 def _tree(text: str) -> Any:
-    return yaml.compose(text, Loader=yaml.SafeLoader)
+    return yaml.compose(text, Loader=LOADER)
 
 
 def _below(node: Any, key: str | int) -> tuple[int, Any] | None:

@@ -19,7 +19,7 @@ import yaml
 DEEPEST = 40
 MOST_COLUMNS = 10_000
 MOST_BY_SECTIONS = 2**14  # characters; what is kept of strange files stays small
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Anchors, flow style that is not empty, deep or nested blocks.
 # A key at the margin and what stands below it, in printable ASCII: one section of a plain block mapping.
 _SECTION = re.compile(r"^[A-Za-z_]\w*:(?: [ -~]*)?\n(?:(?: |- )[ -~]*\n)*", re.ASCII | re.MULTILINE)
@@ -53,7 +53,7 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
     try:
         if _MAY_BE_DEEP.search(text, _after_comment(text)):
             check_events(text)
-        loaded = yaml.load(text, Loader=_LOADER)
+        loaded = yaml.load(text, Loader=LOADER)
     except ValueError:
         raise
     except yaml.MarkedYAMLError as error:
@@ -88,7 +88,7 @@ def _section(text: str) -> bytes:
     if _MAY_BE_DEEP.search(text):
         return b""
     try:
-        loaded = yaml.load(text, Loader=_LOADER)
+        loaded = yaml.load(text, Loader=LOADER)
     except Exception:  # read whole, it may have a meaning, or it is refused
         return b""
     return pickle.dumps(loaded) if isinstance(loaded, dict) else b""
@@ -130,7 +130,7 @@ def _after_comment(text: str) -> int:
 def check_events(text: str) -> None:
     """Look at YAML event by event, which needs no stack: refuse aliases, and what would recurse too deeply."""
     depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.AliasEvent):
             raise ValueError("it has aliases")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

@@ -10,7 +10,7 @@ import pytest
 
 from normexp.evidence.audit import cited
 from normexp.evidence.sensitivity import FEWEST
-from normexp.experiments.load import load
+from normexp.experiments.load import load, read
 from normexp.report.claims import as_markdown, read_reports
 from normexp.report.experiment.claims import claims_text
 from normexp.report.experiment.rates import RATE
@@ -63,7 +63,7 @@ def test_tables_and_verdicts_are_those_of_the_records(folder: Path, monkeypatch:
 def test_every_experiment_with_three_rates_shows_what_each_does() -> None:
     shown = []
     for folder in FOLDERS:
-        experiment = load(folder.parent.name, folder.name)
+        experiment = read(folder.parent.name, folder.name)
         searched = experiment.select.search if experiment.select else {}
         if len(searched.get(RATE, [])) >= FEWEST and (folder / "table.md").exists():
             shown += [folder / "selection.png", folder / "sensitivity.md"]

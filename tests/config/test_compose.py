@@ -13,10 +13,11 @@ from omegaconf import OmegaConf
 from normexp.cli.verbs import main
 from normexp.config import Config, compose, flat, groups, options
 from normexp.config.compose import _composed as composed
-from normexp.config.options import config_dir, is_description, without_descriptions
+from normexp.config.options import config_dir, is_description, option, without_descriptions
 from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
 
+OPTIONS = [options(group) for group in groups()]
 MISTAKES = {
     "option": (["norm=bacth"], "norm=bacth", "did you mean batch?"),
     "no option": (["norm="], "norm= does not exist", "allowed: none, batch"),
@@ -131,21 +132,28 @@ def test_compose_a_default_given_by_hand_is_no_change():
     assert compose(["seed=0", "norm=none", "optim.momentum=0.9", "epochs=20"]) == compose([])
 
 
-def test_compose_puts_options_together_as_hydra_does():
-    """Every option of every group stands in one of these configurations."""
-    cells = [
-        {group: options(group)[i % len(options(group))] for group in groups()}
-        for i in range(max(len(options(group)) for group in groups()))
-    ]
+@pytest.mark.parametrize("places", [[-1], pytest.param(range(max(map(len, OPTIONS))), marks=pytest.mark.slow)])
+def test_compose_puts_options_together_as_hydra_does(places):
+    """All of the options stand in one of the many configurations; Hydra takes a tenth of a second for each."""
+    for place in places:
+        check_as_hydra_does({group: names[place % len(names)] for group, names in zip(groups(), OPTIONS, strict=True)})
+
+
+def check_as_hydra_does(chosen):
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
-        wholes = [hydra_compose("config", [f"{key}={name}" for key, name in chosen.items()]) for chosen in cells]
-    for chosen, whole in zip(cells, map(OmegaConf.to_container, wholes), strict=True):
-        found = composed(tuple(chosen.items()))
-        assert list(flat(found.values).items()) == list(flat(without_descriptions(whole)).items())
-        assert not [key for key in flat(found.values) if any(is_description(part) for part in key.split("."))]
-        assert found.choices == chosen
-        for group in groups():
-            assert found.about[group] == {key: value for key, value in whole[group].items() if is_description(key)}
+        whole = OmegaConf.to_container(hydra_compose("config", [f"{key}={name}" for key, name in chosen.items()]))
+    found = composed(tuple(chosen.items()))
+    assert list(flat(found.values).items()) == list(flat(without_descriptions(whole)).items())
+    assert not [key for key in flat(found.values) if any(is_description(part) for part in key.split("."))]
+    assert found.choices == chosen
+    for group in groups():
+        assert found.about[group] == {key: value for key, value in whole[group].items() if is_description(key)}
+
+
+def test_compose_no_option_wants_more_of_hydra_than_to_be_read():
+    for group, name in ((group, name) for group, names in zip(groups(), OPTIONS, strict=True) for name in names):
+        assert "defaults" not in option(group, name)
+        assert "@package" not in (config_dir() / group / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def test_compose_gives_every_configuration_lists_of_its_own():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from in_process import InProcess
 from pandas import concat
 
+from normexp.cli.verbs import main
 from normexp.experiments.verify.drift import MOVED, TOLERANCE, differences, trained_again
 from normexp.experiments.verify.drift_table import read_table
 from normexp.experiments.verify.environments import causes
@@ -18,19 +20,31 @@ from normexp.records.files import write_atomically
 YAML = Path(__file__).parent.parent / "configs" / "experiment" / "digits_five_schemes.yaml"
 
 
-@pytest.fixture
-def recorded(tmp_path: Path, cli, monkeypatch) -> Path:
-    """Return the results of an experiment of two arms, one seed, one step."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
-    assert cli("new", "experiment", "mine")[0] == 0
-    path = tmp_path / "mine.yaml"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an experiment of two arms, one seed, one step, and its results."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        assert main(["new", "experiment", "mine"]) == 0
+        shorten(folder / "mine.yaml")
+        assert main(["reproduce", "mine.yaml", "scale=smoke", "jobs=1", "threads=1", "--cell", "batch"]) == 0
+    return folder
+
+
+def shorten(path: Path) -> None:
     text = path.read_text().partition("\nselect:")
     text = text[0] + "\nscales:" + text[2].partition("\nscales:")[2].partition("\nclaims:")[0]
     path.write_text(text.replace("steps: 20, eval_every: 10", "steps: 1").replace(
         "    select: {search: {optim.lr: [0.1]}, seeds: [100]}\n", "") + "\nclaims: []\ndeviations: []\n")  # fmt: skip
-    status, _, stderr = cli("reproduce", "mine.yaml", "scale=smoke", "jobs=1", "threads=1", "--cell", "batch")
-    assert status == 0, stderr
+
+
+@pytest.fixture
+def recorded(trained: Path, tmp_path: Path, monkeypatch) -> Path:
+    """The results, a copy for this test, in the folder where it is."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path / "results"
 
 

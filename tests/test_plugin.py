@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -34,26 +33,21 @@ def folder(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def run_elsewhere(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed command: unlike `python -m`, it does not have the current folder on its path."""
-    script = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
-    command = [sys.executable, "-c", script, *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-
-
 def test_plugin_of_the_documentation_is_short():
     lines = [line for line in code().splitlines() if line.strip() and not line.startswith(("import", "from"))]
     assert len(lines) <= 10
 
 
-def test_plugin_runs_in_a_process_of_its_own_and_hides_no_installed_module(folder):
-    """The current folder comes last: its colorsys.py must not replace Python's."""
+def test_plugin_runs_where_the_user_is_and_hides_no_installed_module(folder, cli, monkeypatch):
+    """The current folder, which the installed command does not have on its path, comes last."""
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     (folder / "colorsys.py").write_text("raise RuntimeError('wrong module')\n")
     (folder / "my_norms.py").write_text("import colorsys\n" + (folder / "my_norms.py").read_text())
-    done = run_elsewhere(folder, "run", *PLUGIN, "norm.start=0.5", *TINY)
-    assert done.returncode == 0, done.stderr
+    status, stdout, stderr = cli("run", *PLUGIN, "norm.start=0.5", *TINY)
+    assert status == 0, stderr
     assert (folder / "imported").exists()
-    directory = folder / done.stdout.strip()
+    directory = folder / stdout.strip()
     assert "my_norms.Scale" in directory.name
     written = yaml.safe_load((directory / "config.yaml").read_text())
     assert written["norm"] == {"start": 0.5, "_target_": "my_norms.Scale"}
@@ -142,6 +136,7 @@ def test_plugin_by_name_is_the_plugin_by_target(folder):
 
 
 def test_plugin_beside_a_built_in_scheme_in_one_sweep(folder, cli):
+    """The sweep's worker is a process of its own."""
     sweep = ["sweep", "norm=batch,my_norms.Scale", "plugins=[my_norms]", *TINY[:-1], "results_dir=r", "--jobs", "1"]
     status, _, stderr = cli(*sweep)
     assert status == 0, stderr

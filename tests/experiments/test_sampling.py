@@ -61,8 +61,7 @@ def record(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "own" / "cpu" / "chosen.json").read_text())
 
 
-@pytest.mark.parametrize("moment", ["trained", "scored"])
-def test_a_selection_that_was_killed_goes_on_with_the_same_trials(reproduce, tmp_path, monkeypatch, moment):
+def test_a_selection_that_was_killed_goes_on_with_the_same_trials(reproduce, tmp_path, monkeypatch):
     status, table, said = reproduce("whole")
     assert status == 0, said
     assert "choosing optim.lr by tpe, trial 12 of 12" in said
@@ -75,6 +74,13 @@ def test_a_selection_that_was_killed_goes_on_with_the_same_trials(reproduce, tmp
     assert record(tmp_path / "whole")["chosen"]["none"]["optim.lr"] in {
         trial["values"]["optim.lr"] for trial in tried if trial["mean"] == best["mean"]
     }
+    for moment in ("trained", "scored"):
+        check_goes_on(reproduce, monkeypatch, moment, table)
+        check_same(tmp_path / moment, tmp_path / "whole")
+
+
+def check_goes_on(reproduce, monkeypatch, moment: str, table: str) -> None:
+    """Kill the selection when its last trial but one was trained, or scored as well; then run it again."""
     score = reproducing.score
 
     def mortal(experiment, results, arms, number):
@@ -86,16 +92,20 @@ def test_a_selection_that_was_killed_goes_on_with_the_same_trials(reproduce, tmp
 
     monkeypatch.setattr(reproducing, "score", mortal)
     with pytest.raises(Killed):
-        reproduce("killed")
+        reproduce(moment)
     monkeypatch.setattr(reproducing, "score", score)
-    _, _, planned = reproduce("killed", "--dry-run")
+    _, _, planned = reproduce(moment, "--dry-run")
     assert planned.count("choosing") == TRIALS - (moment == "trained")
-    assert reproduce("killed")[1] == table.replace("whole", "killed")
-    assert record(tmp_path / "killed") == record(tmp_path / "whole")
-    kept = [folder / "own" / "cpu" / FILE for folder in (tmp_path / "killed", tmp_path / "whole")]
-    assert [scores(path) for path in kept] == [[trial["mean"] for trial in tried]] * 2
-    runs = find_runs([tmp_path / "killed" / "own" / "cpu" / "select"])
-    assert {run.config["optim"]["lr"] for run in runs} == set(rates)
+    assert reproduce(moment)[1] == table.replace("whole", moment)
+
+
+def check_same(continued: Path, whole: Path) -> None:
+    assert record(continued) == record(whole)
+    tried = record(whole)["tried"]["none"]
+    for folder in (continued, whole):
+        assert scores(folder / "own" / "cpu" / FILE) == [trial["mean"] for trial in tried]
+    runs = find_runs([continued / "own" / "cpu" / "select"])
+    assert {run.config["optim"]["lr"] for run in runs} == {trial["values"]["optim.lr"] for trial in tried}
 
 
 def scores(journal: Path) -> list[float]:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from in_process import InProcess
 
+from normexp.cli.verbs import main
 from normexp.config.options import option, options
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.records import find_runs
@@ -272,7 +273,11 @@ def test_estimate_counts_what_is_begun():
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # its logs
 @pytest.mark.parametrize("cluster", ["debug", pytest.param("local", marks=pytest.mark.slow)])
-def test_workers_through_submitit(results, tmp_path, cluster):
+def test_workers_through_submitit(results, monkeypatch, cluster):
+    """The engine `debug` calls the job here, where its command line is one of this process."""
+    if cluster == "debug":
+        monkeypatch.setattr(slurm.WorkerJob, "__call__", lambda job: main(job.command[job.command.index("worker") :]))
+        monkeypatch.setattr("normexp.sweeps.serve.Worker", InProcess)
     pytest.importorskip("submitit", reason="submitit is not installed (pip install 'normexp[slurm]')")
     sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0,1"]).cells, results, Pace(0.2, 2.0))
     (job,) = slurm.submit(sweep, checked("slurm", {"workers": 1}), cluster=cluster)

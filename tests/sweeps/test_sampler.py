@@ -45,7 +45,7 @@ def rates(folder: Path) -> set[float]:
     return {run.config["optim"]["lr"] for run in find_runs([folder])}
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "random"])
+@pytest.mark.parametrize("sampler", ["tpe", pytest.param("random", marks=pytest.mark.slow)])
 def test_a_search_that_was_stopped_goes_on_with_the_same_trials(sweep, tmp_path, monkeypatch, sampler):
     words = (RATE, f"sampler={sampler}", f"trials={TRIALS}")
     assert sweep("whole", *words)[0] == 0

@@ -396,30 +396,30 @@ def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-# --- Real signals to a real process. ---
+# --- Real signals. ---
 
 PROGRAM = """
-import os, sys
+import os, signal, sys
 from normexp.runs import checkpointer, trainer
 from normexp.cli.verbs import main
 checkpointer.SAVE_INTERVAL = trainer.POLL_INTERVAL = 0
-sent, step, poll = int(sys.argv[1]), int(sys.argv[2]), trainer.Trainer._poll
+step, poll = int(sys.argv[1]), trainer.Trainer._poll
 
 def signalled(self):
     if self.position.step == step:
-        os.kill(os.getpid(), sent)
+        os.kill(os.getpid(), signal.SIGKILL)
     return poll(self)
 
 trainer.Trainer._poll = signalled
-raise SystemExit(main(sys.argv[3:]))
+raise SystemExit(main(sys.argv[2:]))
 """
 LONG = ("model=mlp", "norm=batch", "steps=150", "eval_every=40", "batch_size=64", "device=cpu", "threads=1")
 
 
-def stopped_at(results: Path, sent: signal.Signals, step: int) -> tuple[int, dict[str, object]]:
-    """Train in a process of its own that gets a signal after so many steps; return exit status and recorded status."""
+def killed_at(results: Path, step: int) -> tuple[int, dict[str, object]]:
+    """Train in a process of its own that is killed after so many steps; return exit status and recorded status."""
     run = ["run", *LONG, f"results_dir={results}", "--quiet"]
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(int(sent)), str(step), *run], capture_output=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(step), *run], capture_output=True)
     status = results / "runs" / compose(with_recipe(LONG)).name / "status.json"
     return done.returncode, json.loads(status.read_text())
 
@@ -447,15 +447,25 @@ def check_continues(results: Path, finished: dict[str, bytes], cli) -> None:
 
 @pytest.mark.parametrize("step", [20, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 149))])
 def test_run_killed_by_the_system_continues_to_the_same_bytes(results, finished, cli, step):
-    code, facts = stopped_at(results, signal.SIGKILL, step)
+    code, facts = killed_at(results, step)
     assert (code, facts["status"]) == (-signal.SIGKILL, "running")
     check_continues(results, finished, cli)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_run_stopped_by_the_user_continues_to_the_same_bytes(results, finished, cli, sent):
-    code, facts = stopped_at(results, sent, 20)
-    assert (code, facts["status"]) == (130, "interrupted")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_run_stopped_by_the_user_continues_to_the_same_bytes(results, finished, cli, monkeypatch, sent):
+    poll = trainer.Trainer._poll
+
+    def signalled(training):
+        if training.position.step == 20:
+            signal.raise_signal(sent)
+        return poll(training)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "POLL_INTERVAL", 0)
+        patch.setattr(trainer.Trainer, "_poll", signalled)
+        assert cli("run", *LONG, f"results_dir={results}", "--quiet")[0] == 130
+    assert RunDirectory(results / "runs" / compose(with_recipe(LONG)).name).status["status"] == "interrupted"
     check_continues(results, finished, cli)
 
 

@@ -46,11 +46,12 @@ def sample(
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
 
-    directory = find_run(os.fspath(path), f"sample {os.fspath(path)}:")
+    named = os.fspath(path)
+    directory = find_run(named, f"sample {named}:")
     config = recorded(directory, plugins)
     if file is not None:
         config = replace(config, values={**config.values, "dataset": {**config["dataset"], "file": file}})
-    data = _text(directory, config)
+    data = _text(named, directory, config)
     model = load_model(directory, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
     if prompt is None:
         prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
@@ -60,19 +61,17 @@ def sample(
     return [decode(data.classes, row.tolist()) for row in drawn]
 
 
-def _text(directory: RunDirectory, config: Config) -> Data:
+def _text(named: str, directory: RunDirectory, config: Config) -> Data:
     """Return the text that a run has learned. Raises UserError where it is no text, or another one."""
     from normexp.data.loading import Loader
 
     data = Loader().load(config)
     if data.task != "language":
-        raise UserError(
-            f"{directory.path}: dataset={config.choices['dataset']} is no text; a sample needs dataset=text"
-        )
+        raise UserError(f"{named}: dataset={config.choices['dataset']} is no text; a sample needs dataset=text")
     known = directory.environment.get("data", {}).get("sha256", data.fingerprint)
     if known != data.fingerprint:
         raise UserError(
-            f"{directory.path}: has learned another text (sha256 {known[:12]}..., now {data.fingerprint[:12]}...), so "
+            f"{named}: has learned another text (sha256 {known[:12]}..., now {data.fingerprint[:12]}...), so "
             "its vocabulary is another one; give it back its text"
         )
     return data

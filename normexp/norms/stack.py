@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, Site, Step
+from normexp.norms.kernels.effect import parametrizes, replaces_nonlinearity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,18 +102,6 @@ class Stack(Norm):
             second()
 
         return both
-
-
-def parametrizes(norm: Norm) -> bool:
-    """Tell whether the scheme computes a layer's weight from something else."""
-    with torch.random.fork_rng([]):  # a layer starts at random, and so may what the scheme needs
-        layer = norm.parametrize(nn.Linear(4, 4))
-    return parametrize.is_parametrized(layer)
-
-
-def replaces_nonlinearity(norm: Norm) -> bool:
-    """Tell whether the scheme brings a nonlinearity of its own in place of the network's."""
-    return isinstance(norm.nonlinearity(nn.ReLU()), nn.Identity)
 
 
 def in_order(*modules: nn.Module) -> nn.Module:

@@ -26,13 +26,22 @@ class Effect:
     def of(norm: Norm) -> Effect:
         fn, pool = nn.ReLU(), nn.MaxPool2d(2)
         with torch.random.fork_rng([]):
-            layer = norm.parametrize(nn.Linear(8, 8))
             normalizes, vectors = on_activations(norm)
-            after = norm.nonlinearity(fn)
-        replaces = isinstance(after, nn.Identity)
-        wraps = not replaces and after is not fn
-        set_by_scheme = parametrize.is_parametrized(layer)
-        return Effect(normalizes, vectors, replaces, wraps, norm.pool(pool) is not pool, set_by_scheme)
+            replaces = replaces_nonlinearity(norm)
+            wraps = not replaces and norm.nonlinearity(fn) is not fn
+        return Effect(normalizes, vectors, replaces, wraps, norm.pool(pool) is not pool, parametrizes(norm))
+
+
+def parametrizes(norm: Norm) -> bool:
+    """Tell whether the scheme computes a layer's weight from something else."""
+    with torch.random.fork_rng([]):  # a layer starts at random, and so may what the scheme needs
+        layer = norm.parametrize(nn.Linear(4, 4))
+    return parametrize.is_parametrized(layer)
+
+
+def replaces_nonlinearity(norm: Norm) -> bool:
+    """Tell whether the scheme brings a nonlinearity of its own in place of the network's."""
+    return isinstance(norm.nonlinearity(nn.ReLU()), nn.Identity)
 
 
 def on_activations(norm: Norm) -> tuple[bool, bool]:

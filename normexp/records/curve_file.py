@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from normexp.records.fences import check_fence
@@ -18,6 +18,16 @@ def cell(value: object) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
+def line(cells: Iterable[object]) -> str:
+    return ",".join(quoted(cell(value)) for value in cells) + "\n"
+
+
+def quoted(text: str) -> str:
+    """Return the text on one line, in quotes where it needs them."""
+    text = " ".join(text.splitlines())
+    return text if '"' not in text and "," not in text else '"{}"'.format(text.replace('"', '""'))
+
+
 class CurveFile:
     """A CSV file with fixed columns, one row per evaluation, flushed row by row."""
 
@@ -27,14 +37,14 @@ class CurveFile:
     def start(self, keep_until: int) -> None:
         """Create the file, or keep the rows up to step `keep_until` of the one that is there."""
         kept = [row for row in self._rows() if int(row["step"]) <= keep_until] if keep_until >= 0 else []
-        lines = [",".join(self.columns)] + [",".join(row[name] for name in self.columns) for row in kept]
-        write_atomically(self.path, "\n".join(lines) + "\n")
+        rows = [self.columns, *([row[name] for name in self.columns] for row in kept)]
+        write_atomically(self.path, "".join(map(line, rows)))
 
     def append(self, row: Mapping[str, object]) -> None:
         try:
             with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
                 check_fence()
-                file.write(",".join(cell(row.get(name)) for name in self.columns) + "\n")
+                file.write(line(row.get(name) for name in self.columns))
         except OSError as error:
             if is_full(error):
                 raise unwritable(self.path, error) from None  # half a row may stay, which the next attempt drops

@@ -114,6 +114,16 @@ def run(tmp_path) -> RunDirectory:
     return directory
 
 
+def test_names_with_commas_quotes_and_line_breaks_stay_one_cell(tmp_path):
+    file = CurveFile(tmp_path / "probes.csv", ["step", "layer", "value"])
+    file.start(-1)
+    for step, name in enumerate(("a,b", 'q"uote', "two\nlines", "plain")):
+        file.append({"step": step, "layer": name, "value": 0.1})
+    file.start(2)  # as when a run continues
+    assert file.path.read_text() == 'step,layer,value\n0,"a,b",0.1\n1,"q""uote",0.1\n2,two lines,0.1\n'
+    assert [row["layer"] for row in parsing.csv_rows(file.path.read_bytes())] == ["a,b", 'q"uote', "two lines"]
+
+
 def test_run_directory_reads_what_was_written(run):
     assert run.status == {"status": "done", "step": 5}
     assert run.config["seed"] == 0

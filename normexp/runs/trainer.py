@@ -99,6 +99,7 @@ class Trainer:
         capacity = min(components.eval_every, components.steps)
         self.accumulator = MetricAccumulator(components.task, capacity, components.device)
         self.resumes = not restart and self.checkpointer.path.exists()
+        self.begins_again = not restart and not self.resumes
         self.position = Position()
         self.progress = NullProgress(components.steps, components.batches.steps_per_epoch, 1)
         self.next_poll = 0.0
@@ -135,6 +136,8 @@ class Trainer:
                 self.resumes = False
             else:
                 keep_until = self.position.step - self.accumulator.steps
+        if self.begins_again:
+            logger.info("the run was stopped before its first checkpoint: training begins again")
         if not self.resumes:
             self.checkpointer.path.unlink(missing_ok=True)
             self.timer.reset()

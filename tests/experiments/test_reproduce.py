@@ -204,7 +204,7 @@ def test_report_of_a_scale_without_records_is_refused(cli, reproduced):
 @pytest.mark.slow
 def test_reproduce_every_experiment_at_scale_smoke_in_real_workers(results):
     command = [sys.executable, "-m", "normexp", "reproduce", "--all", "scale=smoke", f"results_dir={results}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2400, check=False)
     assert done.returncode == 0, done.stderr
     assert "failed" not in done.stderr
     assert all(run.status["attempts"] == 1 for run in find_runs([results]))

@@ -438,10 +438,10 @@ def without_folder(path: Path) -> dict[str, bytes]:
     return {name: content for name, content in outcome(path).items() if name != "config.yaml"}
 
 
-def check_continues(results: Path, finished: dict[str, bytes], cli) -> None:
+def check_continues(results: Path, finished: dict[str, bytes], cli, said: str = "continuing a run that was") -> None:
     status, stdout, stderr = cli("run", *LONG, f"results_dir={results}", "--quiet")
     assert status == 0, stderr
-    assert "continuing a run that was" in stderr
+    assert said in stderr
     assert without_folder(Path(stdout.strip())) == finished
 
 
@@ -449,7 +449,7 @@ def check_continues(results: Path, finished: dict[str, bytes], cli) -> None:
 def test_run_killed_by_the_system_continues_to_the_same_bytes(results, finished, cli, step):
     code, facts = killed_at(results, step)
     assert (code, facts["status"]) == (-signal.SIGKILL, "running")
-    check_continues(results, finished, cli)
+    check_continues(results, finished, cli, "continuing a run that was" if step > 1 else "before its first checkpoint")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import own
 from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
-from normexp.config.hints import key_hint, option_hint, place_hint
+from normexp.config.hints import option_hint
 from normexp.config.options import (
     config_dir,
     groups,
     is_description,
     option,
     options,
-    options_with,
     without_descriptions,
 )
 from normexp.config.overrides import parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import check_digits, shortened
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.config.unknown_key import unknown_key
+from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -233,7 +233,7 @@ def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
     values: Tree = _copied(defaults.values)
     for key, one in keys.items():
         if key not in leaves:
-            raise _unknown_key(key, one.text, [*leaves, *_part_keys(defaults)])
+            raise unknown_key(key, one.text, [*leaves, *_part_keys(defaults)])
         *parents, leaf = key.split(".")
         tree = values
         for parent in parents:
@@ -261,29 +261,6 @@ def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> An
         return given.value
     allowed = described.get("_allowed_", {}) if rest else about[""]["_allowed_"]
     return parse(allowed.get(rest or key), default).check_typed(key, given.value, given.text)
-
-
-def _unknown_key(key: str, text: str, leaves: Sequence[str]) -> UserError:
-    """Name the nearest key: by the whole path, else by its last part (`optimizer.lrr` is near `optim.lr`)."""
-    names = [*groups(), *(leaf for leaf in leaves if not leaf.endswith("_target_"))]
-    last = {name.rpartition(".")[2]: name for name in names}
-    close = key_hint(key, names, text)
-    if close is None:
-        close = nearest(key, names) or last.get(nearest(key.rpartition(".")[2], last) or "")
-    group, _, rest = key.partition(".")
-    if group in groups():
-        allowed = ", ".join(name for name in names if name.startswith(f"{group}.")) or f"no key of {group}"
-        if place := place_hint(key, names):
-            close = place
-        elif having := options_with(group, rest):
-            usual = next((name for name in having if name in rest), having[0])
-            return UserError(
-                f"key {shortened(key)!r} does not exist; allowed: {allowed}; {' or '.join(having)} has it: "
-                f"{group}={usual} {key}={shortened(text)}"
-            )
-    else:
-        allowed = ", ".join(name for name in names if "." not in name) + " and GROUP.KEY"
-    return UserError(f"key {shortened(key)!r} does not exist; allowed: {allowed}{did_you_mean(close)}")
 
 
 def _with_length(values: Tree, keys: Mapping[str, Given]) -> Tree:

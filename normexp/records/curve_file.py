@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,13 +21,10 @@ def cell(value: object) -> str:
 
 
 def line(cells: Iterable[object]) -> str:
-    return ",".join(quoted(cell(value)) for value in cells) + "\n"
-
-
-def quoted(text: str) -> str:
-    """Return the text on one line, in quotes where it needs them."""
-    text = " ".join(text.splitlines())
-    return text if '"' not in text and "," not in text else '"{}"'.format(text.replace('"', '""'))
+    """Return one line, whatever is in its texts."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(" ".join(cell(value).splitlines()) for value in cells)
+    return text.getvalue()
 
 
 class CurveFile:

@@ -112,13 +112,18 @@ def _values(data: pd.DataFrame, place: str, metric: str) -> pd.DataFrame:
     return rows.assign(value=factor(metric) * rows["value"], ended=ended, panel=f"{place} {metric}")
 
 
+def _means(data: pd.DataFrame) -> pd.Series[float]:
+    """Return the mean of every line at every step, over the runs that did not end there."""
+    return data[~data["ended"]].groupby(["line", "step"])["value"].mean().dropna()
+
+
 def _top(data: pd.DataFrame) -> float:
     """Return up to where values are shown; infinity where no run has a spike.
 
     A loss of 10^4 at step 10 of one run would make one line of all the others. A spike is ten times above where runs
     begin, and above where every line is in nine tenths of its evaluations: a line that stays far up is shown.
     """
-    means = data[~data["ended"]].groupby(["line", "step"])["value"].mean().dropna()
+    means = _means(data)
     if means.empty:
         return math.inf
     lines = means.groupby(level="line")
@@ -134,7 +139,7 @@ def _usual(line: pd.Series[float]) -> float:
 
 
 def _is_log(data: pd.DataFrame, metric: str) -> bool:
-    means = data[~data["ended"]].groupby(["line", "step"])["value"].mean().dropna()
+    means = _means(data)
     if is_share(metric) or means.empty or means.min() <= 0:
         return False
     return math.log10(means.max() / means.min()) > LOG_DECADES

@@ -29,7 +29,7 @@ def archive(arguments: argparse.Namespace) -> int:
 
 
 def merge(arguments: argparse.Namespace) -> int:
-    """Join the records of two machines."""
+    """Join the records of two machines; 1 if something of them was left out."""
     from normexp.config.identity import IGNORED_KEYS
     from normexp.records.merging import merge as merge_records
 
@@ -38,7 +38,7 @@ def merge(arguments: argparse.Namespace) -> int:
     for line in done.left:
         logger.info(f"left out: {line}")
     print(f"{into or arguments.first}: {amount(done.copied, 'run')} brought in, {done.there} there already")
-    return 0
+    return int(bool(done.left))
 
 
 def verify(arguments: argparse.Namespace) -> int:

@@ -121,6 +121,42 @@ def test_batch_normalization_has_what_is_read(network):
     assert convert(network(), BatchNorm())(IMAGES).isfinite().all()
 
 
+class ByName(Net):
+    def forward(self, x):
+        x = self.act(input=self.bn(input=self.conv(input=x)))
+        return self.fc(self.layers(x).mean((2, 3)))
+
+
+class ByNameInBranch(ByName):
+    """torch.fx cannot read it."""
+
+    def forward(self, x):
+        return super().forward(x) if x.shape[-1] > 2 else self.fc(self.bn(input=self.conv(x)).mean((2, 3)))
+
+
+@pytest.mark.parametrize("network", [ByName, ByNameInBranch])
+def test_a_name_that_the_scheme_does_not_know_its_input_by_is_refused(network):
+    reason = r"bn \(BatchNorm2d\): the network calls it with input=, which GroupedNorm in its place does not have"
+    with pytest.raises(ValueError, match=reason):
+        convert(network(), GroupNorm(num_groups=2))
+    model = convert(network(), GroupNorm(num_groups=2), strict=False)
+    assert [type(each) is nn.BatchNorm2d for each in (model.bn, model.layers[1])] == [True, False]
+    assert model(IMAGES).isfinite().all()
+    assert convert(network(), BatchNorm())(IMAGES).isfinite().all()
+
+
+def test_what_is_called_by_name_follows_as_any_other():
+    class Plain(ByName):
+        def __init__(self):
+            super().__init__()
+            del self.bn, self.layers
+
+        def forward(self, x):
+            return self.fc(self.act(input=self.conv(input=x)).mean((2, 3)))
+
+    assert type(convert(Plain(), EvoNormS0()).act) is nn.Identity
+
+
 def test_eps_of_a_scheme_that_has_one():
     assert convert(Eps(), GroupNorm(num_groups=2))(IMAGES).isfinite().all()
 

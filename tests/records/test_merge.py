@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
 from normexp.records import RunDirectory, find_runs
 from normexp.records.locks import locked
@@ -113,6 +114,20 @@ def test_damaged_runs_are_left_out_and_named(machines):
     done = merge(one, two, None, ())
     assert ["yours/status.json: damaged" in line for line in done.left] == [True]
     assert "yours" not in statuses(one)
+
+
+def test_status_0_means_that_nothing_is_missing(machines, capsys):
+    one, two = machines
+    three = one.parent / "three"
+    assert main(["merge", str(one), str(two)]) == 0
+    for run in find_runs([two]):
+        (run.path / "status.json").write_text("{")
+    assert main(["merge", str(one), str(two), "--into", str(three)]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(" damaged")[0] for line in told if "left out" in line] == [
+        f"normexp: left out: {two}/runs/{name}/status.json:" for name in ("open", "shared", "yours")
+    ]
+    assert statuses(three) == ALL
 
 
 KILLED = """

@@ -229,7 +229,7 @@ class Conversion:
                 return check_readers(self.model, self.new)
             except Lacks as read:
                 old = self.model.get_submodule(read.name)
-                why = f"reads its {read.attribute}, which {type(self.new[old]).__name__} in its place does not have"
+                why = f"{read.how}, which {type(self.new[old]).__name__} in its place does not have"
                 self._try(old, cannot(f"the network {why}"))
                 self._leave({old})
             except Differs as why:

@@ -144,10 +144,12 @@ class Dataflow:
 
     def source(self, node: fx.Node) -> fx.Node | None:
         """Return the call whose output a call gets, past modules that pass values on."""
-        before: Any = node.args[0] if node.args else None
-        while (module := self.module(before)) is not None and is_identity(module):
-            before = before.args[0]
-        return before if isinstance(before, fx.Node) else None
+        while node.all_input_nodes:
+            node = node.all_input_nodes[0]
+            module = self.module(node)
+            if module is None or not is_identity(module):
+                return node
+        return None
 
     def only_feeds(self, layer: nn.Module, module: nn.Module) -> bool:
         """Tell whether every call of a layer gives its output to a module alone, and nothing reads the layer's bias."""

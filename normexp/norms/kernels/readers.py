@@ -19,11 +19,15 @@ NORMALIZING = {"batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_n
 
 
 class Lacks(Exception):
-    """The network reads an attribute of a module that what replaces it does not have."""
+    """The network reads an attribute of a module, or calls it with a name, that what replaces it does not have.
 
-    def __init__(self, name: str, attribute: str) -> None:
-        super().__init__(name, attribute)
-        self.name, self.attribute = name, attribute
+    Args:
+        asked: "running_var" for an attribute, "input=" for a name of an argument.
+    """
+
+    def __init__(self, name: str, asked: str) -> None:
+        super().__init__(name, asked)
+        self.name, self.how = name, f"calls it with {asked}" if asked.endswith("=") else f"reads its {asked}"
 
 
 class Differs(Exception):
@@ -31,11 +35,17 @@ class Differs(Exception):
 
 
 class Around(Leaves):
-    """Traces a network around what replaces its modules."""
+    """Traces a network around what replaces its modules, by its name there."""
 
-    def __init__(self, inner: set[nn.Module]) -> None:
+    def __init__(self, inner: dict[nn.Module, str]) -> None:
         super().__init__()
         self.inner = inner
+
+    def call_module(self, m: nn.Module, forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for name in kwargs if m in self.inner else ():
+            if not takes(m, name):
+                raise Lacks(self.inner[m], f"{name}=")
+        return super().call_module(m, forward, args, kwargs)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return m in self.inner or super().is_leaf_module(m, module_qualified_name)
@@ -62,7 +72,15 @@ def check_readers(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
 
 def lacks(old: nn.Module, made: nn.Module, attribute: str) -> bool:
     """Tell whether an attribute that the old module has is missing in the new one, or None there alone."""
+    if attribute.endswith("="):
+        return not takes(made, attribute[:-1])
     return getattr(old, attribute, None) is not None and getattr(made, attribute, None) is None
+
+
+def takes(module: nn.Module, name: str) -> bool:
+    """Tell whether a module can be called with an argument of this name."""
+    known = inspect.signature(module.forward).parameters
+    return name in known or any(each.kind is each.VAR_KEYWORD for each in known.values())
 
 
 # --- by reading its calls
@@ -79,7 +97,9 @@ def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls | None:
         return trial
 
     try:
-        read = graphs(lambda made: Around({made.get_submodule(name) for name in names}), make, (True, False))
+        read = graphs(lambda made: Around({made.get_submodule(name): name for name in names}), make, (True, False))
+    except Lacks:
+        raise
     except Exception as error:  # a forward may do anything with a proxy
         if not new:
             return None
@@ -119,7 +139,8 @@ def plain(value: Any) -> Any:
 
 
 def attributes(model: nn.Module, modules: set[nn.Module]) -> Iterator[tuple[str, str]]:
-    """Yield the name and an attribute of every one of these modules that some forward's source reads."""
+    """Yield the name and an attribute, or `argument=`, of every one of these modules that some forward's source asks.
+    """
     names = {module: name for name, module in model.named_modules()}
     for owner in names:
         if owner not in modules and not type(owner).__module__.startswith("torch.nn."):
@@ -129,7 +150,10 @@ def attributes(model: nn.Module, modules: set[nn.Module]) -> Iterator[tuple[str,
 
 
 def in_source(owner: nn.Module) -> Iterator[tuple[nn.Module, str]]:
-    """Yield module and attribute where a forward, or a method that it calls, says `self.module.attribute`."""
+    """Yield module and attribute where a forward, or a method that it calls, says `self.module.attribute`.
+
+    Module and `argument=` where it says `self.module(argument=...)`.
+    """
     waiting, seen = ["forward"], set()
     while waiting:
         name = waiting.pop()
@@ -139,6 +163,8 @@ def in_source(owner: nn.Module) -> Iterator[tuple[nn.Module, str]]:
         for node in ast.walk(source(method)):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 known[node.targets[0].id] = found(node.value, known)
+            if isinstance(node, ast.Call) and isinstance(called := found(node.func, known), nn.Module):
+                yield from ((called, f"{each.arg}=") for each in node.keywords if each.arg)
             if (read := asked(node)) is None:
                 continue
             module, attribute = found(read[0], known), read[1]

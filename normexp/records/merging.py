@@ -38,19 +38,19 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     """Bring every run of both into `into`, by default into `first`. Neither source loses anything.
 
     A run in both counts once where its configuration and metrics.csv are equal; of an unfinished and a finished one,
-    the finished one; of two unfinished ones, the one that is further.
+    the finished one; of two unfinished ones, the one that is further. A damaged one is left out, and named.
 
     Args:
         first, second: folders or archives, holding the same layout of run directories.
         into: a folder, or an archive (.zip).
         ignored: keys of a configuration that may differ: where and on what a run was computed.
 
-    Raises: UserError where a run has other results in each, before anything is written; Busy while another process
-        writes there.
+    Raises: UserError where a run has other results in each, or one of the archive that is to be written is damaged,
+        before anything is written; Busy while another process writes there.
     """
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
-    sources, target = (_runs(first), _runs(second)), into or first
+    sources, target = [_runs(first), _runs(second)], into or first
     folder = target.parent if target.suffix == ".zip" else target
     with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
         try:
@@ -60,15 +60,17 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
 
 
 def _merge(sources: Iterable[Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
-    chosen, left = dict(there), []
-    contradictions = []
-    for name, run in (item for source in sources for item in source.items()):
+    chosen: Runs = {}
+    left, contradictions = [], []
+    for name, run in (item for source in (there, *sources) for item in source.items()):
         try:
-            _ = run.status
+            _check_whole(run)
             chosen[name] = _better(chosen[name], run, ignored) if name in chosen else run
         except _Contradiction as what:
             contradictions.append(f"{name}: {what}")
         except UserError as error:
+            if target.suffix == ".zip" and run is there.get(name):
+                raise  # it is written anew, and would lose what it holds of this run
             left.append(str(error))
     if contradictions:
         more = f"\nand {len(contradictions) - NAMED} more" if len(contradictions) > NAMED else ""
@@ -82,7 +84,7 @@ def _merge(sources: Iterable[Runs], target: Path, there: Runs, ignored: set[str]
         sweep_temporaries(target.parent, ABANDONED, of=target.name)
     else:
         _write_folders(target, fresh)
-    return Merging(len(fresh), len(chosen) - len(fresh), left)
+    return Merging(len(fresh), len(chosen) - len(fresh), list(dict.fromkeys(left)))
 
 
 class _Contradiction(Exception):
@@ -94,6 +96,13 @@ def _runs(path: Path) -> Runs:
     packed_alone = path.suffix == ".zip" and path.is_file()
     root = (path.parent if path.name == ARCHIVE and packed_alone else path).resolve()
     return {run.path.relative_to(root).as_posix(): run for run in find_runs([path])}
+
+
+def _check_whole(run: RunDirectory) -> None:
+    """Raise UserError for a run of which any file is damaged; an archive checks its members where they are read."""
+    run.check_sums()
+    if run.is_packed:
+        _files(run)
 
 
 def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:

@@ -108,12 +108,18 @@ def test_keys_of_the_machine_may_differ(machines):
     assert merge(one, two, None, ("threads",)).copied == 2
 
 
-def test_damaged_runs_are_left_out_and_named(machines):
+@pytest.mark.parametrize("file", ["status.json", "config.yaml", "checkpoint.safetensors"])
+def test_damaged_runs_are_left_out_and_named(machines, file):
+    """What is sound is merged, also where it is damaged in the folder that it comes to."""
     one, two = machines
-    (two / "runs" / "yours" / "status.json").write_text("{")
+    for run in (two / "runs" / "yours", one / "runs" / "shared"):
+        (run / file).write_text("{")
     done = merge(one, two, None, ())
-    assert ["yours/status.json: damaged" in line for line in done.left] == [True]
-    assert "yours" not in statuses(one)
+    named = [line.partition(f"/{file}: damaged")[0].rpartition("/")[2] for line in done.left]
+    assert named == ["shared", "yours"]
+    assert statuses(one) == dict.fromkeys(("shared", "mine", "open"), "done")
+    assert (one / "runs" / "shared" / file).read_bytes() == (two / "runs" / "shared" / file).read_bytes()
+    assert (one / "runs" / "shared.damaged-1" / file).read_text() == "{"
 
 
 def test_status_0_means_that_nothing_is_missing(machines, capsys):

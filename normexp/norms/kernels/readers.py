@@ -139,8 +139,7 @@ def plain(value: Any) -> Any:
 
 
 def attributes(model: nn.Module, modules: set[nn.Module]) -> Iterator[tuple[str, str]]:
-    """Yield the name and an attribute, or `argument=`, of every one of these modules that some forward's source asks.
-    """
+    """Yield the name of each of these modules, and an attribute or `argument=`, that some forward's source asks."""
     names = {module: name for name, module in model.named_modules()}
     for owner in names:
         if owner not in modules and not type(owner).__module__.startswith("torch.nn."):

@@ -28,14 +28,14 @@ _STYLE = (
 
 def markdown(table: Table) -> str:
     """Return the title, a pipe table that is aligned in its source, and the notes below their headings."""
-    lines = [[_markdown(text) for text in line] for line in (table.heads, *table.rows)]
+    lines = [[escaped(text) for text in line] for line in (table.heads, *table.rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(table.heads))]
     left = table.texts
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     padded = [[_pad(text, widths[i], i < left) for i, text in enumerate(line)] for line in lines]
     rows = [f"| {' | '.join(line)} |" for line in (padded[0], rule, *padded[1:])]
     title = f"{table.title} {table.source}".strip()
-    return "\n".join([markdown_links(_markdown(title)), "", *rows, *_markdown_notes(table)]) + "\n"
+    return "\n".join([markdown_links(escaped(title)), "", *rows, *_markdown_notes(table)]) + "\n"
 
 
 def csv_text(table: Table) -> str:
@@ -83,7 +83,7 @@ FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "
 def _markdown_notes(table: Table) -> Iterator[str]:
     for heading, notes in table.notes.items():
         if notes:
-            yield from ("", f"## {_markdown(heading)}", "") if heading else ("",)
+            yield from ("", f"## {escaped(heading)}", "") if heading else ("",)
             yield from (f"- {_sentence(note)}" for note in notes)
 
 
@@ -104,7 +104,7 @@ def _pad(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
 
-def _markdown(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape what Markdown would read as markup; an underscore inside a word is none, a line break is a space."""
     return _MARKUP.sub(r"\\\1", one_line(text))
 

@@ -20,6 +20,7 @@ from normexp.errors import UserError
 from normexp.experiments.figures import MODELS
 from normexp.experiments.load import parse
 from normexp.report.figures import heat
+from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.formats import look, settings
 from normexp.report.figures.hidden import TURN, _gapped
 from normexp.report.figures.kinds import KINDS
@@ -90,6 +91,13 @@ def test_every_kind_is_drawn_clean(two: Made, kind: str) -> None:
         assert two.draw(kind=kind, **FIGURE[kind]) == drawn
     assert drawn.markdown().startswith("![A title](x.svg)\n\n")
     assert_clean(two.figure(kind=kind, **FIGURE[kind]))
+
+
+def test_names_are_no_markup_in_the_page_of_a_figure() -> None:
+    hostile = Drawn("x", "A [b](c)\n\n# *d*", "Lines <img src=x> of _all_ | `e`.", {"my x](y).svg": b""})
+    assert hostile.markdown() == (
+        r"![A \[b\](c) # \*d\*](my%20x%5D%28y%29.svg)" + "\n\n" + r"Lines \<img src=x\> of \_all\_ \| \`e\`." + "\n"
+    )
 
 
 def test_twelve_arms_stay_readable(fabricate: Fabric) -> None:

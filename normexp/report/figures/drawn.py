@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from urllib.parse import quote
 
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import Look, images
 from normexp.report.figures.picture import draw
+from normexp.report.formats import escaped
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Drawn:
     def markdown(self) -> str:
         """Return the picture with its caption, for a page in the folder of the files."""
         picture = next(iter(self.files))
-        return f"![{self.title or self.name}]({picture})\n\n{self.caption}\n"
+        title = re.sub(r"([][])", r"\\\1", escaped(self.title or self.name))
+        return f"![{title}]({quote(picture, errors='surrogateescape')})\n\n{escaped(self.caption)}\n"
 
 
 def drawn(name: str, chart: Chart, look: Look, formats: Sequence[str]) -> Drawn:

@@ -15,6 +15,7 @@ from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.styles import DASHES, Style
 from normexp.report.figures.subject import Subject
+from normexp.report.formats import escaped
 
 PAGE = "figures.md"
 
@@ -57,5 +58,5 @@ def page(experiment: Experiment, drawn: Sequence[Drawn]) -> dict[str, str]:
     """Return {figures.md: pictures with their captions}; nothing where there are no figures."""
     if not drawn:
         return {}
-    parts = [f"# {experiment.title}: figures\n", *(each.markdown() for each in drawn)]
+    parts = [f"# {escaped(experiment.title)}: figures\n", *(each.markdown() for each in drawn)]
     return {PAGE: "\n".join(parts)}

@@ -7,11 +7,12 @@ schemes are paired differences.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 
 import torch
+from torch import Tensor
 
 
 def stream(seed: int, *names: str | int) -> int:
@@ -39,6 +40,21 @@ def seed_all(seed: int) -> None:
         torch.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
+
+
+def random_states() -> dict[str, Tensor]:
+    """Return the states of torch's global generators: "cpu" and, where it is in use, "cuda"."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def set_random_states(states: Mapping[str, Tensor]) -> None:
+    """Set torch's global generators; a state of a GPU is left out where there is none."""
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
 
 
 @cache

@@ -20,6 +20,7 @@ from normexp.errors import kind_and_line
 from normexp.records import damaged, json_object, read_regular, write_atomically
 from normexp.runs.checkpoint_form import check_entries
 from normexp.runs.optimizer_state import as_kept, as_tensor, kinds_by_parameter
+from normexp.seeding import random_states, set_random_states
 
 MOST_TIMES = 8  # the weights: themselves, and what an optimizer keeps of each
 MOST_BESIDE = 2**28  # bytes: losses since the last evaluation, random states, names
@@ -33,7 +34,7 @@ def write_checkpoint(
     for place, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{place}/{name}": as_tensor(value) for name, value in state.items() if value is not None}
     tensors |= {f"window/{name}": tensor for name, tensor in window.items()}
-    tensors |= {f"random/{name}": state for name, state in _random_states().items()}
+    tensors |= {f"random/{name}": state for name, state in random_states().items()}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     described = json.dumps({**facts, "sha256": _digest(plain, facts)}, sort_keys=True)
     # One metadata entry: with several, safetensors writes them in an order that changes from run to run.
@@ -61,7 +62,7 @@ class Checkpoint:
         with torch.no_grad():
             model.load_state_dict(self.part("model"))  # copies into the tensors that are there: memory formats stay
             _restore_optimizer(optimizer, self.part("optimizer"))
-        _set_random_states(self.part("random"))
+        set_random_states(self.part("random"))
 
 
 def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Checkpoint:
@@ -128,16 +129,3 @@ def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:
         like = tensor if tensor.shape != parameter.shape else torch.empty_like(parameter).copy_(tensor)
         state.setdefault(int(place), {})[key] = as_kept(like, kinds[int(place)][key])
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-
-
-def _random_states() -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def _set_random_states(states: dict[str, Tensor]) -> None:
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from normexp.errors import UserError
+from normexp.seeding import random_states, set_random_states
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.reference_adam import AuthorsAdam, ComparedAdam
 from normexp.studies.sharpness import preconditioned_sharpness
@@ -119,16 +120,16 @@ class Saved:
 
     model: dict[str, torch.Tensor]
     optimizer: dict[str, object]
-    random: torch.Tensor
+    random: dict[str, torch.Tensor]
 
     @classmethod
     def of(cls, components: Components) -> Saved:
         model, optimizer = components.model.state_dict(), components.optimizer.state_dict()
-        return cls(copy.deepcopy(model), copy.deepcopy(optimizer), torch.get_rng_state())
+        return cls(copy.deepcopy(model), copy.deepcopy(optimizer), random_states())
 
     def restored(self, components: Components) -> Components:
         """Return the components as they were."""
         components.model.load_state_dict(self.model)
         components.optimizer.load_state_dict(copy.deepcopy(self.optimizer))
-        torch.set_rng_state(self.random)
+        set_random_states(self.random)
         return components

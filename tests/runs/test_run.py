@@ -237,7 +237,7 @@ def test_run_killed_after_the_last_checkpoint_ends_in_the_same_bytes(tmp_path, u
 
 def test_run_without_the_random_states_would_end_in_other_bytes(tmp_path, uninterrupted, monkeypatch):
     """The negative test: were the random states not restored, the tests above would notice."""
-    monkeypatch.setattr(checkpoint, "_set_random_states", lambda states: None)
+    monkeypatch.setattr(checkpoint, "set_random_states", lambda states: None)
     killed_and_continued(tmp_path, 3, 4)
     assert outcome(tmp_path)["checkpoint.safetensors"] != uninterrupted["checkpoint.safetensors"]
 

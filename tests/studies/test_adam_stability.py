@@ -11,7 +11,7 @@ from torch import nn
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.studies.adam_stability import AdamStability, stability_limit
+from normexp.studies.adam_stability import AdamStability, Saved, stability_limit
 from normexp.studies.base import StudyContext
 from normexp.studies.reference_adam import AuthorsAdam, ComparedAdam, Moments
 from normexp.studies.sharpness import preconditioned_sharpness
@@ -60,6 +60,19 @@ def test_sharpness_of_a_quadratic_loss_is_its_largest_eigenvalue_over_the_root_o
     assert sharpness == pytest.approx(9 / 2, rel=1e-3)  # sqrt(v) is 2
     for name, value in components.model.state_dict().items():
         assert torch.equal(value, before[name])
+
+
+def test_ways_start_from_every_random_state_that_a_checkpoint_keeps(monkeypatch):
+    state, restored = torch.get_rng_state(), []
+    for name, value in {"is_available": True, "is_initialized": True, "get_rng_state": "its"}.items():
+        monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
+    monkeypatch.setattr(torch.cuda, "set_rng_state", restored.append)
+    components = linear_problem([1.0])
+    saved = Saved.of(components)
+    torch.rand(1)
+    saved.restored(components)
+    assert restored == ["its"]
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def adam_after(steps: int) -> tuple[nn.Module, torch.optim.Optimizer, torch.Tensor]:

@@ -11,17 +11,19 @@ from normexp.errors import UserError, unknown
 
 def reproduce(arguments: argparse.Namespace) -> int:
     from normexp.report.ledger import reproduce_all
+    from normexp.sweeps.pool import stops_between_runs
 
-    return reproduce_all(
-        arguments.names,
-        everything=arguments.all,
-        arm=arguments.cell,
-        jobs=arguments.jobs,
-        dry_run=arguments.dry_run,
-        force=arguments.force,
-        plan_only=arguments.power,
-        of_laws=arguments.laws,
-    )
+    with stops_between_runs():
+        return reproduce_all(
+            arguments.names,
+            everything=arguments.all,
+            arm=arguments.cell,
+            jobs=arguments.jobs,
+            dry_run=arguments.dry_run,
+            force=arguments.force,
+            plan_only=arguments.power,
+            of_laws=arguments.laws,
+        )
 
 
 def claims(arguments: argparse.Namespace) -> int:

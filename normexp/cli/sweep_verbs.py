@@ -16,12 +16,14 @@ logger = logging.getLogger("normexp")
 
 def sweep(arguments: argparse.Namespace) -> int:
     from normexp.cli.run_verb import overrides
+    from normexp.sweeps.pool import stops_between_runs
     from normexp.sweeps.sweep import sweep
 
     if not (arguments.overrides or arguments.config or arguments.like):
         raise UserError("sweep: no grid given; for example norm=none,batch 'seed=range(3)'")
     options = {"dry_run": arguments.dry_run, "force": arguments.force, "closing": _closing}
-    return sweep(overrides(arguments), arguments.jobs, **options)
+    with stops_between_runs():
+        return sweep(overrides(arguments), arguments.jobs, **options)
 
 
 def _closing(plan: Plan) -> None:

@@ -67,19 +67,8 @@ def reproduce(
                 _unfreeze(frozen)
             raise
 
-    if experiment.select is not None:
-        for rung in range(rungs(experiment.select)):
-            plan = selection_plan(experiment, results, arms, force, rung)
-            if status := train(plan, f"choosing {', '.join(experiment.select.search)}{_rung(experiment.select, rung)}"):
-                return status
-            if dry_run and not _is_over(experiment, results, arms, rung, plan):
-                break  # which of them the next rung would train is not known yet
-            if experiment.select.sampler and not dry_run:
-                score(experiment, results, arms, rung)
-        if not dry_run:
-            write_choice(experiment, results, arms)
-        if names := undecided_choices(experiment, results):
-            logger.info(f"the best two lie within noise, three seeds in select.seeds would tell: {'; '.join(names)}")
+    if experiment.select is not None and (status := _choose(experiment, results, arms, dry_run, force, train)):
+        return status
     if dry_run:
         taken = _looks_taken(experiment, results, arms)
         if taken.cells and not force and still_open and not still_open():
@@ -87,6 +76,35 @@ def reproduce(
         at_most = ", at most" if experiment.design else ""
         return train(expected_plan(experiment, results, arms, force), experiment.title + at_most)
     return _in_stages(experiment, lambda stage: train(run_plan(stage, results, arms, force), stage.title), still_open)
+
+
+def _choose(
+    experiment: Experiment,
+    results: Path,
+    arms: Sequence[str],
+    dry_run: bool,
+    force: bool,
+    train: Callable[[Plan, str], int],
+) -> int:
+    """Train what the hyperparameters are chosen from, rung by rung or trial by trial; return the exit status."""
+    select, counted = experiment.select, False
+    assert select is not None  # there is something to choose
+    for rung in range(rungs(select)):
+        plan = selection_plan(experiment, results, arms, force, rung)
+        if select.sampler:
+            trials, counted = 0 if counted else rungs(select) - rung, counted or bool(plan.to_train(force))
+            plan = replace(plan, trials=trials)
+        if status := train(plan, f"choosing {', '.join(select.search)}{_rung(select, rung)}"):
+            return status
+        if dry_run and not _is_over(experiment, results, arms, rung, plan):
+            break  # which of them the next rung would train is not known yet
+        if select.sampler and not dry_run:
+            score(experiment, results, arms, rung)
+    if not dry_run:
+        write_choice(experiment, results, arms)
+    if names := undecided_choices(experiment, results):
+        logger.info(f"the best two lie within noise, three seeds in select.seeds would tell: {'; '.join(names)}")
+    return 0
 
 
 def _unfreeze(frozen: Path) -> None:

@@ -68,6 +68,7 @@ class Plan:
         results: the folder above all run directories.
         names: of the cells, where what they differ in tells more than their run directory.
         recipes: what nobody typed, a line for each combination of data set and network.
+        trials: that take as long and are counted in its estimate; 0 where the estimate of an earlier plan did.
     """
 
     cells: list[Cell]
@@ -75,6 +76,7 @@ class Plan:
     results: Path = Path("results")
     names: Mapping[Path, str] = field(default_factory=dict)
     recipes: Sequence[str] = ()
+    trials: int = 1
 
     def name(self, cell: Cell) -> str:
         return self.names.get(cell.path) or str(cell.path)

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from normexp.errors import Interrupted, UserError
 from normexp.records import FINISHED, TRACEBACK, RunDirectory, write_atomically
+from normexp.runs.signals import stop_signals
 
 if TYPE_CHECKING:
     from normexp.sweeps.plan import Cell
@@ -123,6 +124,20 @@ class Worker:
         if text not in self.warnings:
             self.warnings.add(text)
             logger.warning(text)
+
+
+@contextmanager
+def stops_between_runs() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM say what they say while workers train where none does: between two trials, say."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt  # no Exception: a reader of a damaged file would take it for the damage
+
+    try:
+        with stop_signals(stop):
+            yield
+    except KeyboardInterrupt:
+        raise Interrupted(STOPPED) from None
 
 
 def _cause_of_death(status: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -60,13 +60,17 @@ def search_through(
 
     Raises: UserError for a space that there is not, for values that are not allowed, and without a validation split.
     """
-    studies, plans = _studies(search, overrides), list[Plan]()
+    studies, plans, counted = _studies(search, overrides), list[Plan](), False
     for number in range(1 if dry_run else search.trials):
         drawn = [study.draw(number) for study in studies]
         made = [make_plan([*study.words, *words]) for study, words in zip(studies, drawn, strict=True)]
         plans += made
+        trial = _joined(made)
+        for note in trial.recipes if number == 0 else ():
+            logger.info(note)
         logger.info(f"trial {number + 1} of {search.trials}, sampler={search.sampler}")
-        if (status := train(_joined(made))) or dry_run:
+        trials, counted = 0 if counted else search.trials - number, counted or bool(trial.open)
+        if (status := train(replace(trial, recipes=(), trials=trials))) or dry_run:
             return status, _joined(plans)
         for study, words, plan in zip(studies, drawn, made, strict=True):
             study.tell(number, words, plan)
@@ -76,7 +80,8 @@ def search_through(
 def _joined(plans: Sequence[Plan]) -> Plan:
     cells = {cell.path: cell for plan in plans for cell in plan.cells}
     names = {path: name for plan in plans for path, name in plan.names.items()}
-    return Plan(list(cells.values()), [], plans[0].results, names, plans[0].recipes)
+    recipes = dict.fromkeys(note for plan in plans for note in plan.recipes)
+    return Plan(list(cells.values()), [], plans[0].results, names, tuple(recipes))
 
 
 def _studies(search: Search, overrides: Sequence[str]) -> list[Study]:

@@ -114,7 +114,8 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
     with worker_pool(sharing.workers, len(to_train)) as workers:
         if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
             return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
-        logger.info(time_needed(workers, to_train, force))
+        if plan.trials:
+            logger.info(time_needed(workers, to_train, force, plan.trials))
         together = stacks(to_train, workers, sharing.stack, force)
         return 0 if dry_run else train_all(workers, plan, force, together)
 
@@ -189,8 +190,12 @@ def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, l
     return None if asked is None else int(asked), rest
 
 
-def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -> str:
-    """Say how long the cells take side by side, from estimates of the different kinds; or why that is not known."""
+def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, trials: int = 1) -> str:
+    """Say how long the cells take side by side, from estimates of the different kinds; or why that is not known.
+
+    Args:
+        trials: as long as these cells each.
+    """
     first = {cell.kind: cell for cell in reversed(cells)}
     chosen = list(first.items())[:MOST_ESTIMATES]
     answers = {kind: workers[0].request({"verb": "estimate", "overrides": cell.overrides}) for kind, cell in chosen}
@@ -199,7 +204,8 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool) -
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
     mean = sum(seconds.values()) / len(seconds)
     total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
-    return f"about {format_duration(total / len(workers))} with jobs={len(workers)}"
+    of_all = f", for {trials} trials" if trials > 1 else ""
+    return f"about {format_duration(trials * total / len(workers))} with jobs={len(workers)}{of_all}"
 
 
 def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from normexp.records import RunDirectory, find_runs
 from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
 from normexp.sweeps.history import FILE
+from normexp.sweeps.pool import STOPPED
 
 SMALL = ("dataset=digits", "model=linear", "steps=4", "device=cpu", "threads=1", "recipe=none", "jobs=1")
 RATE = "optim.lr=tag(log,interval(0.001,1))"
@@ -69,6 +71,31 @@ def test_a_search_that_was_stopped_goes_on_with_the_same_trials(sweep, tmp_path,
     assert sweep("stopped", *words)[0] == 0
     assert trials(tmp_path / "stopped") == whole
     assert rates(tmp_path / "stopped") == {trial["optim.lr"] for trial in whole}
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_search_that_is_stopped_between_two_trials_says_how_it_goes_on(sweep, tmp_path, monkeypatch, sent):
+    words = (RATE, "sampler=random", "trials=3")
+    score = sampling._score
+
+    def stopped(plan):
+        os.kill(os.getpid(), sent)
+        return score(plan)
+
+    monkeypatch.setattr(sampling, "_score", stopped)
+    status, text = sweep("r", *words)
+    assert (status, text.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
+    monkeypatch.setattr(sampling, "_score", score)
+    assert sweep("r", *words)[0] == 0
+    assert len(trials(tmp_path / "r")) == 3
+
+
+def test_what_all_trials_share_is_said_once(sweep):
+    words = (RATE, "sampler=random", "trials=3", "dataset=digits,covariate_shift", "recipe=auto", "epochs=null")
+    lines = sweep("r", *words)[1].splitlines()
+    first = next(number for number, line in enumerate(lines) if "trial 1 of 3" in line)
+    assert [number < first for number, line in enumerate(lines) if "recipe:" in line] == [True, True]
+    assert [line.rpartition(" with ")[2] for line in lines if " with jobs=" in line] == ["jobs=1, for 3 trials"]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

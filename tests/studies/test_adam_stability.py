@@ -63,11 +63,11 @@ def test_sharpness_of_a_quadratic_loss_is_its_largest_eigenvalue_over_the_root_o
 
 
 def test_ways_start_from_every_random_state_that_a_checkpoint_keeps(monkeypatch):
-    state, restored = torch.get_rng_state(), []
+    components, restored = linear_problem([1.0]), []
+    state = torch.get_rng_state()
     for name, value in {"is_available": True, "is_initialized": True, "get_rng_state": "its"}.items():
         monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
     monkeypatch.setattr(torch.cuda, "set_rng_state", restored.append)
-    components = linear_problem([1.0])
     saved = Saved.of(components)
     torch.rand(1)
     saved.restored(components)

@@ -22,10 +22,14 @@ def standard_deviation(values: Sequence[float]) -> float:
         return math.nan
     if len(set(values)) == 1 and math.isfinite(values[0]):
         return 0.0  # exactly: the mean of three times 0.1 is rounded, and the deviation from it would be shown
-    scale = max(map(abs, values))
-    if 1e153 < scale < math.inf:  # the squares would overflow: a deviation of inf, which it is not
-        return scale * float(np.std(np.array(values) / scale, ddof=1))
-    return float(np.std(values, ddof=1))
+    unit = unit_of_squares(values)
+    return unit * float(np.std(np.array(values) / unit, ddof=1))
+
+
+def unit_of_squares(values: Iterable[float]) -> float:
+    """Return what to divide values by before they are squared: 1 unless the squares would overflow."""
+    largest = max(map(abs, values))
+    return largest if 1e153 < largest < math.inf else 1.0
 
 
 def median(values: Iterable[float], larger_is_better: bool = False) -> float:

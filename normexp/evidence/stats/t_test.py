@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from normexp.evidence.stats.interval import EVERYTHING, Interval
-from normexp.evidence.stats.summary import mean, standard_deviation
+from normexp.evidence.stats.summary import mean, standard_deviation, unit_of_squares
 
 
 @dataclass(frozen=True)
@@ -31,24 +32,27 @@ class TTest:
         return standard_deviation(self.values)
 
     def confidence_interval(self, confidence: float = 0.95) -> Interval:
-        from scipy.stats import ttest_1samp
-
         if self.sd == 0:
             return Interval(self.value, self.value)
-        low, high = ttest_1samp(self.values, 0.0).confidence_interval(confidence)
-        return Interval(float(low), float(high))
+        low, high = self._test().confidence_interval(confidence)
+        return Interval(self._unit * float(low), self._unit * float(high))
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value against "the mean is at most `bound`"."""
-        from scipy.stats import ttest_1samp
-
-        return float(ttest_1samp(self.values, bound, alternative="greater").pvalue)
+        return float(self._test(bound, "greater").pvalue)
 
     def p_below(self, bound: float) -> float:
         """Return the one-sided p-value against "the mean is at least `bound`"."""
+        return float(self._test(bound, "less").pvalue)
+
+    @property
+    def _unit(self) -> float:
+        return unit_of_squares(self.values)
+
+    def _test(self, bound: float = 0.0, alternative: str = "two-sided") -> Any:
         from scipy.stats import ttest_1samp
 
-        return float(ttest_1samp(self.values, bound, alternative="less").pvalue)
+        return ttest_1samp([value / self._unit for value in self.values], bound / self._unit, alternative=alternative)
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:

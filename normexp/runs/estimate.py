@@ -25,7 +25,7 @@ def estimate_seconds(config: Config, loader: Loader | None = None) -> float:
     Raises: UserError for a study, whose steps are its own, and as `build` does.
     """
     if config.choices["study"] != "none":
-        raise UserError("a study cannot be timed by a few steps; `normexp list experiments` says how long those of ours take")
+        raise UserError("a study cannot be timed by a few steps; `normexp list experiments` has the times of ours")
     loader = loader or Loader()
     with process_settings(config["compile"]):
         components = build(config, loader.load(config), loader.examples)

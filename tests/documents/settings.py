@@ -174,11 +174,11 @@ SET_UPS: Mapping[str, str] = {
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
     "law_decay_rate": "1,000 1,000",
     "law_gradient_projection": "2 100 30",
-    "law_largest_rate": "1,024",
+    "law_largest_rate": "2 1,024 2",
     "law_orthogonal_depth": "1988",
     "law_norm_placement": "2",
     "law_orthogonalization": "250 250",
-    "law_residual_variance": "12",
+    "law_residual_variance": "2",
     "law_rezero": "2.9 2.5 1.8",
     "law_selectable_keys": "12",
     "ln_invariances": "2.2 15",

@@ -132,7 +132,7 @@ def test_interval_inside_and_outside() -> None:
 def test_t_interval_of_large_values_is_that_of_small_ones(size: float) -> None:
     small = (4.0, 4.5, 4.1, 5.0)
     large = TTest(tuple(size * value for value in small))
-    low, high = t_interval(small).low, t_interval(small).high
-    assert (large.confidence_interval().low, large.confidence_interval().high) == pytest.approx((size * low, size * high))
+    expected, found = TTest(small).confidence_interval(), large.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((size * expected.low, size * expected.high))
     assert large.p_above(4 * size) == pytest.approx(TTest(small).p_above(4.0))
     assert large.p_below(5 * size) == pytest.approx(TTest(small).p_below(5.0))

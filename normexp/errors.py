@@ -9,6 +9,7 @@ from pathlib import Path
 
 LONGEST = 100  # characters of a wrong name that an error repeats and compares
 POINTER = "a Git LFS pointer, not the file itself; `git lfs pull` fetches that"
+RAISED_BY = "raised by "  # begins the note of an error that names a part of the user's own
 MOST_NAMES, FEW_NAMES = 35, 8  # allowed names that an error lists: all of so many, or the nearest few
 
 
@@ -88,8 +89,9 @@ def first_line(error: BaseException) -> str:
 
 
 def kind_and_line(error: BaseException) -> str:
-    """Return what kind of error it is and the first line of what it says."""
-    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+    """Return what kind of error it is, the first line of what it says, and which part of the user's own raised it."""
+    by = [note for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY)]
+    return ", ".join([f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}", *by])
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from in_process import InProcess
 
+from normexp.records import find_runs
 from normexp.runs.checkpointer import Checkpointer
 
 DOCS = Path(__file__).parents[1] / "docs" / "own_parts.md"
@@ -19,6 +20,7 @@ MINE = "plugins=[my_parts,odd_parts]"
 ODD = """
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -120,6 +122,56 @@ def gated():
     raise ValueError("this network cannot be built")
 
 
+CALLS = []
+
+
+def tick():
+    CALLS.append(1)
+    if len(CALLS) > 20 and Path("broken").exists():
+        raise KeyError("its\\ntable")
+
+
+def falling(step, total):
+    tick()
+    return 1.0
+
+
+class Moving(Counts):
+    def step(self, closure=None):
+        tick()
+        return super().step(closure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failing(Probe):
+    def measure(self, situation):
+        tick()
+        return []
+
+
+class Net(Odd):
+    def forward(self, x):
+        tick()
+        return super().forward(x)
+
+
+class Layer(nn.Module):
+    def forward(self, x):
+        tick()
+        return x
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme(Norm):
+    def normalization(self, layer):
+        return Layer()
+
+
+class Start(Init):
+    def weight(self, empty, source):
+        raise KeyError("fan")
+
+
 number = 3
 """
 
@@ -190,6 +242,33 @@ def test_own_parts_an_optimizer_that_keeps_numbers_is_continued_in_the_same_byte
     assert saved[0][0].step == 1
     killed = run_of(cli, *words, "results_dir=killed")
     assert (killed / "checkpoint.safetensors").read_bytes() == (whole / "checkpoint.safetensors").read_bytes()
+
+
+FAILING = {
+    "schedule": ["schedule=odd_parts.falling"],
+    "optim": ["optim=odd_parts.Moving", "optim.lr=0.1"],
+    "probe": ["probe=odd_parts.Failing"],
+    "model": ["model=odd_parts.Net", "model.returns=y"],
+    "norm": ["norm=odd_parts.Scheme", "schedule=my_parts.triangle", "model=mlp"],
+}
+
+
+@pytest.mark.parametrize("group", FAILING)
+def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kept(cli, folder, group):
+    part = FAILING[group][0]
+    words = ["run", *FAILING[group], MINE, "steps=40", "eval_every=1", *TINY[1:], "results_dir=r"]
+    (folder / "broken").touch()
+    status, _, stderr = cli(*words)
+    told = rf"KeyError: 'its\\ntable', raised by {re.escape(part)} \(odd_parts.py:\d+\) at step (\d+)"
+    found = re.fullmatch(rf"normexp: failed: ({told}) \(--debug shows the traceback\)\n", stderr)
+    assert (status, bool(found)) == (1, True), stderr
+    (run,) = find_runs([folder / "r"])
+    assert (run.status["status"], run.status["cause"], run.status["step"]) == ("failed", found[1], int(found[2]))
+    kept = [int(row["step"]) for row in run.rows("metrics.csv")]
+    assert kept == list(range(len(kept)))
+    assert len(kept) >= int(found[2]) > 0
+    (folder / "broken").unlink()
+    assert cli(*words)[0] == 0
 
 
 def test_own_parts_a_probe_may_measure_a_tensor(cli, folder):
@@ -282,6 +361,10 @@ MISTAKES = {
     "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
     "no rate": (["optim=torch.optim.NAdam"], "add optim.lr=NUMBER"),
     "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),
+    "a start that fails": (
+        ["init=odd_parts.Start"],
+        "model=mlp norm=none init=odd_parts.Start dataset=digits: KeyError: 'fan'",
+    ),
     "a word for a truth value": (
         ["optim=torch.optim.NAdam", "optim.lr=1", "optim.decoupled_weight_decay=off"],
         "torch.optim.NAdam: decoupled_weight_decay=off: must be true or false",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from normexp.errors import Busy, UserError
+from normexp.errors import Busy, UserError, kind_and_line
 from normexp.records import (
     CONFIG,
     FINISHED,
@@ -115,5 +115,5 @@ class Recorder:
             self.logs.end(status, step, facts.get("cause", ""))
 
     def failed(self, step: int, error: BaseException) -> None:
-        self.status("failed", step, cause=f"{type(error).__name__}: {error}")
+        self.status("failed", step, cause=kind_and_line(error))
         write_atomically(self.directory.path / TRACEBACK, traceback.format_exc())

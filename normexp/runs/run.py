@@ -16,7 +16,7 @@ from normexp.config.identity import staleness
 from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
-from normexp.errors import UserError
+from normexp.errors import UserError, kind_and_line
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, read_rows
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress, format_duration
@@ -91,7 +91,13 @@ def _duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
     from normexp.runs.estimate import estimate_seconds
 
     left = 1 - status.get("step", 0) / status.get("steps", 1)
-    return f"about {format_duration(left * estimate_seconds(config, loader))} on this machine as it is now"
+    try:
+        seconds = left * estimate_seconds(config, loader)
+    except UserError:
+        raise
+    except Exception as error:  # of somebody's own part, say: the run will end in it, and record it
+        return f"how long it takes is not known: {kind_and_line(error)}"
+    return f"about {format_duration(seconds)} on this machine as it is now"
 
 
 def _explain_divergence(ended: Mapping[str, Any]) -> None:

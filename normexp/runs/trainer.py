@@ -21,11 +21,12 @@ from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
+from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import stop_signals
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
-from normexp.training.build import build, initialize_from_data
+from normexp.training.build import build, fitting, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.hardware import describe, peak_memory
@@ -120,6 +121,7 @@ class Trainer:
         except Interrupted:
             raise
         except BaseException as error:
+            name_own_part(error, self.config, self.position.step)
             self.recorder.failed(self.position.step, error)
             raise
         finally:
@@ -141,7 +143,8 @@ class Trainer:
         if not self.resumes:
             self.checkpointer.path.unlink(missing_ok=True)
             self.timer.reset()
-            initialize_from_data(self.components)
+            with fitting(self.config):
+                initialize_from_data(self.components)
         environment = self._environment()
         if self.resumes and (earlier := earlier_machines(self._environment_before(), environment, self.position.step)):
             environment["continued"] = earlier

@@ -137,9 +137,9 @@ def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> N
 def fitting(config: Config, way_out: str = "") -> Iterator[None]:
     """Raise as UserError, one line, what a network or a scheme says of shapes and sizes that it cannot have.
 
-    A scheme of the user's own may fail in any way; what ours raise besides is a mistake in the program.
+    A part of the user's own may fail in any way; what ours raise besides is a mistake in the program.
     """
-    own = any("." in config.choices[group] for group in ("model", "norm"))
+    own = any("." in config.choices[group] for group in ("model", "norm", "init"))
     known = (ValueError, RuntimeError, AssertionError, MemoryError, OverflowError)
     try:
         yield
@@ -149,7 +149,8 @@ def fitting(config: Config, way_out: str = "") -> Iterator[None]:
         reason = first_line(error) if isinstance(error, known) else kind_and_line(error)
         if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
             reason = "the network is larger than the memory of this machine"
-        chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm", "dataset"))
+        named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
+        chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
         if heads := config["model"].get("qk_norm"):
             chosen += f" model.qk_norm={heads}"
         raise UserError(f"{chosen}: {reason}{way_out}") from error

@@ -1,0 +1,43 @@
+"""Which part of the user's own raised an error that ended a run: somebody who wrote several has to know which."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+
+from normexp.config import Config
+from normexp.config.instantiate import locate
+from normexp.config.own import GROUPS
+from normexp.errors import RAISED_BY
+
+
+def name_own_part(error: BaseException, config: Config, step: int) -> None:
+    """Note on an error by which part of the user's own it was raised, in which line, at which step; else nothing."""
+    own = {group: config[group]["_target_"] for group in GROUPS if "." in config.choices[group]}
+    inside = [
+        (frame, line, groups)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if (groups := [group for group, target in own.items() if _is_inside(frame, target)])
+    ]
+    if inside:
+        frame, line, groups = inside[-1]
+        named = next((group for frame, *_ in reversed(inside) if (group := _part_of(frame, own, config))), None)
+        parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
+        error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}) at step {step}")
+
+
+def _is_inside(frame: FrameType, target: str) -> bool:
+    """Tell whether a frame is code of the module that a part is in."""
+    return f"{frame.f_globals.get('__name__')}.".startswith(f"{target.rpartition('.')[0]}.")
+
+
+def _part_of(frame: FrameType, own: Mapping[str, str], config: Config) -> str | None:
+    """Return the group whose part a frame is a method of, or the function itself."""
+    for group, target in own.items():
+        part = locate(target, config["plugins"])
+        is_method = isinstance(part, type) and isinstance(frame.f_locals.get("self"), part)
+        if is_method or frame.f_code is getattr(part, "__code__", None):
+            return group
+    return None

@@ -15,6 +15,7 @@ import numpy as np
 
 from normexp.config.text import amount, composed
 from normexp.data.base import Array
+from normexp.data.idx import GZIP
 from normexp.data.members import given_kind
 from normexp.errors import UserError
 
@@ -133,12 +134,18 @@ def read_table(path: Path) -> Table:
 
 def _text(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # spreadsheets begin with a byte order mark
+        data = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    if data.startswith(GZIP):
+        raise UserError(f"{path}: compressed by gzip; unpack it first")
+    try:
+        text = data.decode("utf-8-sig")  # spreadsheets begin with a byte order mark
+        odd = data.find(b"\0")  # of UTF-16 without a mark
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise UserError(f"{path}: not UTF-8 text (byte {byte:#x} at {error.start}); save it as CSV in UTF-8") from None
+        odd = error.start
+    if odd >= 0:
+        raise UserError(f"{path}: not UTF-8 text (byte {data[odd]:#x} at {odd}); save it as CSV in UTF-8")
     if not text.strip():
         raise UserError(f"{path}: empty file; the first line must name the columns")
     return composed(text)

@@ -32,7 +32,7 @@ def read_idx(path: Path, dimensions: int) -> Array:
         header = 4 + 4 * dimensions
         start = file.read(header)
         magic, expected = int.from_bytes(start[:4]), UNSIGNED_BYTE << 8 | dimensions
-        if magic != expected:
+        if len(start) >= 4 and magic != expected:
             raise UserError(f"{path}: wrong magic number 0x{magic:08x}, expected 0x{expected:08x}")
         if len(start) < header:
             raise UserError(f"{path}: truncated or damaged: {len(start)} of {header} bytes; get a fresh copy")

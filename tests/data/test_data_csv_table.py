@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from pathlib import Path
 
@@ -139,6 +140,8 @@ MISTAKES = {
     "empty": ("", "empty file; the first line must name the columns"),
     "only blanks": (" \n\n", "empty file"),
     "not UTF-8": ("a,b\nS\xe3o,1\n".encode("latin-1"), r"not UTF-8 text \(byte 0xe3 at 5\)"),
+    "UTF-16 without a mark": ("a,b\n1,2\n".encode("utf-16-le"), r"not UTF-8 text \(byte 0x0 at 1\)"),
+    "compressed": (gzip.compress(b"a,b\n1,2\n"), "compressed by gzip; unpack it first"),
     "one column": ("a\n1\n", "line 1 has one column"),
     "header only": ("a,b\n", "no rows below the names of the columns"),
     "no header": ("1,2\n3,4\n", "line 1 holds numbers; it must name the columns"),

@@ -34,22 +34,22 @@ def test_read_idx_unpacks_gzip_by_content(tmp_path: Path) -> None:
     assert read_idx(path, 2).shape == (2, 3)
 
 
-@pytest.mark.parametrize("data", [b"", b"\0\0", bytes([0, 0, 8, 3]) + bytes(20), b"<!DOCTYPE html>"])
+@pytest.mark.parametrize("data", [bytes([0, 0, 8, 3]) + bytes(20), b"<!DOCTYPE html>"])
 def test_read_idx_refuses_another_magic_number(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"wrong magic number 0x.*, expected 0x00000802"):
         read_idx(written(tmp_path / "a", data), 2)
 
 
-@pytest.mark.parametrize("size", [4, 11, 17, 19])
+@pytest.mark.parametrize("size", [0, 2, 4, 11, 17, 19])
 def test_read_idx_refuses_another_length(size: int, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"truncated or damaged: (more than )?\d+ of \d+ bytes|wrong magic"):
+    with pytest.raises(UserError, match=r"truncated or damaged: (more than )?\d+ of \d+ bytes"):
         read_idx(written(tmp_path / "a", (HEADER + bytes(7))[:size]), 2)
 
 
 @pytest.mark.parametrize("keep", [1, 3, 12, 25])
 def test_read_idx_refuses_a_truncated_gzip(keep: int, tmp_path: Path) -> None:
     data = gzip.compress(HEADER + bytes(range(6)))[:keep]
-    with pytest.raises(UserError, match=r"truncated or damaged gzip|wrong magic"):
+    with pytest.raises(UserError, match="truncated or damaged"):
         read_idx(written(tmp_path / "a", data), 2)
 
 

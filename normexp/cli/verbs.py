@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import pairwise
 
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
@@ -107,6 +109,7 @@ def _dispatch(arguments: list[str]) -> int:
     if verb not in VERBS:
         hint = "; did you mean `normexp run ...`?" if "=" in verb else did_you_mean(nearest(verb, [*VERBS, "--help"]))
         raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{hint}")
+    _check_none_empty(verb, rest)
     if verb in ("run", "sweep"):
         rest = as_typed_here(rest)
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
@@ -116,6 +119,14 @@ def _dispatch(arguments: list[str]) -> int:
         return VERBS[verb](parsed)
     except SystemExit as ended:  # with status 0 it would count as done
         raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
+
+
+def _check_none_empty(verb: str, words: Sequence[str]) -> None:
+    """Raise UserError for an empty word but behind --prompt: as a path it would be the current folder, or none."""
+    for before, word in pairwise([verb, *words]):
+        if (word == "" and before != "--prompt") or re.fullmatch("--(?!prompt)[a-z-]+=", word):
+            option = f"{word}{before}".partition("=")[0] if f"{word}{before}".startswith("--") else "''"
+            raise UserError(f"{verb}: {option} is empty; is a variable not set?")
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:

@@ -141,7 +141,7 @@ def _text(path: Path) -> str:
         raise UserError(f"{path}: compressed by gzip; unpack it first")
     try:
         text = data.decode("utf-8-sig")  # spreadsheets begin with a byte order mark
-        odd = data.find(b"\0")  # of UTF-16 without a mark
+        odd = data.find(b"\0", 0, 2)  # of UTF-16 without a mark
     except UnicodeDecodeError as error:
         odd = error.start
     if odd >= 0:

@@ -51,6 +51,9 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
     sources, target = [_runs(first), _runs(second)], into or first
+    outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
+    if outer in inner.parents and inner.is_dir():
+        raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
     folder = target.parent if target.suffix == ".zip" else target
     with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
         try:
@@ -93,9 +96,10 @@ class _Contradiction(Exception):
 
 def _runs(path: Path) -> Runs:
     """Return the runs by their path below the folder; those of an archive by their path in it."""
+    found = find_runs([path])
     packed_alone = path.suffix == ".zip" and path.is_file()
     root = (path.parent if path.name == ARCHIVE and packed_alone else path).resolve()
-    return {run.path.relative_to(root).as_posix(): run for run in find_runs([path])}
+    return {run.path.relative_to(root).as_posix(): run for run in found}
 
 
 def _check_whole(run: RunDirectory) -> None:

@@ -107,6 +107,13 @@ def test_load_model_without_its_checkpoint_or_with_a_damaged_one_is_one_line(
         normexp.load_model(run.path)
 
 
+def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> None:
+    run, other = normexp.run(OVERRIDES), normexp.run([*OVERRIDES, "seed=1"])
+    (other.path / CHECKPOINT).replace(run.path / CHECKPOINT)
+    with pytest.raises(normexp.UserError, match=r"metrics\.csv: damaged \(it is not as the checkpoint"):
+        normexp.load_model(run.path)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

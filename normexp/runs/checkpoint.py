@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from normexp.errors import kind_and_line
 from normexp.records import damaged, json_object, read_regular, write_atomically
 from normexp.runs.checkpoint_form import check_entries
+from normexp.runs.known_curves import check_curves
 from normexp.runs.optimizer_state import as_kept, as_tensor, kinds_by_parameter
 from normexp.seeding import random_states, set_random_states
 
@@ -78,9 +79,14 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Check
 
 
 def read_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
-    """Return the network's part of a checkpoint. Raises Damaged as `load_checkpoint` does, but for the entries."""
+    """Return the network's part of a checkpoint.
+
+    Raises: Damaged as `load_checkpoint` does, but for the entries; where the curves beside it are of another run.
+    """
     with _damage_named(path):
-        return _read(path, model).part("model")
+        checkpoint = _read(path, model)
+        check_curves(path.parent, checkpoint.facts.get("curves", {}))
+    return checkpoint.part("model")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,10 @@ from pathlib import Path
 import torch
 
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, METRICS, MOST_ROWS, PROBES, Damaged, damaged, read_regular, read_rows
+from normexp.records import CHECKPOINT, METRICS, PROBES, Damaged, damaged, read_rows
 from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts
+from normexp.runs.known_curves import check_curves, known_curves
 from normexp.training.components import Components
 from normexp.training.metrics import MetricAccumulator
 
@@ -64,7 +64,7 @@ class Checkpointer:
             last_loss=position.last_loss,
             data=self.fingerprint,
             threads=torch.get_num_threads(),
-            curves={name: _digest(self.directory / name) for name in (METRICS, PROBES)},
+            curves=known_curves(self.directory),
         )
         spent = time.monotonic() - began
         self._next = time.monotonic() + max(SAVE_INTERVAL, 20 * spent)
@@ -106,9 +106,7 @@ class Checkpointer:
 
     def _check_curves(self, step: int, curves: dict[str, list[object]]) -> None:
         """Raise UserError if the curves up to the checkpoint's last evaluation are not those it was saved with."""
-        for name, known in curves.items():
-            if _digest(self.directory / name, known[0]) != known:
-                raise damaged(self.directory / name, "it is not as the checkpoint, which continues it, knows it")
+        check_curves(self.directory, curves)
         if not {"0", str(step)} <= {row["step"] for row in read_rows(self.directory / METRICS)}:
             why = f"it has no row of step 0 or of step {step}, which the checkpoint continues"
             raise damaged(self.directory / METRICS, why)
@@ -118,12 +116,3 @@ def quarantine(path: Path) -> None:
     """Rename a file to NAME.damaged, out of the way of the run that begins again."""
     if path.exists() or path.is_symlink():
         path.rename(f"{path}.damaged")
-
-
-def _digest(path: Path, size: object = None) -> list[object]:
-    """Return [bytes, sha256] of a file, or of its first bytes; of one that is not there, of nothing."""
-    try:
-        content = read_regular(path, MOST_ROWS)[: size if isinstance(size, int) else None]
-    except FileNotFoundError:
-        content = b""
-    return [len(content), hashlib.sha256(content).hexdigest()]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from normexp.cli.candidates import NAMING, TRAINING
-from normexp.config.hints import KEYS
+from normexp.config.hints import KEYS, WHOLE, undecorated
 from normexp.config.options import groups, keys_by_word, options_with
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, listed, nearest
 
-WHOLE = {"gpu": "device=cuda", "cuda": "device=cuda", "cpu": "device=cpu", "amp": "precision=bf16"}
-WHOLE |= dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
 SETTING = (*TRAINING, "table", "plot", "best", "check", "bench")  # take KEY=VALUE of a run, to train or to choose runs
 LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
 
@@ -30,8 +28,8 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     if len(name) <= 1:
         return UserError(f"{kind}; allowed: {listed(flags, wrong)}")
     near = {flag.lstrip("-"): flag for flag in flags}
-    usual = (word for word, setting in known.items() if _is_usual(setting.partition("=")[0]))
-    if key := nearest(name, usual, LIKE_KEY):
+    usual = [word for word, setting in known.items() if _is_usual(setting.partition("=")[0])]
+    if key := nearest(name, usual, LIKE_KEY) or nearest(undecorated(name), usual, LIKE_KEY):
         near[key] = known[key]
     close = nearest(name, near, LIKE_FLAG)
     return UserError(f"{kind}; allowed: {listed(flags, wrong)}{did_you_mean(near[close] if close else None)}")

@@ -28,7 +28,7 @@ from normexp.config.overrides import parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import check_digits, shortened
-from normexp.config.unknown_key import unknown_key
+from normexp.config.unknown_key import Unknown
 from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -233,13 +233,27 @@ def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
     values: Tree = _copied(defaults.values)
     for key, one in keys.items():
         if key not in leaves:
-            raise unknown_key(key, one.text, [*leaves, *_part_keys(defaults)])
+            raise _unknown_key(key, one, defaults)
         *parents, leaf = key.split(".")
         tree = values
         for parent in parents:
             tree = tree[parent]
         tree[leaf] = _value(key, one, leaves[key], defaults.about)
     return values
+
+
+def _unknown_key(key: str, given: Given, defaults: Defaults) -> UserError:
+    leaves = {name: value for name, value in defaults.leaves.items() if not name.endswith(own.TARGET)}
+    names = dict.fromkeys(groups()) | leaves | dict.fromkeys(_part_keys(defaults))
+
+    def accepts(name: str) -> bool:
+        try:
+            _option(name, given.value) if name in groups() else _value(name, given, names[name], defaults.about)
+        except UserError:
+            return False
+        return True
+
+    return Unknown(key, given.text, names, defaults.choices, accepts).error()
 
 
 def _copied(value: Any) -> Any:

@@ -15,15 +15,22 @@ _BUILDER = re.compile(r"^@register_model\(.*?\)\n(?:@.*\n)*def (\w+)\(", re.MULT
 _CODE = re.compile(r"(\w+)(?:\.py)?[:/](\w+)$")  # my_nets:Net, as diagnose takes it
 _OPTIMIZER = re.compile(r"^class (\w+)\(Optimizer\)", re.MULTILINE)
 KEYS = {  # what other programs call our keys
-    "learning_rate": "optim.lr", "lr": "optim.lr", "wd": "optim.weight_decay", "weight_decay": "optim.weight_decay",
-    "momentum": "optim.momentum", "bs": "batch_size", "batchsize": "batch_size", "max_epochs": "epochs",
-    "num_epochs": "epochs", "max_steps": "steps", "num_steps": "steps", "iterations": "steps", "optimizer": "optim",
-    "dropout": "model.dropout", "grad_clip": "clip_norm", "gradient_clip_val": "clip_norm", "random_seed": "seed",
-    "output_dir": "results_dir", "num_threads": "threads", "normalization": "norm", "data": "dataset", "lr_scheduler":
-    "schedule", "scheduler": "schedule", "network": "model", "arch": "model", "initialization": "init",
-    "out": "results_dir", "outdir": "results_dir", "amp": "precision", "gpu": "device", "cuda": "device",
-    "seeds": "seed", **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),
+    "learning_rate": "optim.lr", "wd": "optim.weight_decay", "bs": "batch_size", "batchsize": "batch_size",
+    "iterations": "steps", "iters": "steps", "max_iter": "steps", "optimizer": "optim", "grad_clip": "clip_norm",
+    "gradient_clip_val": "clip_norm", "max_norm": "clip_norm", "random_seed": "seed", "random_state": "seed",
+    "output_dir": "results_dir", "out": "results_dir", "outdir": "results_dir", "num_threads": "threads",
+    "normalization": "norm", "data": "dataset", "lr_scheduler": "schedule", "scheduler": "schedule",
+    "network": "model", "net": "model", "arch": "model", "initialization": "init", "dtype": "precision",
+    "val": "dataset.validation", "val_split": "dataset.validation", "hidden": "model.widths", "depth": "model.layers",
+    "filters": "model.widths", "beta1": "optim.betas", "beta2": "optim.betas",
+    "act": "model.activation", "nonlinearity": "model.activation",
+    **dict.fromkeys(("context_length", "block_size", "seq_len"), "dataset.context"), "seeds": "seed",
+    **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),
 }  # fmt: skip
+WHOLE = {"gpu": "device=cuda", "cuda": "device=cuda", "cpu": "device=cpu", "amp": "precision=bf16"}
+WHOLE |= dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
+WHOLE["pretrained"] = "model=torchvision model.name=resnet18 model.weights=IMAGENET1K_V1"
+_DECORATIONS = re.compile(r"^(num|n|nb|max|use|train)_(?=.)|(?<=.)_(size|dim|rate|steps|prob|p|name)$")
 SHORT = {
     "bn": "batch", "ln": "layer", "gn": "group", "in": "instance", "wn": "weight", "ws": "weight_standard",
     "sn": "spectral", "frn": "filter_response", "dyt": "dynamic_tanh", "brn": "batch_renorm", "gbn": "ghost_batch",
@@ -76,20 +83,21 @@ def path_hint(group: str, name: str) -> str:
 
 def place_hint(key: str, names: Iterable[str]) -> str | None:
     """Return the key that says where the data lie, where another word for that was typed."""
-    group, _, last = key.rpartition(".")
+    group, _, last = key.rpartition(".") if "." in key else ("dataset", "", key)
     there = (name for name in names if name in {f"{group}.{word}" for word in PLACES})
     return next(there, None) if last.lower() in PLACES else None
 
 
-def key_hint(key: str, names: Iterable[str], text: str = "") -> str | None:
-    """Return what a key of other programs stands for, the last part of `optim.learning_rate`, too: one of `names`.
-
-    It is empty where the key is known and none of `names` is meant, None where it is not known.
-    """
-    last = key.rpartition(".")[2].lower()
-    if last == "seeds" and text.isdecimal() and int(text) > 1:
+def key_hint(word: str, text: str = "") -> str | None:
+    """Return what a key of other programs stands for here; None where it is not known."""
+    if word == "seeds" and text.isdecimal() and int(text) > 1:
         return f"`normexp sweep 'seed=range({int(text)})'`"
-    return meant if (meant := KEYS.get(last)) is None or meant.partition(" ")[0] in names else ""
+    return KEYS.get(word)
+
+
+def undecorated(word: str) -> str:
+    """Return a key without what other programs put around it: `layers` of `num_layers`, `hidden` of `hidden_size`."""
+    return _DECORATIONS.sub("", word)
 
 
 @cache

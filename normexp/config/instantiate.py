@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from normexp.config.annotations import check_annotated
 from normexp.config.config import Config
 from normexp.config.options import option, without_descriptions
+from normexp.config.own import must_be_named
 from normexp.errors import UserError, did_you_mean, kind_and_line, nearest, unknown
 
 Part = TypeVar("Part")
@@ -24,7 +25,7 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     """Import and return what `package.module.Name` names. Raises UserError for code that may not be named."""
     module, _, name = target.rpartition(".")
     if not _is_inside(module, (*TRUSTED, *plugins)):
-        raise UserError(f"{target}: code outside normexp must be named: add plugins=[{module!r}]")
+        raise must_be_named(target, target)
     if not _is_inside(module, TRUSTED):
         _find_in_current_folder()
     try:

@@ -68,7 +68,9 @@ def keys_by_word() -> dict[str, str]:
 
 def options_with(group: str, key: str) -> list[str]:
     """Return the options of a group that have a key."""
-    return [name for name in options(group) if key in option(group, name) and not is_description(key)]
+    if key == "_target_" or is_description(key):
+        return []
+    return [name for name in options(group) if key in option(group, name)]
 
 
 def without_descriptions(tree: Any) -> Any:

@@ -80,14 +80,19 @@ def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
         raise UserError(
             f"{key}={shortened(target)} is normexp's own: give its option, {group}=NAME (`normexp list` shows all)"
         )
-    meant = path_hint(group, target) or f": add {_plugin(target)}"
-    raise UserError(f"{key}={shortened(target)}: code outside normexp must be named{meant}")
+    raise must_be_named(f"{key}={shortened(target)}", target, path_hint(group, target))
 
 
-def _plugin(target: str) -> str:
-    """Return what names the module of `my_nets.Net`, as it is typed."""
+def must_be_named(given: str, target: str, meant: str = "") -> UserError:
+    """Build the one-line error for code that no plugin names, as `my_nets.Net` is by its module.
+
+    Args:
+        given: what the line begins with.
+        meant: what may have been meant instead.
+    """
     module = target.rpartition(".")[0]
-    return f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
+    plugins = f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
+    return UserError(f"{given}: code outside normexp must be named{meant or f': add {plugins}'}")
 
 
 def node(group: str, keys: Mapping[str, Any]) -> dict[str, Any]:

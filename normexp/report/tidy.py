@@ -84,8 +84,10 @@ class Frame:
     def check_key(self, key: str) -> None:
         known = {*OWN, *self.axes, *(name for record in self.records for name in record.options or ())}
         if key not in known:
-            meant = did_you_mean(key_hint(key, list(known)))
-            raise UserError(f"key {key!r} does not exist{meant}") if meant else unknown("key", key, sorted(known))
+            meant = key_hint(key.rpartition(".")[2].lower()) or key
+            close = next((name for name in sorted(known) if meant in (name, name.rpartition(".")[2])), None)
+            error = UserError(f"key {key!r} does not exist{did_you_mean(close)}")
+            raise error if close else unknown("key", key, sorted(known))
 
     @cached_property
     def cells(self) -> dict[Cell, dict[int, Curve]]:

@@ -39,7 +39,8 @@ def _lines(chart: Chart) -> Iterator[str]:
             ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
             yield f"Crosses at the panel's edge: runs that diverged there, {ended}; the mean is over the others."
         else:
-            yield "Crosses: where a run that diverged was last finite (at the panel's edge if beyond it)."
+            where = "at the panel's edge if beyond it; of several lines at one place side by side"
+            yield f"Crosses: where a run that diverged was last finite, {where}."
             yield f"From there on the mean is over the others: {_ended(lines)}."
     if beyond := _beyond(chart, panels):
         reached = "; ".join(f"{name}, up to {short(top, 2)}" for name, top in beyond.items())

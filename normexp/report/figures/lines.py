@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 from matplotlib.transforms import ScaledTranslation, Transform
 
 from normexp.report.figures.averages import Line, lines_of
-from normexp.report.figures.chart import Chart, Panel, Range, Reference
+from normexp.report.figures.chart import Chart, Numbers, Panel, Range, Reference
 from normexp.report.figures.formats import Look
 from normexp.report.figures.hidden import turns
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
@@ -39,8 +39,9 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, 
             _draw(ax, chart, line, look, _shift(chart, look, i, len(lines[panel])))
             if i in dashes:
                 ax.lines[-1].set_linestyle(dashes[i])
+        shifts = _side_by_side(ax, chart, lines[panel], look)
         for i, line in enumerate(lines[panel]):
-            _crosses(ax, chart, line, lines[panel], look)
+            _crosses(ax, line, shifts[i], look)
             _triangles(ax, chart.panel_of(panel), line, look, _shift(chart, look, i, len(lines[panel])))
         for reference in chart.references:
             draw_reference(ax, reference, reference.axis, look)
@@ -194,12 +195,43 @@ def _triangles(ax: Axes, panel: Panel, line: Line, look: Look, shift: float) -> 
         ax.plot(peak, high, "^", transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]
 
 
-def _crosses(ax: Axes, chart: Chart, line: Line, lines: Sequence[Line], look: Look) -> None:
-    """Draw the crosses of a line; those of several lines at one place of the panel's edge side by side."""
+def _side_by_side(ax: Axes, chart: Chart, lines: Sequence[Line], look: Look) -> list[list[float]]:
+    """Return by how many points each cross of each line is shifted: those of several at one place stand apart.
+
+    One place is one x where lines have bars; elsewhere it is what a cross covers, and none leaves the panel's sides.
+    """
+    step, extent = CROSS * look.lines, ax.get_window_extent()
+    size: Numbers = np.array([extent.width, extent.height]) * 72 / ax.figure.dpi
+    bars = chart.mark == "interval"
+    reach = np.array([1e-6, math.inf] if bars else [step, step])
+    groups: list[tuple[Numbers, list[int]]] = []  # place in points, the lines that have crosses there
+    found: list[tuple[int, Numbers, tuple[Numbers, list[int]]]] = []
+    for i, line in enumerate(lines):
+        for cross in line.crosses:
+            point = (ax.transScale + ax.transLimits).transform(_inside(ax, cross)) * size
+            group = next((each for each in groups if (abs(each[0] - point) < reach).all()), None)
+            if group is None:
+                groups.append(group := (point, []))
+            if i not in group[1]:
+                group[1].append(i)
+            found.append((i, point, group))
+    shifts: list[list[float]] = [[] for _ in lines]
+    for i, point, (place, there) in found:
+        span = (len(there) - 1) * step
+        first = place[0] - span / 2 if bars else min(max(place[0] - span / 2, 0), size[0] - span)
+        shifts[i].append(first + there.index(i) * step - point[0])
+    return shifts
+
+
+def _inside(ax: Axes, cross: tuple[float, float]) -> tuple[float, float]:
+    """Return where a cross is drawn: at the panel's edge where its value is beyond it, or none."""
     low, high = ax.get_ylim()
-    for x, y in line.crosses:
-        here = [each.name for each in lines if x in dict(each.crosses)]
-        shift = _shift(chart, look, here.index(line.name), len(here)) * CROSS / SHIFT
-        place = min(max(y, low), high) if math.isfinite(y) else high
+    return cross[0], min(max(cross[1], low), high) if math.isfinite(cross[1]) else high
+
+
+def _crosses(ax: Axes, line: Line, shifts: Sequence[float], look: Look) -> None:
+    """Draw the crosses of a line."""
+    for cross, shift in zip(line.crosses, shifts, strict=True):
+        x, place = _inside(ax, cross)
         style = {"markersize": 6 * look.lines, "markeredgewidth": 1.6 * look.lines, "zorder": 5}
         ax.plot(x, place, "x", color=line.style.color, clip_on=False, transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]

@@ -115,4 +115,5 @@ def test_crosses_of_several_lines_at_one_place_stand_side_by_side(mark: str, low
     places = [line.get_transform().transform(line.get_xydata())[0, 0] for line in crosses]
     origin = axes.transData.transform((10, 0))[0]
     points = 72 / axes.figure.dpi
+    assert mark != "line" or "side by side" in caption(drawn)
     assert [(place - origin) * points for place in places] == pytest.approx([low, low + CROSS])

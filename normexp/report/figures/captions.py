@@ -39,8 +39,8 @@ def _lines(chart: Chart) -> Iterator[str]:
             ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
             yield f"Crosses at the panel's edge: runs that diverged there, {ended}; the mean is over the others."
         else:
-            where = "at the panel's edge if beyond it; of several lines at one place side by side"
-            yield f"Crosses: where a run that diverged was last finite, {where}."
+            beside = "; of several lines at one place side by side" * any(map(_share_place, panels.values()))
+            yield f"Crosses: where a run that diverged was last finite (at the panel's edge if beyond it{beside})."
             yield f"From there on the mean is over the others: {_ended(lines)}."
     if beyond := _beyond(chart, panels):
         reached = "; ".join(f"{name}, up to {short(top, 2)}" for name, top in beyond.items())
@@ -49,6 +49,12 @@ def _lines(chart: Chart) -> Iterator[str]:
         yield "Where lines coincide, the upper ones have gaps."
     if _has_zero(chart, lines):
         yield "The axis is linear around 0, logarithmic beyond the first tick."
+
+
+def _share_place(lines: Sequence[Line]) -> bool:
+    """Tell whether runs of several lines were last finite at one step."""
+    steps = [step for line in lines for step in dict(line.crosses)]
+    return len(steps) > len(set(steps))
 
 
 def _meaning(chart: Chart, lines: Sequence[Line]) -> str:

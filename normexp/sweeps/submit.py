@@ -143,10 +143,10 @@ def follow(sweep: SharedSweep, engine: Executor, stops: bool) -> dict[Path, tupl
             looked = time.monotonic()
             if _show(view, progress, told):
                 break
+            spent = time.monotonic() - looked  # what follows waits, of workers elsewhere, for a sign of life
             if not engine.is_left(sweep) and not is_anybody_there(sweep, sweep.pace.takeover):
                 _show(view, progress, told)
                 break
-            spent = time.monotonic() - looked
             time.sleep(max(min(LOOK, sweep.pace.heartbeat), SHARE * spent))
         if stopped:
             if stops:

@@ -217,11 +217,19 @@ def test_shared_sweep_attaches_to_workers_that_live(results):
     sweep = write_plan(plan.cells, results, Pace(2.0, 60.0))
     others = Threads(1)
     threading.Timer(0.5, others.start, (sweep,)).start()
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        time.sleep(min(seconds, 1))
+
     with SweepWorker(sweep, InProcess(1)).beats.beating(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(submit, "executor", lambda *_: Threads(0))
+        patch.setattr(submit, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
         ended = run_shared(plan.cells, results, Sharing(checked("local", {})), [])
     others.stop()
     assert sorted(ended.values()) == [("done", "")] * 2
+    assert max(pauses) < 5  # ten times a look, not ten times the wait for a sign of life
 
 
 def test_detached_sweep_returns_and_says_how_to_follow(shared, results):

@@ -250,6 +250,16 @@ def test_against_has_an_interval_at_each_value(two: Made) -> None:
     assert "95 % t interval" in two.caption(**spec)
 
 
+@pytest.mark.parametrize(
+    ("named", "shown"), [("With BN", ["Plain", "With BN"]), ("with batch norm", ["plain", "with batch norm"])]
+)
+def test_names_of_arms_begin_alike(two: Made, named: str, shown: list[str]) -> None:
+    """With a capital where one of them is a name, else as they are written."""
+    labels = {"Plain": "plain", "With BN": named}
+    figure = two.figure(kind="bars", metric="test/loss", axis="batch_size", together=True, labels=labels)
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == shown
+
+
 def test_bars_of_one_axis_together(two: Made) -> None:
     spec = {"kind": "bars", "metric": "test/loss", "axis": "batch_size", "together": True}
     figure = two.figure(**spec)

@@ -96,8 +96,18 @@ class Subject(Generic[Spec]):
 
     def label(self, name: str) -> str:
         """Return what `labels` calls an arm, an axis, a column or a layer; otherwise its name in words."""
-        usual = of_arm(name) if name in self.experiment.arms else name.replace("_", " ")
-        return self.spec.labels.get(name, usual)
+        if name not in self.experiment.arms:
+            return self.spec.labels.get(name, name.replace("_", " "))
+        text = self._arm(name)
+        return f"{text[:1].upper()}{text[1:]}" if self._has_capitals else text
+
+    def _arm(self, name: str) -> str:
+        return self.spec.labels.get(name, of_arm(name))
+
+    @cached_property
+    def _has_capitals(self) -> bool:
+        """Whether an arm is called by a name, as Batch norm or SGD are: then the others begin with a capital, too."""
+        return any(self._arm(name)[:1].isupper() for name in self.experiment.arms)
 
     def axis(self, key: str) -> str:
         """Return what an axis of the grid is called: without its group, unless `labels` says otherwise."""

@@ -40,6 +40,8 @@ def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str
     value = _value(wrong, words)
     keys = _keys(wrong.lstrip("-").partition("=")[0]) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
     yield from ((word, f"{key}={value}") for word, key in keys.items())
+    if value.isdecimal() and int(value) > 1:
+        yield "seeds", f"'seed=range({value})'"
     if verb in TRAINING:
         yield from WHOLE.items()
 

@@ -107,8 +107,7 @@ def _dispatch(arguments: list[str]) -> int:
     if verb.startswith("-"):
         raise unknown("option", verb, [*flags(parser), "--debug"])
     if verb not in VERBS:
-        hint = "; did you mean `normexp run ...`?" if "=" in verb else did_you_mean(nearest(verb, [*VERBS, "--help"]))
-        raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{hint}")
+        raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{_meant(verb, rest)}")
     _check_none_empty(verb, rest)
     if verb in ("run", "sweep"):
         rest = as_typed_here(rest)
@@ -127,6 +126,24 @@ def _check_none_empty(verb: str, words: Sequence[str]) -> None:
         if (word == "" and before != "--prompt") or re.fullmatch("--(?!prompt)[a-z-]+=", word):
             option = f"{word}{before}".partition("=")[0] if f"{word}{before}".startswith("--") else "''"
             raise UserError(f"{verb}: {option} is empty; is a variable not set?")
+
+
+def _meant(word: str, rest: Sequence[str]) -> str:
+    """Return what may have been meant by a command that there is not: a setting, an experiment, a command."""
+    from normexp.config.options import config_dir, groups, options
+    from normexp.config.overrides import written_apart
+
+    words = [word, *(each for each in rest if each != "run")]
+    option = next((f"{group}={word}" for group in groups() if word in options(group) and word != "none"), None)
+    if "=" in word:
+        return did_you_mean(shortened(f"`normexp run {' '.join(words)}`"))
+    if apart := written_apart(words[:3]):
+        return did_you_mean(f"`normexp run {apart[1]}`")
+    if (config_dir() / "experiment" / f"{word}.yaml").is_file():
+        return did_you_mean(f"`normexp reproduce {word}`")
+    if f"--{word}" in ("--help", "--version"):
+        return did_you_mean(f"`normexp --{word}`")
+    return did_you_mean(f"`normexp run {option}`" if option else nearest(word, VERBS))
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:

@@ -8,8 +8,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normexp.config.hints import WHOLE
 from normexp.config.identity import PATH_KEYS
-from normexp.config.options import groups, options
+from normexp.config.options import config_dir, groups, keys_by_word, options
 from normexp.config.text import check_digits, has_control_characters, quoted, shortened
 from normexp.errors import UserError
 
@@ -20,12 +21,27 @@ if TYPE_CHECKING:
 _PLACES = (*PATH_KEYS, "results_dir")
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text program makes of typed ones
+_WITH_SIGN = re.compile(r"([\w.]+)(?:==|[=:/])([^=:/]+)")
 _FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quoted where it is not ASCII
 
 
 def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     """Return the overrides in Hydra's terms. Raises UserError for what is not `key=value`."""
+    if meant := written_apart(overrides):
+        raise UserError(f"{meant[0]!r} is not key=value; did you mean {meant[1]}?")
     return [_parsed(text) for text in overrides]
+
+
+def written_apart(words: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first words that are a setting with spaces in it (`norm = batch`, `norm batch`), and the setting."""
+    for i, word in enumerate(words[:-1]):
+        key = keys_by_word().get(word.rstrip("="))
+        rest = words[i + 1 : i + (3 if words[i + 1] == "=" else 2)]
+        value = "".join(rest).removeprefix("=")
+        if key and word.count("=") == word.endswith("=") and value and "=" not in value:
+            return shortened(" ".join([word, *rest])), shortened(f"{key}={value}")
+    return None
 
 
 def check_once(overrides: Iterable[str]) -> None:
@@ -113,6 +129,20 @@ def _quote_foreign(value: str) -> str:
     return "".join(part if place % 2 else _FOREIGN.sub(quote, part) for place, part in enumerate(parts))
 
 
+def _another_way(text: str) -> str | None:
+    """Return the setting that was written another way: with other signs, with other quotes, several in one word."""
+    bare = text.strip(_SIGNS)
+    several = bare.split()
+    if len(several) > 1 and all("=" in word for word in several):
+        return f"{shortened(bare)}, without quotes around both"
+    if (config_dir() / "experiment" / f"{bare}.yaml").is_file():
+        return f"`normexp reproduce {bare}`"
+    if (found := _WITH_SIGN.fullmatch(bare)) and found[1] in keys_by_word():
+        meant = f"{keys_by_word()[found[1]]}={found[2]}"
+        return shortened(meant) if meant != text else None
+    return WHOLE.get(bare)
+
+
 def _example(text: str) -> str:
     """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
     if text.endswith((".yaml", ".yml")):
@@ -122,6 +152,8 @@ def _example(text: str) -> str:
         return "; the settings of a run: --like RUN, of one"
     if text.endswith(",") or ",," in text:
         return "; a value is missing beside a comma"
+    if meant := _another_way(text):
+        return f"; did you mean {meant}?"
     key, _, value = text.strip("{}").partition(":")
     for group in groups():
         if text in options(group):

@@ -83,7 +83,9 @@ class Unknown:
         word = undecorated(last)
         words = {name.rpartition(".")[2]: name for name in taking}
         others = [name for name in keys_by_word() if name not in self.leaves]
-        if close := nearest(word, words, VERY_ALIKE) or nearest(word, others, VERY_ALIKE):
+        if close := nearest(word, words, VERY_ALIKE):
+            return self._typed(words[close])
+        if close := nearest(word, others, VERY_ALIKE):
             return next(self._having(close, self._among), None)
         close = nearest(self.key if "." in self.key else word, taking, ALIKE)
         return self._typed(close) if close else None

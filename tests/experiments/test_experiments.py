@@ -121,7 +121,7 @@ UNSOUND = {
     "another kind": (change("claims", to={}), "claims: {} is not a list"),
     "arm is no mapping": (change("arms", "Plain", to="norm=none"), "arms.Plain: 'norm=none' is not a mapping"),
     "arm with a wrong option": (change("arms", "Plain", "norm", to="nnoe"), "arm 'Plain': norm=nnoe", "mean none?"),
-    "arm with a wrong key": (change("arms", "Plain", to={"optim.rl": 1}), "arm 'Plain'", "did you mean optim.lr?"),
+    "arm with a wrong key": (change("arms", "Plain", to={"optim.rl": 1}), "arm 'Plain'", "did you mean optim.lr=1?"),
     "arm that names code": (
         change("arms", "Plain", to={"norm._target_": "os.system"}),
         "norm._target_=os.system: code outside normexp must be named",
@@ -155,7 +155,7 @@ UNSOUND = {
     "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scales.cpu.grid.seed: 3 is not a list"),
     "select with a wrong key": (change("select", "serch", to={}), "select.serch: key 'serch'", "did you mean search?"),
     "select without search": (drop("select", "search"), "select.search: is missing"),
-    "select of a wrong key": (change("select", "search", to={"optim.rl": [1]}), "did you mean optim.lr?"),
+    "select of a wrong key": (change("select", "search", to={"optim.rl": [1]}), "did you mean optim.lr=1?"),
     "select of one value": (change("select", "search", to={"optim.lr": 1}), "search.optim.lr: 1 is not a list"),
     "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
     "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),

@@ -78,8 +78,12 @@ def test_stack_does_not_remember_earlier_parts():
 
 MISTAKES = {
     "part": (["norm.weights=wieght"], "norm.weights=wieght", "did you mean weight?"),
-    "key": (["norm.wieghts=weight"], "'norm.wieghts'", "did you mean norm.weights?"),
-    "key of a part": (["norm.activations=group", "norm.activations.num_group=8"], "num_group'", "num_groups?"),
+    "key": (["norm.wieghts=weight"], "'norm.wieghts'", "did you mean norm.weights=weight?"),
+    "key of a part": (
+        ["norm.activations=group", "norm.activations.num_group=8"],
+        "num_group'",
+        "norm.activations.num_groups=8?",
+    ),
     "range": (["norm.activations=group", "norm.activations.num_groups=0"], "num_groups=0", "[1, inf)"),
     "placement of a part": (["norm.activations=batch", "norm.activations.placement=post"], "placement", "not exist"),
     "itself": (["norm.weights=stack"], "norm.weights=stack", "allowed: none, batch"),

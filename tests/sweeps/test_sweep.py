@@ -129,7 +129,7 @@ def test_sweep_of_impossible_cells_only_is_refused(sweep, results):
 WRONG = {
     "option": ("norm=none,bacth", "norm=bacth does not exist"),
     "value": ("optim.lr=0.1,-1", "optim.lr=-1"),
-    "key": ("optim.rl=0.1,0.2", "did you mean optim.lr?"),
+    "key": ("optim.rl=0.1,0.2", "did you mean optim.lr=0.1?"),
     "added key": ("+optim.lr=0.1,0.2", "drop the +"),
     "no values": ("optim.lr=range(0)", "has no values"),
     "jobs=0": ("jobs=0", "jobs=0: must be an integer in [1, inf)"),

@@ -124,7 +124,7 @@ BY_HAND: Mapping[str, str] = {
     "ioffe2015_figure1/deviations": "8 8",
     "ioffe2015_table/deviations": "1.6 13.6 40 8 8 2 8 31",
     "law_batch_norm_explosion/deviations": "20 40",
-    "law_gradient_projection/deviations": "6 100",
+    "law_gradient_projection/deviations": "6 100 2,000",
     "law_largest_rate/deviations": "100 102 110",
     "law_layer_norm_scaling/deviations": "2 1000 1149",
     "law_least_squares/deviations": "50,000 6 9,000",
@@ -174,7 +174,7 @@ SET_UPS: Mapping[str, str] = {
     "ioffe2015_figure1": "50,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
     "law_decay_rate": "1,000 1,000",
-    "law_gradient_projection": "2 100 30",
+    "law_gradient_projection": "6 2 100",
     "law_largest_rate": "2 1,024 2",
     "law_orthogonal_depth": "1988",
     "law_norm_placement": "2",

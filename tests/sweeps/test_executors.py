@@ -217,19 +217,27 @@ def test_shared_sweep_attaches_to_workers_that_live(results):
     sweep = write_plan(plan.cells, results, Pace(2.0, 60.0))
     others = Threads(1)
     threading.Timer(0.5, others.start, (sweep,)).start()
-    pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        time.sleep(min(seconds, 1))
-
     with SweepWorker(sweep, InProcess(1)).beats.beating(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(submit, "executor", lambda *_: Threads(0))
-        patch.setattr(submit, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
         ended = run_shared(plan.cells, results, Sharing(checked("local", {})), [])
     others.stop()
     assert sorted(ended.values()) == [("done", "")] * 2
-    assert max(pauses) < 5  # ten times a look, not ten times the wait for a sign of life
+
+
+def test_who_follows_pauses_ten_times_as_long_as_a_look_and_not_as_the_wait_for_a_sign_of_life(results, monkeypatch):
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0,1"]).cells, results, Pace(2.0, 60.0))
+    waited, pauses = [], []
+
+    def is_anybody_there(*_: object) -> bool:
+        waited.append(100.0)
+        return len(waited) == 1
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(waited), sleep=pauses.append)
+    monkeypatch.setattr(submit, "is_anybody_there", is_anybody_there)
+    monkeypatch.setattr(submit, "time", clock)
+    submit.follow(sweep, Threads(0), stops=False)
+    assert len(pauses) == 1
+    assert pauses[0] < 100
 
 
 def test_detached_sweep_returns_and_says_how_to_follow(shared, results):

@@ -78,7 +78,7 @@ class ReZero(Study):
 
     def _train(self, data: Data, seed: int) -> Iterator[Row]:
         x = torch.from_numpy(data.train.x.reshape(len(data.train), -1).copy())
-        y = torch.from_numpy(data.train.y)
+        y = torch.tensor(data.train.y)  # a copy: data from the cache cannot be written
         net = DeepNet(self, x.shape[1], seed)
         optimizer = torch.optim.Adagrad(net.parameters(), lr=self.lr)
         yield self._row(net, seed, 0, math.nan)

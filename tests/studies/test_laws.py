@@ -205,6 +205,14 @@ def test_rezero_learns_by_adagrad():
     assert math.isnan(rows[1]["log10_formula"])
 
 
+def test_rezero_learns_from_data_that_cannot_be_written():
+    config = compose([*SMALL_NET, "study.depth=4", "study.epochs=1", "dataset=digits"])
+    context = StudyContext(config)
+    for array in (context.data.train.x, context.data.train.y):
+        array.setflags(write=False)  # as those of a data set that was read from the cache
+    assert instantiate(config["study"]).measure(context).rows[1]["loss"] > 0
+
+
 def test_update_noise_is_constant_for_the_root_of_the_batch_size():
     small = ("study=update_noise", "model=mlp", "model.widths=[16]", "study.batches=[32,128]", "study.pairs=24")
     for scaling, expected in (("root", 1.0), ("linear", 4.0), ("none", 0.25)):

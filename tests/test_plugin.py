@@ -135,6 +135,7 @@ def test_plugin_by_name_is_the_plugin_by_target(folder):
     )
 
 
+@pytest.mark.slow
 def test_plugin_beside_a_built_in_scheme_in_one_sweep(folder, cli):
     """The sweep's worker is a process of its own."""
     sweep = ["sweep", "norm=batch,my_norms.Scale", "plugins=[my_norms]", *TINY[:-1], "results_dir=r", "--jobs", "1"]

@@ -61,6 +61,7 @@ def record(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "own" / "cpu" / "chosen.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_selection_that_was_killed_goes_on_with_the_same_trials(reproduce, tmp_path, monkeypatch):
     status, table, said = reproduce("whole")
     assert status == 0, said

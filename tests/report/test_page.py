@@ -137,6 +137,7 @@ def test_page_of_equal_records_has_equal_bytes(page, results):
     assert page.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_page_that_is_too_large_becomes_several(results, monkeypatch):
     from normexp.report.ledger import report_all
     from normexp.report.page import write as module

@@ -211,6 +211,7 @@ def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, 
     assert len(list((results / ".sweeps").rglob("*"))) > before
 
 
+@pytest.mark.slow
 def test_shared_sweep_attaches_to_workers_that_live(results):
     words = [*TINY, f"results_dir={results}", "seed=0,1"]
     plan = make_plan(words)

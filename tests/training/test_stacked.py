@@ -132,7 +132,11 @@ def test_every_row_is_what_its_run_is_alone(words):
 
 
 @pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="torch leaves backward outside")
-@pytest.mark.parametrize("words", [("model=linear",), ("norm=batch",), ("norm=layer",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [*(pytest.param((each,), id=each, marks=pytest.mark.slow) for each in ("model=linear", "norm=batch")),
+     pytest.param(("norm=layer",), id="norm=layer")],
+)  # fmt: skip
 def test_a_compiled_stack_is_one_graph_and_learns_the_same(words, monkeypatch):
     torch._dynamo.reset()
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))  # machine code takes seconds

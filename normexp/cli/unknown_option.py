@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from normexp.cli.candidates import NAMING, TRAINING
-from normexp.config.hints import KEYS, WHOLE, undecorated
+from normexp.config.hints import KEYS, WHOLE, so_many_seeds, undecorated
 from normexp.config.options import groups, keys_by_word, options_with
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, listed, nearest
@@ -40,8 +40,8 @@ def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str
     value = _value(wrong, words)
     keys = _keys(wrong.lstrip("-").partition("=")[0]) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
     yield from ((word, f"{key}={value}") for word, key in keys.items())
-    if value.isdecimal() and int(value) > 1:
-        yield "seeds", f"'seed=range({value})'"
+    if seeds := so_many_seeds(value):
+        yield "seeds", seeds
     if verb in TRAINING:
         yield from WHOLE.items()
 

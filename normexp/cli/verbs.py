@@ -124,13 +124,14 @@ def _check_none_empty(verb: str, words: Sequence[str]) -> None:
     """Raise UserError for an empty word but behind --prompt: as a path it would be the current folder, or none."""
     for before, word in pairwise([verb, *words]):
         if (word == "" and before != "--prompt") or re.fullmatch("--(?!prompt)[a-z-]+=", word):
-            option = f"{word}{before}".partition("=")[0] if f"{word}{before}".startswith("--") else "''"
-            raise UserError(f"{verb}: {option} is empty; is a variable not set?")
+            option = (word or before).partition("=")[0]
+            named = option if option.startswith("--") else "''"
+            raise UserError(f"{verb}: {named} is empty; is a variable not set?")
 
 
 def _meant(word: str, rest: Sequence[str]) -> str:
     """Return what may have been meant by a command that there is not: a setting, an experiment, a command."""
-    from normexp.config.options import config_dir, groups, options
+    from normexp.config.options import groups, options
     from normexp.config.overrides import written_apart
 
     words = [word, *(each for each in rest if each != "run")]
@@ -139,9 +140,9 @@ def _meant(word: str, rest: Sequence[str]) -> str:
         return did_you_mean(shortened(f"`normexp run {' '.join(words)}`"))
     if apart := written_apart(words[:3]):
         return did_you_mean(f"`normexp run {apart[1]}`")
-    if (config_dir() / "experiment" / f"{word}.yaml").is_file():
+    if word in options("experiment"):
         return did_you_mean(f"`normexp reproduce {word}`")
-    if f"--{word}" in ("--help", "--version"):
+    if word in ("help", "version"):
         return did_you_mean(f"`normexp --{word}`")
     return did_you_mean(f"`normexp run {option}`" if option else nearest(word, VERBS))
 

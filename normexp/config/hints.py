@@ -90,9 +90,15 @@ def place_hint(key: str, names: Iterable[str]) -> str | None:
 
 def key_hint(word: str, text: str = "") -> str | None:
     """Return what a key of other programs stands for here; None where it is not known."""
-    if word == "seeds" and text.isdecimal() and int(text) > 1:
-        return f"`normexp sweep 'seed=range({int(text)})'`"
+    if word == "seeds" and (seeds := so_many_seeds(text)):
+        return f"`normexp sweep {seeds}`"
     return KEYS.get(word)
+
+
+def so_many_seeds(text: str) -> str | None:
+    """Return what trains with as many seeds as a number says, as it is typed; None where it is no such number."""
+    count = int(text) if text.isdecimal() and len(text) < 10 else 0
+    return f"'seed=range({count})'" if count > 1 else None
 
 
 def undecorated(word: str) -> str:

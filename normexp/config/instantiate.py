@@ -24,9 +24,9 @@ TRUSTED = ("normexp", "torch.optim")
 def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     """Import and return what `package.module.Name` names. Raises UserError for code that may not be named."""
     module, _, name = target.rpartition(".")
-    if not _is_inside(module, (*TRUSTED, *plugins)):
+    if not is_inside(module, (*TRUSTED, *plugins)):
         raise must_be_named(target, target)
-    if not _is_inside(module, TRUSTED):
+    if not is_inside(module, TRUSTED):
         _find_in_current_folder()
     try:
         found: Callable[..., Any] = getattr(import_module(module), name)
@@ -38,7 +38,8 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     return found
 
 
-def _is_inside(module: str, roots: Sequence[str]) -> bool:
+def is_inside(module: str, roots: Sequence[str]) -> bool:
+    """Tell whether a module is one of these or below one."""
     return any(module == root or module.startswith(f"{root}.") for root in roots)
 
 

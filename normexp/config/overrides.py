@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.hints import WHOLE
 from normexp.config.identity import PATH_KEYS
-from normexp.config.options import config_dir, groups, keys_by_word, options
+from normexp.config.options import groups, keys_by_word, options
 from normexp.config.text import check_digits, has_control_characters, quoted, shortened
 from normexp.errors import UserError
 
@@ -135,7 +135,7 @@ def _another_way(text: str) -> str | None:
     several = bare.split()
     if len(several) > 1 and all("=" in word for word in several):
         return f"{shortened(bare)}, without quotes around both"
-    if (config_dir() / "experiment" / f"{bare}.yaml").is_file():
+    if bare in options("experiment"):
         return f"`normexp reproduce {bare}`"
     if (found := _WITH_SIGN.fullmatch(bare)) and found[1] in keys_by_word():
         meant = f"{keys_by_word()[found[1]]}={found[2]}"
@@ -148,7 +148,7 @@ def _example(text: str) -> str:
     if text.endswith((".yaml", ".yml")):
         path = shortened(text)
         return f"; settings in a file: --config {path}; an experiment of your own: normexp reproduce {path}"
-    if Path(text, "config.yaml").is_file():
+    if os.path.isfile(os.path.join(text, "config.yaml")):  # False, too, where no path can be so long
         return "; the settings of a run: --like RUN, of one"
     if text.endswith(",") or ",," in text:
         return "; a value is missing beside a comma"

@@ -13,14 +13,7 @@ from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 ALIKE, VERY_ALIKE = 0.7, 0.75  # of difflib's ratio: of a hundred keys one is half as like any word
-ORDER = (
-    "optim",
-    "model",
-    "schedule",
-    "init",
-    "norm",
-    "dataset",
-)  # the groups whose options a plain word may be of, likely ones first
+ORDER = ("optim", "model", "schedule", "init", "norm", "dataset")  # groups that a plain word may be of, likely first
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 from normexp.config import Config
-from normexp.config.instantiate import locate
+from normexp.config.instantiate import is_inside, locate
 from normexp.config.own import GROUPS
 from normexp.errors import RAISED_BY
 
@@ -19,7 +19,7 @@ def name_own_part(error: BaseException, config: Config, step: int) -> None:
     inside = [
         (frame, line, groups)
         for frame, line in traceback.walk_tb(error.__traceback__)
-        if (groups := [group for group, target in own.items() if _is_inside(frame, target)])
+        if (groups := [group for group, target in own.items() if _is_own(frame, target)])
     ]
     if inside:
         frame, line, groups = inside[-1]
@@ -28,9 +28,9 @@ def name_own_part(error: BaseException, config: Config, step: int) -> None:
         error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}) at step {step}")
 
 
-def _is_inside(frame: FrameType, target: str) -> bool:
+def _is_own(frame: FrameType, target: str) -> bool:
     """Tell whether a frame is code of the module that a part is in."""
-    return f"{frame.f_globals.get('__name__')}.".startswith(f"{target.rpartition('.')[0]}.")
+    return is_inside(str(frame.f_globals.get("__name__")), [target.rpartition(".")[0]])
 
 
 def _part_of(frame: FrameType, own: Mapping[str, str], config: Config) -> str | None:

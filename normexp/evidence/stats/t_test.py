@@ -35,7 +35,8 @@ class TTest:
         if self.sd == 0:
             return Interval(self.value, self.value)
         low, high = self._test().confidence_interval(confidence)
-        return Interval(self._unit * float(low), self._unit * float(high))
+        unit = unit_of_squares(self.values)
+        return Interval(unit * float(low), unit * float(high))
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value against "the mean is at most `bound`"."""
@@ -45,14 +46,11 @@ class TTest:
         """Return the one-sided p-value against "the mean is at least `bound`"."""
         return float(self._test(bound, "less").pvalue)
 
-    @property
-    def _unit(self) -> float:
-        return unit_of_squares(self.values)
-
     def _test(self, bound: float = 0.0, alternative: str = "two-sided") -> Any:
         from scipy.stats import ttest_1samp
 
-        return ttest_1samp([value / self._unit for value in self.values], bound / self._unit, alternative=alternative)
+        unit = unit_of_squares(self.values)
+        return ttest_1samp([value / unit for value in self.values], bound / unit, alternative=alternative)
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 from normexp.config.identity import PUBLISHED
 from normexp.data import cache
-from normexp.data.base import Data, Dataset
+from normexp.data.base import Data
 from normexp.data.cache import Content
+from normexp.data.labelled_images import LabelledImages
 from normexp.data.progress import logger
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published(Dataset):
+class Published(LabelledImages):
     """A published data set of images, decoded once, then opened from the cache, whatever made the entry.
 
     A copy of the user's own that holds what was published is that data set; any other copy is data by itself.

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normexp.data.base import Data, Dataset, balanced, empty_like
+from normexp.data.base import Data, balanced, empty_like
 from normexp.data.cache import Content, UnwritableCache, cached
+from normexp.data.labelled_images import LabelledImages
 from normexp.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Digits(Dataset):
+class Digits(LabelledImages):
     """1,797 images, uint8 (N, 8, 8, 1), 10 classes; a fixed class-balanced test split is set apart.
 
     Args:

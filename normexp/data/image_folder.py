@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.data.base import Data, Dataset, choose, move
+from normexp.data.base import Data, choose, move
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
+from normexp.data.labelled_images import LabelledImages
 from normexp.data.members import files, given
 from normexp.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFolder(Dataset):
+class ImageFolder(LabelledImages):
     """A folder, zip or tar(.gz) of `train|val|test/CLASS/*.png|jpg|jpeg`, or of `CLASS/*`; decoded once, then cached.
 
     Shapes: x uint8 (N, H, W, channels), y int64 (N,); classes in alphabetical order. Where there is no val/

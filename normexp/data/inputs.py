@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from normexp.data.base import Array
+from normexp.errors import UserError
 
 _CHUNK, _VALUES = 4096, 2**22  # examples, and values, converted to float64 at once: bounds the memory of a fit
 
@@ -57,7 +58,18 @@ class Threshold:
         return (x.astype(kind) * kind(self.unit) > self.threshold).astype(np.float32)
 
 
-Transform = Affine | Whiten | Threshold
+@dataclass(frozen=True)
+class PerExample:
+    """(x - mean) / max(std, 1/sqrt(n)), with the moments of the example's own n stored values."""
+
+    def apply(self, x: Array) -> Array:
+        flat = x.reshape(len(x), -1).astype(precision(x))  # a copy, changed in place: all images at once are many
+        flat -= flat.mean(1, keepdims=True)
+        flat /= np.maximum(flat.std(1, keepdims=True), 1 / np.sqrt(max(1, flat.shape[1])))
+        return flat.reshape(x.shape).astype(np.float32, copy=False)
+
+
+Transform = Affine | Whiten | Threshold | PerExample
 
 
 class InputNorm(Protocol):
@@ -151,6 +163,22 @@ class Binarize:
 
     def fit(self, x: Array) -> Transform:
         return Threshold(unit(x), self.threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerImage:
+    """Every image by itself: its mean subtracted, divided by its standard deviation, over pixels and channels.
+
+    The deviation is at least 1/sqrt(n) of a pixel's 255, for images of one colour, as in TensorFlow's
+    `per_image_standardization`.
+
+    Source: Zhang et al. 2017, arXiv:1611.03530, appendix A ("per-image whitening").
+    """
+
+    def fit(self, x: Array) -> Transform:
+        if x.ndim != 4:
+            raise UserError(f"inputs=per_image: needs images (H, W, C), an example has shape {x.shape[1:]}")
+        return PerExample()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import pytest
 from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
+from normexp.data.pixel_sequences import SequentialDigits
 from normexp.errors import UserError
 
 
@@ -51,6 +52,35 @@ def test_subset_differs_by_at_most_one_between_classes() -> None:
     counts = np.bincount(data.train.y)
     assert counts.sum() == 100
     assert counts.max() - counts.min() <= 1
+
+
+def test_label_noise_draws_labels_of_the_training_split_anew_and_no_others() -> None:
+    clean, noisy = Digits().load(0), Digits(label_noise=0.5).load(0)
+    changed = (clean.train.y != noisy.train.y).mean()
+    assert abs(changed - 0.5 * 0.9) < 0.05  # a tenth of those that are drawn get the label that they had
+    assert (clean.validation.y == noisy.validation.y).all()
+    assert (clean.test.y == noisy.test.y).all()
+    assert (clean.train.x == noisy.train.x).all()
+    assert (Digits(label_noise=0.5).load(7).train.y == noisy.train.y).all()  # the same for every seed
+    assert (Digits(label_noise=0.5, split_seed=1).load(0).train.y != noisy.train.y).any()
+
+
+def test_random_labels_are_equally_likely() -> None:
+    counts = np.bincount(Digits(label_noise=1).load(0).train.y)
+    assert (abs(counts - counts.mean()) < 40).all()
+
+
+def test_center_crop_is_the_middle_of_every_split() -> None:
+    whole, cut = Digits().load(0), Digits(center_crop=5).load(0)
+    for split in ("train", "validation", "test"):
+        assert (getattr(cut, split).x == getattr(whole, split).x[:, 1:6, 1:6]).all()
+    assert cut.input_shape == (1, 5, 5)
+
+
+@pytest.mark.parametrize("data", [Digits(center_crop=9), SequentialDigits(center_crop=1)])
+def test_center_crop_needs_images_of_so_many_pixels(data) -> None:
+    with pytest.raises(UserError, match=r"^dataset.center_crop=\d: needs images of so many pixels, an example has "):
+        data.load(0)
 
 
 def test_smaller_subset_is_contained_in_larger() -> None:

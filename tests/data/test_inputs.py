@@ -7,7 +7,7 @@ import pytest
 
 from normexp.config import compose, options
 from normexp.config.instantiate import instantiate
-from normexp.data.inputs import ZCA, Center, Identity, MinMax, Standardize
+from normexp.data.inputs import ZCA, Center, Identity, MinMax, PerImage, Standardize
 from normexp.errors import UserError
 
 RNG = np.random.default_rng(0)
@@ -48,6 +48,30 @@ FORMULAS = {
     "minmax": (MinMax, minmax),
     "minmax_symmetric": (lambda per: MinMax(per=per, low=-1.0, high=1.0), minmax_symmetric),
 }
+
+
+def test_per_image_standardizes_every_image_by_itself_and_leaves_one_colour_at_0():
+    x = np.concatenate([PIXELS, np.full((1, 4, 3, 3), 77, np.uint8)])
+    ours = PerImage().fit(PIXELS[:1]).apply(x)
+    flat = PIXELS.reshape(50, -1).astype(np.float64)
+    expected = (flat - flat.mean(1)[:, None]) / flat.std(1)[:, None]
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours[:50].reshape(50, -1), expected, atol=1e-5)
+    assert (ours[50] == 0).all()
+
+
+def test_per_image_needs_images():
+    with pytest.raises(UserError, match=r"^inputs=per_image: needs images \(H, W, C\), an example has shape \(5,\)$"):
+        PerImage().fit(TABLE)
+
+
+def test_per_image_does_not_blow_up_what_hardly_varies():
+    """The deviation counts as at least 1/sqrt(n) of a pixel's 255, as in TensorFlow."""
+    x = np.full((1, 4, 3, 3), 77, np.uint8)
+    x[0, 0, 0, 0] = 78
+    flat = x.reshape(-1).astype(np.float64)
+    assert flat.std() < 1 / np.sqrt(36)
+    np.testing.assert_allclose(PerImage().fit(x).apply(x).reshape(-1), (flat - flat.mean()) * 6, rtol=1e-4)
 
 
 @each_kind
@@ -102,7 +126,7 @@ FITTED = [name for name in options("inputs") if "fit_on" in compose([f"inputs={n
 
 
 def test_inputs_that_take_statistics_can_be_fitted_on_all():
-    assert set(options("inputs")) - set(FITTED) == {"none", "binarize"}
+    assert set(options("inputs")) - set(FITTED) == {"none", "binarize", "per_image"}
 
 
 @pytest.mark.parametrize("name", FITTED)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from normexp.data.inputs import ZCA, Center, Standardize
+from normexp.data.inputs import ZCA, Center, PerImage, Standardize
 from normexp.training import batches as module
 from normexp.training.batches import Examples, TrainingBatches, is_large, sequential_batches
 
@@ -19,8 +19,8 @@ LABELS = np.arange(23)
 each_augmentation = pytest.mark.parametrize(
     ("crop", "flip"), [(0, False), (2, False), (0, True), (1, True)], ids=["plain", "crop", "flip", "both"]
 )
-TRANSFORMS = [Standardize().fit(IMAGES), Center(per="feature").fit(IMAGES), ZCA(eps=0.01).fit(IMAGES)]
-each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=["channel", "feature", "zca"])
+TRANSFORMS = [each.fit(IMAGES) for each in (Standardize(), Center(per="feature"), ZCA(eps=0.01), PerImage())]
+each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=["channel", "feature", "zca", "image"])
 CHANNEL = Standardize().fit(IMAGES)
 
 

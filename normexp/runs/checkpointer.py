@@ -40,10 +40,12 @@ class Checkpointer:
     Args:
         directory: of the run.
         fingerprint: of the data.
+        identity: of the run's configuration.
     """
 
-    def __init__(self, directory: Path, components: Components, fingerprint: str) -> None:
-        self.directory, self.components, self.fingerprint = directory, components, fingerprint
+    def __init__(self, directory: Path, components: Components, fingerprint: str, identity: str) -> None:
+        self.directory, self.components = directory, components
+        self.fingerprint, self.identity = fingerprint, identity
         self.path = directory / CHECKPOINT
         self._next = time.monotonic() + SAVE_INTERVAL
 
@@ -63,6 +65,7 @@ class Checkpointer:
             step=position.step,
             last_loss=position.last_loss,
             data=self.fingerprint,
+            run=self.identity,
             threads=torch.get_num_threads(),
             curves=known_curves(self.directory),
         )
@@ -101,6 +104,8 @@ class Checkpointer:
                 f"{self.directory}: was begun with other data (sha256 {facts['data'][:12]}..., now "
                 f"{self.fingerprint[:12]}...); --force starts it again with these"
             )
+        if facts.get("run", self.identity) != self.identity:  # older versions did not tell it
+            raise damaged(self.path, f"it is of the run {facts['run']!r}, this is {self.identity}")
         self._check_curves(facts["step"] - len(window["losses"]), facts.get("curves", {}))
         return checkpoint
 

@@ -96,7 +96,7 @@ class Trainer:
         columns = [f"{split}/{name}" for split in ("train", *components.evaluated) for name in names]
         self.recorder = Recorder(directory, columns, components.steps, restart, Logs(config, directory))
         self.timer = self.recorder.timer
-        self.checkpointer = Checkpointer(directory.path, components, data.fingerprint)
+        self.checkpointer = Checkpointer(directory.path, components, data.fingerprint, config.identity)
         capacity = min(components.eval_every, components.steps)
         self.accumulator = MetricAccumulator(components.task, capacity, components.device)
         self.resumes = not restart and self.checkpointer.path.exists()

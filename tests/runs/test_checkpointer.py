@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,20 @@ def test_curves_that_are_not_as_the_checkpoint_knows_them_are_set_aside(tmp_path
     assert (killed / f"{name}.damaged").read_text() == harmed
     for recorded in (METRICS, PROBES):
         assert (again.path / recorded).read_bytes() == (expected.path / recorded).read_bytes()
+
+
+def test_checkpoint_and_curves_of_another_run_are_set_aside(tmp_path, caplog):
+    """Together they fit: only the checkpoint can tell whose they are."""
+    expected = train(tmp_path / "whole", "threads=1", "seed=1")
+    caplog.set_level("INFO", logger="normexp")
+    kill(tmp_path / "first", "threads=1", "seed=0")
+    kill(tmp_path / "second", "threads=1", "seed=1")
+    for name in (CHECKPOINT, METRICS, TIMING, PROBES):
+        shutil.copy(tmp_path / "first" / name, tmp_path / "second" / name)
+    again = train(tmp_path / "second", "threads=1", "seed=1")
+    assert f"{CHECKPOINT}: damaged (it is of the run " in caplog.text
+    assert (again.path / CHECKPOINT).read_bytes() == (expected.path / CHECKPOINT).read_bytes()
+    assert (again.path / METRICS).read_bytes() == (expected.path / METRICS).read_bytes()
 
 
 def test_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from normexp.errors import UserError, first_line, unknown
-from normexp.records import plain_json
+from normexp.config.text import shortened
+from normexp.errors import UserError, first_line, kind_and_line, nearest_path, unknown
+from normexp.records import plain_json, write_atomically
 
 if TYPE_CHECKING:
     from torch import nn
 
 FIXES = ("recalibrate", "convert=group")
+NPY = b"\x93NUMPY"  # begins every .npy file
 
 
 def diagnose(arguments: argparse.Namespace) -> int:
@@ -37,6 +41,8 @@ def _check(arguments: argparse.Namespace) -> None:
         from normexp.runs.run import check_writable
 
         check_writable(Path(arguments.out).parent, "--out")
+        if Path(arguments.out).is_dir():
+            raise UserError(f"diagnose: --out {arguments.out}: is a folder; give FILE.safetensors")
     for name in ("lr", "weight_decay"):
         if (value := getattr(arguments, name)) is not None and not 0 < value < float("inf"):
             raise UserError(f"diagnose: --{name.replace('_', '-')} {value:g}: must be above 0")
@@ -69,9 +75,15 @@ def _data(name: str) -> Any:
     import numpy as np
     import torch
 
+    path = Path(name)
+    if not path.is_file():  # a pipe would be waited for
+        raise UserError(f"{name}: is no regular file" if path.exists() else f"{name}: no such file{nearest_path(path)}")
     try:
+        with path.open("rb") as file:
+            if not file.read(len(NPY)).startswith(NPY):
+                raise ValueError("it does not begin as a .npy file does")
         return torch.from_numpy(np.load(name, allow_pickle=False))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, EOFError, MemoryError) as error:
         raise UserError(f"{name}: cannot be read as an array ({first_line(error)})") from None
 
 
@@ -79,6 +91,10 @@ def _meant(name: str) -> str:
     from normexp.config.hints import torchvision_names
 
     module, dot, function = name.rpartition(".")
+    if os.path.isfile(path := name.partition(":")[0]):
+        here = os.path.dirname(path) in ("", ".")
+        named = f"{Path(path).stem}:FUNCTION"
+        return f"; did you mean {named}?" if here else f"; go to the folder of {shortened(path)}, and give {named}"
     if name in torchvision_names():
         return f"; did you mean torchvision.models:{name}?"
     return (
@@ -89,17 +105,22 @@ def _meant(name: str) -> str:
 
 
 def _called(name: str) -> Any:
-    """Call MODULE:FUNCTION; modules in the current folder are found. Raises UserError."""
+    """Call MODULE:FUNCTION; modules in the current folder are found. Raises UserError, also for what it raises."""
     from normexp.config.instantiate import locate
 
-    module, colon, function = name.partition(":")
-    if not (module and colon and function):
-        raise UserError(f"{name!r}: is not MODULE:FUNCTION, as in my_nets:resnet{_meant(name)}")
+    module, _, function = name.removeprefix("./").partition(":")
     module = module.removesuffix(".py").replace("/", ".")
+    if not all(part.isidentifier() for part in [*module.split("."), function]):
+        raise UserError(f"{shortened(name)!r}: is not MODULE:FUNCTION, as in my_nets:resnet{_meant(name)}")
     found = locate(f"{module}.{function}", [module])
     if not callable(found):
         raise UserError(f"{name}: is no function")
-    return found()
+    try:
+        return found()
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{name}: failed ({kind_and_line(error)}); --debug shows where") from error
 
 
 def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
@@ -111,8 +132,9 @@ def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
     if not isinstance(data, list | tuple) and iter(data) is data:
         data = list(data)  # the diagnosis looks at it once more
     repaired = REPAIRS[fix](model, data)
-    try:
-        save_model(repaired, str(out))
-    except OSError as error:
-        raise UserError(f"--out {out}: cannot be written ({error.strerror or type(error).__name__})") from None
+    with TemporaryDirectory() as folder:
+        save_model(repaired, str(Path(folder, "model")))  # knows how to keep tensors that share memory
+        state = Path(folder, "model").read_bytes()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, state)
     return repaired

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import re
 import sys
 from pathlib import Path
@@ -275,12 +276,21 @@ def both():
 
 def number():
     return 3
+
+def fails():
+    raise KeyError("x")
 """
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "some_nets.py").write_text(NETS)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "nets.py").write_text("/")  # is not read
+    (tmp_path / "text.npy").write_text("no array")
+    head = repr({"descr": "<f4", "fortran_order": False, "shape": (10**14,)}).ljust(117) + "\n"
+    (tmp_path / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode())
+    os.mkfifo(tmp_path / "pipe.npy")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "some_nets", raising=False)
@@ -291,8 +301,11 @@ def test_the_command_names_a_fault_and_repairs_it(folder, cli):
     status, stdout, stderr = cli("diagnose", "some_nets:net", "some_nets:batch")
     assert (status, stderr) == (1, "")
     assert stdout.startswith("fault: never updated: 1: ")
+    (folder / "w.safetensors").symlink_to("some_nets.py")
     status, stdout, stderr = cli("diagnose", "some_nets:both", "--fix", "recalibrate", "--out", "w.safetensors")
     assert (status, stderr) == (0, "")
+    assert (folder / "some_nets.py").read_text() == NETS  # a link is replaced, not followed
+    assert (folder / "w.safetensors").stat().st_mode & 0o777 == (folder / "some_nets.py").stat().st_mode & 0o777
     sys.path.append(str(folder))
     from safetensors.torch import load_model
     from some_nets import batch, net
@@ -316,7 +329,18 @@ MISTAKES = {
     "no such function": (["some_nets:nosuch"], "cannot be imported"),
     "no network": (["some_nets:number", "some_nets:batch"], "a torch.nn.Module is needed"),
     "no data": (["some_nets:net"], "returns no data"),
-    "no file": (["some_nets:net", "images.npy"], "cannot be read as an array"),
+    "no file": (["some_nets:net", "images.npy"], "images.npy: no such file"),
+    "a pipe": (["some_nets:net", "pipe.npy"], "pipe.npy: is no regular file"),
+    "no array": (["some_nets:net", "text.npy"], "it does not begin as a .npy file does"),
+    "more than there is memory for": (["some_nets:net", "huge.npy"], "huge.npy: cannot be read as an array"),
+    "a name of two lines": (["some_nets\n:net"], "is not MODULE:FUNCTION"),
+    "a path to here": (["./some_nets.py"], "did you mean some_nets:FUNCTION?"),
+    "a path elsewhere": (
+        ["deep/../deep/nets.py:net"],
+        "go to the folder of deep/../deep/nets.py, and give nets:FUNCTION",
+    ),
+    "a function that fails": (["some_nets:fails"], "some_nets:fails: failed (KeyError: 'x'); --debug shows where"),
+    "out is a folder": (["some_nets:both", "--fix", "recalibrate", "--out", "deep"], "--out deep: is a folder"),
     "unknown fix": (["some_nets:both", "--fix", "recalibrat", "--out", "w"], "did you mean recalibrate?"),
     "fix without a place": (["some_nets:both", "--fix", "recalibrate"], "--out FILE.safetensors go together"),
     "rate of zero": (["some_nets:both", "--lr", "0"], "--lr 0: must be above 0"),

@@ -273,6 +273,14 @@ def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kep
     assert cli(*words)[0] == 0
 
 
+def test_own_parts_the_one_that_fails_in_a_study_is_named(cli, folder):
+    (folder / "broken").touch()
+    words = ["study=train_and_test", "norm=odd_parts.Scheme", "model=mlp", "steps=3", "batch_size=16", MINE]
+    status, _, stderr = cli("run", *words, "results_dir=r")
+    told = r"KeyError: 'its\\ntable', raised by norm=odd_parts.Scheme \(odd_parts.py:\d+\)"
+    assert (status, bool(re.fullmatch(rf"normexp: failed: {told} \(--debug .*\)\n", stderr))) == (1, True), stderr
+
+
 def test_own_parts_a_probe_may_measure_a_tensor(cli, folder):
     run = run_of(cli, "model=mlp", "probe=odd_parts.Reads")
     assert {line.rpartition(",")[2] for line in (run / "probes.csv").read_text().splitlines()[1:]} == {"0.5"}

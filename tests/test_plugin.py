@@ -92,6 +92,19 @@ def test_plugin_written_against_an_old_hook_is_told_the_new_name(folder, cli, ol
     assert f"my_norms.Old: the hook {old}() of a scheme is now called {new}()" in stderr
 
 
+@pytest.mark.parametrize(
+    ("hook", "said"), [("normalize", "did you mean normalization()?"), ("forward", "step_hook, block")]
+)
+def test_plugin_that_replaces_no_hook_is_refused_for_it_would_do_nothing(folder, cli, hook, said):
+    scheme = f"class Misspelled(Norm):\n    def {hook}(self, given):\n        return given\n"
+    (folder / "my_norms.py").write_text(f"from normexp.norms.base import Norm\n\n\n{scheme}")
+    status, _, stderr = cli("run", "norm._target_=my_norms.Misspelled", "plugins=[my_norms]", *TINY)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert stderr.startswith("normexp: my_norms.Misspelled: replaces no hook of a scheme, so that it would do ")
+    assert stderr.endswith(f"{said}\n")
+    assert not (folder / "results").exists()
+
+
 @pytest.mark.parametrize(("overrides", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_plugin_mistakes_are_one_line(folder, cli, overrides, message):
     status, stdout, stderr = cli("run", *overrides, *TINY)

@@ -101,6 +101,8 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
         check_annotated(node["_target_"], target, given)
     try:
         return target(**given, **extra)
+    except UserError:
+        raise
     except ValueError as error:
         raise UserError(str(error)) from error
     except Exception as error:

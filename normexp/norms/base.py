@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean, nearest
 from normexp.norms.options import check_options, one_of
 
 # A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.
@@ -101,8 +102,9 @@ class Norm:
                 raise UserError(f"{cls.__module__}.{cls.__name__}: the hook {old}() of a scheme is now called {new}()")
 
     def __post_init__(self) -> None:
-        """Check the options; a scheme with rules of its own adds them."""
+        """Check the options, and that there is a hook; a scheme with rules of its own adds them."""
         check_options(self)
+        _check_hooks(type(self))
 
     @property
     def cancels_bias(self) -> bool:
@@ -186,6 +188,18 @@ class Norm:
         if fn is not None:
             steps.insert(2 if pre else 1, self.nonlinearity(fn))
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))
+
+
+def _check_hooks(scheme: type[Norm]) -> None:
+    """Raise UserError for a scheme that replaces no hook, one misspelled, say: it would be `norm=none` unnoticed."""
+    hooks = [name for name, each in vars(Norm).items() if isinstance(each, FunctionType) and not name.startswith("_")]
+    if scheme is Norm or any(getattr(scheme, hook) is not getattr(Norm, hook) for hook in hooks):
+        return
+    close = next(filter(None, (nearest(name, hooks, 0.6) for name in vars(scheme) if not name.startswith("_"))), None)
+    raise UserError(
+        f"{scheme.__module__}.{scheme.__name__}: replaces no hook of a scheme, so that it would do nothing; "
+        f"allowed: {', '.join(hooks)}{did_you_mean(close and f'{close}()')}"
+    )
 
 
 class Rows(nn.Module):

@@ -67,7 +67,8 @@ CONFIG_FORM: dict[str, Form] = {
 
 def check_status(status: Mapping[str, Any]) -> None:
     if status.get("status") not in STATUSES:
-        raise ValueError("no status")
+        known = ", ".join(STATUSES)
+        raise ValueError(f"its status is {_short(status.get('status'))}, and this version knows {known}")
     _check(status, STATUS_FORM)
 
 

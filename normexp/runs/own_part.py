@@ -13,7 +13,7 @@ from normexp.config.own import GROUPS
 from normexp.errors import RAISED_BY
 
 
-def name_own_part(error: BaseException, config: Config, step: int) -> None:
+def name_own_part(error: BaseException, config: Config, step: int | None = None) -> None:
     """Note on an error by which part of the user's own it was raised, in which line, at which step; else nothing."""
     own = {group: config[group]["_target_"] for group in GROUPS if "." in config.choices[group]}
     inside = [
@@ -25,7 +25,8 @@ def name_own_part(error: BaseException, config: Config, step: int) -> None:
         frame, line, groups = inside[-1]
         named = next((group for frame, *_ in reversed(inside) if (group := _part_of(frame, own, config))), None)
         parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
-        error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}) at step {step}")
+        at = "" if step is None else f" at step {step}"
+        error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}){at}")
 
 
 def _is_own(frame: FrameType, target: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -14,9 +15,11 @@ import torch
 
 from normexp.config import Config, option
 from normexp.config.instantiate import instantiate
+from normexp.errors import UserError, kind_and_line
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
 from normexp.runs.loggers import Logs
+from normexp.runs.own_part import name_own_part
 from normexp.runs.recorder import held
 from normexp.seeding import seed_all, stream
 from normexp.studies.base import Outcome, Study, StudyContext
@@ -34,7 +37,22 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
             return str(status["status"])
         torch.set_num_threads(config["threads"] or 1)
         seed_all(stream(config["seed"], "study"))  # of what draws without a stream of its own: a scheme's first state
-        return _measure(study, StudyContext(config, process), directory, int(status.get("attempts", 0)) + 1)
+        attempts = int(status.get("attempts", 0)) + 1
+        try:
+            return _measure(study, StudyContext(config, process), directory, attempts)
+        except UserError:
+            raise
+        except Exception as error:
+            name_own_part(error, config)
+            if status["status"] not in FINISHED:  # a record that was to be made again stays as it was
+                _record_failure(error, config, directory, attempts)
+            raise
+
+
+def _record_failure(error: Exception, config: Config, directory: RunDirectory, attempts: int) -> None:
+    write_atomically(directory.path / CONFIG, config.recorded().to_yaml())
+    directory.write_status("failed", step=0, attempts=attempts, cause=kind_and_line(error))
+    write_atomically(directory.path / TRACEBACK, traceback.format_exc())
 
 
 def _measure(study: Study, context: StudyContext, directory: RunDirectory, attempts: int) -> str:

@@ -181,6 +181,9 @@ class FalseClaim(Norm):
     def cancels_bias(self):
         return True
 
+    def normalization(self, num_features):
+        return nn.Identity()
+
 
 @dataclass(frozen=True, kw_only=True)
 class NoLayer(Norm):

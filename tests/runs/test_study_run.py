@@ -90,12 +90,28 @@ def test_study_that_refuses_leaves_no_trace(tmp_path, monkeypatch, cli):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_study_that_fails_is_recorded_and_tried_again(tmp_path, monkeypatch):
+    run = RunDirectory(tmp_path / "x")
+    outcome_of(monkeypatch, KeyError("its table"))
+    with pytest.raises(KeyError):
+        run_study(compose([STUDY]), run, force=False)
+    assert (run.status["status"], run.status["cause"]) == ("failed", "KeyError: 'its table'")
+    assert "in measure" in (run.path / "traceback.txt").read_text()
+    outcome_of(monkeypatch, Outcome([ROW]))
+    assert run_study(compose([STUDY]), run, force=False) == "done"
+    assert (run.status["attempts"], run.has("traceback.txt")) == (2, False)
+    outcome_of(monkeypatch, KeyError("its table"))
+    with pytest.raises(KeyError):
+        run_study(compose([STUDY]), run, force=True)
+    assert run.status["status"] == "done"  # what there was is still there
+
+
 @pytest.mark.parametrize("rows", [[], [{"step": 0}], [{**ROW, "more": 1}]], ids=["none", "too few", "too many"])
 def test_study_keeps_what_its_option_promises(tmp_path, monkeypatch, rows):
     outcome_of(monkeypatch, Outcome(rows))
     with pytest.raises(AssertionError):
         run_study(compose([STUDY]), RunDirectory(tmp_path / "x"), force=False)
-    assert RunDirectory(tmp_path / "x").status["status"] == "new"
+    assert RunDirectory(tmp_path / "x").status["status"] == "failed"
 
 
 def test_study_is_no_row_of_a_table_of_trained_runs(cli, tmp_path):

@@ -78,6 +78,14 @@ def nearest_path(path: Path) -> str:
     return did_you_mean(str(found)) if found != path else ""
 
 
+def check_current_folder() -> None:
+    """Raise UserError where the current folder has been deleted: not even torch's libraries can be loaded there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError("the current folder does not exist any more; change to another one") from None
+
+
 def is_pointer(start: bytes) -> bool:
     """Tell whether a file that begins so is what Git LFS leaves where a file has not been fetched."""
     return start.startswith(b"version https://git-lfs.github.com/spec/")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 
 from normexp.config.options import option, options
-from normexp.errors import UserError
+from normexp.config.text import shortened
+from normexp.errors import UserError, did_you_mean
 
 
 def check(arguments: argparse.Namespace) -> int:
     given = list(arguments.overrides)
     if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
+        named = next((word for word in other if word in options("norm")), None)
         raise UserError(
-            f"check: {other[0]!r} is no part of a scheme; give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]"
+            f"check: {shortened(other[0])!r} is no part of a scheme; "
+            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{did_you_mean(named and f'norm={named}')}"
         )
     if not any(word.startswith("norm") for word in given):
         raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")

@@ -16,7 +16,16 @@ from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import flags, parsers
 from normexp.config.text import shortened
-from normexp.errors import Interrupted, Submitted, UserError, did_you_mean, kind_and_line, nearest, unknown
+from normexp.errors import (
+    Interrupted,
+    Submitted,
+    UserError,
+    check_current_folder,
+    did_you_mean,
+    kind_and_line,
+    nearest,
+    unknown,
+)
 from normexp.training.cores import wait_briefly
 
 _NO_PLACE = "No usable temporary directory"  # as Python says it
@@ -108,7 +117,11 @@ def _dispatch(arguments: list[str]) -> int:
         raise unknown("option", verb, [*flags(parser), "--debug"])
     if verb not in VERBS:
         raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{_meant(verb, rest)}")
+    if rest == ["help"] and not os.path.lexists("help"):
+        raise UserError(f"{verb}: 'help' is nothing that it takes; did you mean `normexp {verb} --help`?")
     _check_none_empty(verb, rest)
+    if verb != "completion":
+        check_current_folder()
     if verb in ("run", "sweep"):
         rest = as_typed_here(rest)
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config import own
@@ -29,7 +28,7 @@ from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import check_digits, shortened
 from normexp.config.unknown_key import Unknown
-from normexp.errors import UserError, did_you_mean
+from normexp.errors import UserError, check_current_folder, did_you_mean
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -164,10 +163,7 @@ def _usual() -> tuple[Tree, Mapping[str, str]]:
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf, open_dict
 
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        raise UserError("the current folder does not exist any more; change to another one") from None
+    check_current_folder()
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
         composed = hydra_compose("config", return_hydra_config=True)
     picked = composed.hydra.runtime.choices

@@ -86,6 +86,14 @@ def test_no_folder_for_temporary_files_is_one_line(tmp_path, monkeypatch, cli):
     assert stderr == "normexp: no folder takes temporary files; set TMPDIR to one that can be written\n"
 
 
+@pytest.mark.parametrize("words", [["diagnose", "a:b"], ["bench", "start"], ["new", "experiment", "x"], ["table", "x"]])
+def test_a_verb_in_a_current_folder_that_is_gone_is_one_line(cli, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    status, _, stderr = cli(*words)
+    assert (status, stderr) == (2, "normexp: the current folder does not exist any more; change to another one\n")
+
+
 def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch):
     from normexp.config.compose import _usual
 

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 DEEPEST = 40
+TOO_DEEP = f"nested more than {DEEPEST} deep"
 MOST_COLUMNS = 10_000
 MOST_BY_SECTIONS = 2**14  # characters; what is kept of strange files stays small
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -113,7 +114,7 @@ def check_depth(value: Any) -> None:
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return
-    raise ValueError(f"nested more than {DEEPEST} deep")
+    raise ValueError(TOO_DEEP)
 
 
 def _inside(value: Any) -> Iterator[Any]:
@@ -130,9 +131,19 @@ def _after_comment(text: str) -> int:
 def check_events(text: str) -> None:
     """Look at YAML event by event, which needs no stack: refuse aliases, and what would recurse too deeply."""
     depth = 0
-    for event in yaml.parse(text, Loader=LOADER):
+    for event in _events(text):
         if isinstance(event, yaml.AliasEvent):
             raise ValueError("it has aliases")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
-            raise ValueError(f"nested more than {DEEPEST} deep")
+            raise ValueError(TOO_DEEP)
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    """Yield the events of YAML. libyaml has a bound of its own, which it may meet before the first event."""
+    try:
+        yield from yaml.parse(text, Loader=LOADER)
+    except yaml.MarkedYAMLError as error:
+        if error.problem and "nesting depth" in error.problem:
+            raise ValueError(TOO_DEEP) from None
+        raise

@@ -70,12 +70,23 @@ def reproduce(
     if experiment.select is not None and (status := _choose(experiment, results, arms, dry_run, force, train)):
         return status
     if dry_run:
-        taken = _looks_taken(experiment, results, arms)
-        if taken.cells and not force and still_open and not still_open():
-            return train(taken, f"{experiment.title}: no claim is open")
-        at_most = ", at most" if experiment.design else ""
-        return train(expected_plan(experiment, results, arms, force), experiment.title + at_most)
+        return train(*_expected(experiment, results, arms, force, still_open))
     return _in_stages(experiment, lambda stage: train(run_plan(stage, results, arms, force), stage.title), still_open)
+
+
+def _expected(
+    experiment: Experiment,
+    results: Path,
+    arms: Sequence[str],
+    force: bool,
+    still_open: Callable[[], Sequence[str]] | None,
+) -> tuple[Plan, str]:
+    """Return the runs that are to be expected, and a heading: no more of a sequential design once all is decided."""
+    taken = _looks_taken(experiment, results, arms)
+    if taken.cells and not force and still_open and not still_open():
+        return taken, f"{experiment.title}: no claim is open"
+    at_most = ", at most" if experiment.design else ""
+    return expected_plan(experiment, results, arms, force), experiment.title + at_most
 
 
 def _choose(

@@ -66,16 +66,29 @@ def run(
         if reason:
             logger.info(reason)
     else:
-        data = (loader := loader or Loader()).load(config)
-        notes = [*notes, *[reason] * bool(reason), *_notes(config["batch_size"], data)]
-        from normexp.runs.trainer import train
-
-        if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
-            notes.append(_duration(config, {} if force else status, loader))
-
-        if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
-            _explain_divergence(directory.status)
+        said = [*notes, *[reason] * bool(reason)]
+        _train(config, directory, {} if force else status, force, progress, loader or Loader(), said)
     return directory
+
+
+def _train(
+    config: Config,
+    directory: RunDirectory,
+    status: Mapping[str, Any],
+    force: bool,
+    progress: Progress,
+    loader: Loader,
+    notes: Sequence[str],
+) -> None:
+    """Load the data, estimate what is left after `status`, train; say why it diverged if it did."""
+    data = loader.load(config)
+    notes = [*notes, *_notes(config["batch_size"], data)]
+    from normexp.runs.trainer import train
+
+    if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
+        notes.append(_duration(config, status, loader))
+    if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
+        _explain_divergence(directory.status)
 
 
 def _notes(batch_size: int, data: Data) -> Iterator[str]:

@@ -99,8 +99,11 @@ def test_other_values_that_were_tried_have_panels_of_their_own(fabricate: Fabric
 
 
 def test_of_successive_halving_the_first_rung_is_shown_which_tried_all(fabricate: Fabric) -> None:
-    drawn = chart(choosing(fabricate, halving={"steps": [5, 10], "keep": [2]}), fabricate)
+    experiment = choosing(fabricate, halving={"steps": [5, 10], "keep": [2]})
+    drawn = chart(experiment, fabricate)
     assert list(lines_of(drawn, "")[0].x) == [0.01, 0.1, 1.0]
+    for text in (caption(drawn), table(experiment, fabricate)["sensitivity.md"]):
+        assert "on the validation split, after 5 steps (the first rung), seeds 100, 101." in text
 
 
 def test_of_a_sampler_the_rates_that_it_drew_are_shown(fabricate: Fabric) -> None:

@@ -79,9 +79,10 @@ def _whose(experiment: Experiment) -> str:
     """Return a sentence on whose runs these are; empty of an experiment that chooses nothing."""
     if (select := experiment.select) is None:
         return ""
+    rung = f" after {select.halving.steps[0]:,} steps (the first rung)," if select.halving else ""
     seeds = f"seed{'s' * (len(select.seeds) > 1)} {', '.join(map(str, select.seeds))}"
     interval = "" if len(select.seeds) > 1 else "; one seed gives no interval"
-    return f"Of the hyperparameter search, on the validation split, {seeds}{interval}."
+    return f"Of the hyperparameter search, on the validation split,{rung} {seeds}{interval}."
 
 
 def _others(record: Record) -> Point:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from inspect import cleandoc
 
 from pydantic import BaseModel
 
@@ -85,8 +86,8 @@ def _own_keys(model: type[BaseModel]) -> str:
 
 def _attributes(model: type[BaseModel]) -> dict[str, str]:
     """Return what the docstring of a model says about its fields."""
-    text = (model.__doc__ or "").partition("Attributes:\n")[2]
-    parts = re.findall(r"^ {8}(\w+): (.*(?:\n {9,}.*)*)", text, re.MULTILINE)
+    text = cleandoc(model.__doc__ or "").partition("Attributes:\n")[2]  # Python 3.13 takes the indent away itself
+    parts = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", text, re.MULTILINE)
     return {name: " ".join(words.split()).rstrip(".") for name, words in parts}
 
 

@@ -46,7 +46,7 @@ def _resolved(path: Path) -> Path:
     try:
         return path.resolve(strict=os.path.lexists(path))
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
-        reason = getattr(error, "strerror", None) or "its links lead nowhere"
+        reason = getattr(error, "strerror", None) or os.strerror(errno.ELOOP)
         raise UserError(f"{printable(path)}: cannot be read ({reason})") from None
 
 

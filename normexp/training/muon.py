@@ -40,8 +40,6 @@ class Muon(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
     ) -> None:
-        if not hasattr(torch.optim, "Muon"):
-            raise ValueError("optim=muon needs torch 2.9 or newer, which has torch.optim.Muon")
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay, MATRICES: False})
         for_muon = {"momentum": momentum, "nesterov": nesterov, "ns_steps": ns_steps}
 

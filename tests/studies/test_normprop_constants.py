@@ -26,13 +26,13 @@ KNOWN = {  # mean, standard deviation, E[f'^2] / variance
 }
 
 
-def setup(name: str, seed: int = 0) -> StudyContext:
+def context(name: str, seed: int = 0) -> StudyContext:
     return StudyContext(compose(["model=mlp", f"model.activation={name}", f"seed={seed}"]))
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_constants(name):
-    (row,) = NormPropConstants(draws=200_000).measure(setup(name)).rows
+    (row,) = NormPropConstants(draws=200_000).measure(context(name)).rows
     assert (row["c2"], row["c1"], row["jacobian_factor"]) == pytest.approx(KNOWN[name], abs=6e-7)
     assert row["singular_value"] == pytest.approx(math.sqrt(KNOWN[name][2]), abs=1e-6)
     assert 0 < row["worst_deviation"] < 4.5
@@ -63,13 +63,13 @@ def test_intervals_are_as_wide_as_the_estimates_spread():
 
 
 def test_printed_numbers_of_the_slides_are_right():
-    numbers = NormPropConstants(draws=1000).measure(setup("relu")).numbers
+    numbers = NormPropConstants(draws=1000).measure(context("relu")).numbers
     assert [number.printed for number in numbers] == ["sqrt(1/(2 pi))", "sqrt((1/2)(1 - 1/pi))", "1.47", "1.2"]
     verdicts = [
         judged(each.printed, str(each.computed), "" if each.agrees is None else str(each.agrees)) for each in numbers
     ]
     assert verdicts == [CORRECT] * 4
-    assert NormPropConstants(draws=1000).measure(setup("tanh")).numbers == []
+    assert NormPropConstants(draws=1000).measure(context("tanh")).numbers == []
 
 
 def test_network_without_activation_is_refused():

@@ -65,8 +65,7 @@ class Member:
         self.name, self.offset = name, offset
         self.observer, self.attempts, self.beats, self.now = Observer(TAKEOVER), 0, 0, 0.0
         self.claim: Claim | None = None
-        self.paused = self.stale = False  # stale: it stood still since it last looked at its claim
-        self.strays, self.is_last = 0, False
+        self.paused, self.strays, self.is_last = False, 0, False
         self.steps: Iterator[Any] = self.life()
         self.operation: Any = next(self.steps)
 
@@ -96,7 +95,6 @@ class Member:
         for _ in range(WRITES):
             if not (yield from is_valid(claim)):
                 return
-            self.stale = False
             yield Write()
         if self.is_last:
             yield from protocol.end(claim, "done")
@@ -158,7 +156,7 @@ class Sweep(RuleBasedStateMachine):
     def pause(self, choice: int, counts: list[int]) -> None:
         """Let one worker stand still, wherever it is, while the others look twice, a takeover apart, and go on."""
         member = self.members[choice % len(self.members)]
-        member.paused = member.stale = True
+        member.paused = True
         for count in counts:
             for other in range(len(self.members)):
                 self.step(other, count)
@@ -182,12 +180,11 @@ class Sweep(RuleBasedStateMachine):
         self.check_alone(member)
 
     def check_write(self, member: Member) -> None:
-        """A write after a later holder's is one at most, of a worker that stood still since it looked."""
+        """A write after a later holder's is one at most: of a worker that looked, and was then overtaken."""
         assert member.claim is not None
         newest = self.written.get(member.claim.cell, 0)
         if member.claim.generation < newest:
             member.strays += 1
-            assert member.stale, "wrote behind the back of the new holder without having stood still"
             assert member.strays == 1, "wrote more than once after the cell was taken over"
         self.written[member.claim.cell] = max(newest, member.claim.generation)
 

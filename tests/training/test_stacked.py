@@ -70,7 +70,8 @@ def double(*words: str, seed: int = 0) -> Components:
 def wide(examples: Examples) -> Examples:
     """Return examples in float64: the same object for the same examples."""
     copied = object.__new__(Examples)
-    copied.__dict__ |= {**vars(examples), "x": examples.x.double()}
+    y = examples.y.double() if examples.y.is_floating_point() else examples.y
+    copied.__dict__ |= {**vars(examples), "x": examples.x.double(), "y": y}
     return copied
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, fx, nn
 
 from normexp.norms.kernels.modules import NORMS, is_identity, why_unread
 from normexp.norms.kernels.reader import Reader
+from normexp.seeding import seed_all
 
 NONLINEAR = {
     "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
@@ -50,7 +51,7 @@ def same_draws() -> Iterator[None]:
     """Let what draws random numbers draw the same ones every time, and leave the generators as they were."""
     state = random.getstate()
     with torch.random.fork_rng([]):
-        torch.manual_seed(0)
+        seed_all(0)
         random.seed(0)
         try:
             yield

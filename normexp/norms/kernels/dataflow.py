@@ -78,11 +78,12 @@ def changed(usual: dict[str, Any], names: list[str]) -> dict[str, Any]:
 
 
 def graphs(
-    tracer: Callable[[nn.Module], fx.Tracer], make: Callable[[], nn.Module], modes: Iterable[bool]
+    model: nn.Module, tracer: Callable[[nn.Module], fx.Tracer], make: Callable[[], nn.Module], modes: Iterable[bool]
 ) -> list[fx.Graph]:
     """Read the forward of a network in every call of `readings`, each on a copy of its own.
 
     Args:
+        model: the network, whose inputs the copies have.
         tracer: what reads such a copy.
         make: makes a copy.
         modes: True for training, False for evaluation.
@@ -91,7 +92,7 @@ def graphs(
         whatever else fx raises.
     """
     found = []
-    for mode, given in itertools.product(modes, readings(make())):
+    for mode, given in itertools.product(modes, readings(model)):
         trial = make().train(mode)
         graph, again = (read(tracer(trial), trial, given, gradients) for gradients in (True, False))
         if called(again) != called(graph):
@@ -119,7 +120,7 @@ class Dataflow:
 
     def __init__(self, model: nn.Module) -> None:
         try:
-            read = graphs(lambda _: Leaves(), lambda: copied(model), (True, False))
+            read = graphs(model, lambda _: Leaves(), lambda: copied(model), (True, False))
         except Exception as error:  # a forward may do anything with a proxy
             raise Untraceable(why_unread(error, model)) from error
         self.model, self.nodes = model, [node for graph in read for node in graph.nodes]

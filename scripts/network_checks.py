@@ -17,7 +17,7 @@ from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.fold import LAYERS as FOLDABLE
-from normexp.norms.fold import Folded, fold, pairs
+from normexp.norms.fold import Folded, fold, pairs, readings
 from normexp.norms.kernels.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
 
 NONLINEAR = {
@@ -303,7 +303,7 @@ def check_fold(model: nn.Module, points: Tensor, expected: Tensor) -> dict[str, 
 
 def check_layers(original: nn.Module, model: nn.Module, points: Tensor) -> None:
     """Check that every folded layer alone, given what it is given in the original, is its pair but for rounding."""
-    for layer, norm in pairs(original):
+    for layer, norm in pairs(original, readings(original)):
         if isinstance(model.get_submodule(norm), Folded):
             given, found = through(original, layer, norm, points)
             folded = model.get_submodule(layer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,10 +100,24 @@ def _document(name: str) -> Document:
     return Document(name, config_dir() / "experiment" / f"{name}.yaml")
 
 
+def _is_ours(document: Document) -> bool:
+    return document.path is not None and document.path.parent == config_dir() / "experiment"
+
+
 def _read(document: Document) -> dict[str, Any]:
+    return _read_once(document) if _is_ours(document) else _content(document)
+
+
+@cache
+def _read_once(document: Document) -> dict[str, Any]:
+    """Return what a file of ours says. As options they stay as they are, and the ledger asks each several times."""
+    return _content(document)
+
+
+def _content(document: Document) -> dict[str, Any]:
     assert document.path is not None
     try:
-        if document.path.parent != config_dir() / "experiment":
+        if not _is_ours(document):
             check_own(document)
         data: Any = meant(document.path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -167,7 +182,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
-        file="" if document.path is None or document.path.parent == config_dir() / "experiment" else str(document.path),
+        file="" if document.path is None or _is_ours(document) else str(document.path),
         scale=scale,
         paper=file.paper,
         item=file.item,

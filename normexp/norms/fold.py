@@ -63,10 +63,11 @@ def fold(model: nn.Module) -> nn.Module:
             (torch.fx), as with a Python branch on a tensor. The network is then as it was.
     """
     check_network(model)
-    neighbours = list(pairs(model))
+    read = readings(model)
+    neighbours = pairs(model, read)
     ahead = [(layer, norm) for layer, norm in neighbours if can_be_folded(model, layer, norm)]
     behind = [(layer, norm) for norm, layer in neighbours if can_be_folded(model, layer, norm)]
-    free = only_called(model, {norm for _, norm in [*ahead, *behind]})
+    free = only_called(model, {norm for _, norm in [*ahead, *behind]}, read)
     model.eval()
     for layer_name, norm_name in ahead:
         layer = model.get_submodule(layer_name)
@@ -93,16 +94,23 @@ def instead_of(norm: nn.Module, rank: int) -> nn.Module:
     return nn.Identity() if isinstance(norm, Rows) else Folded(rank)
 
 
-def pairs(model: nn.Module) -> list[tuple[str, str]]:
-    """Return two modules by name where the second alone takes the first's output, and both are used once.
-
-    Nothing reads a parameter of one of them past its module, and nothing shares one. Raises ValueError for a network
-    whose forward cannot be read.
-    """
+def readings(model: nn.Module) -> list[fx.Graph]:
+    """Return the calls of a network as it is. Raises ValueError for one whose forward cannot be read."""
     try:
-        first, *more = (list(_neighbours(model, graph)) for graph in graphs(model))
+        return graphs(model)
     except Exception as error:  # a forward may do anything with what stands for its input
         raise ValueError(f"{type(model).__name__} cannot be traced: {why_unread(error, model)}") from error
+
+
+def pairs(model: nn.Module, read: list[fx.Graph]) -> list[tuple[str, str]]:
+    """Return two modules by name where the second alone takes the first's output, and both are used once.
+
+    Nothing reads a parameter of one of them past its module, and nothing shares one.
+
+    Args:
+        read: the network's `readings`.
+    """
+    first, *more = (list(_neighbours(model, graph)) for graph in read)
     return [pair for pair in first if all(pair in each for each in more)]
 
 
@@ -136,20 +144,26 @@ def graphs(model: nn.Module, standing: Iterable[str] = ()) -> list[fx.Graph]:
         swap(made, {made.get_submodule(name): nn.Identity() for name in standing})
         return made
 
-    return dataflow.graphs(lambda _: ChildlessAreLeaves(), trial, [False])
+    return dataflow.graphs(model, lambda _: ChildlessAreLeaves(), trial, [False])
 
 
-def only_called(model: nn.Module, names: set[str]) -> set[str]:
-    """Return those of some modules that the network calls by their place, and does nothing else with."""
+def only_called(model: nn.Module, names: set[str], read: list[fx.Graph]) -> set[str]:
+    """Return those of some modules that the network calls by their place, and does nothing else with.
 
-    def calls(standing: Iterable[str]) -> list[list[tuple[str, str]]] | None:
+    Args:
+        read: the network's `readings`.
+    """
+
+    def calls(found: list[fx.Graph]) -> list[list[tuple[str, str]]]:
+        return [[(node.op, str(node.target)) for node in graph.nodes] for graph in found]
+
+    def same(standing: Iterable[str]) -> bool:
         try:
-            return [[(node.op, str(node.target)) for node in graph.nodes] for graph in graphs(model, standing)]
+            return calls(graphs(model, standing)) == calls(read)
         except Exception:  # reads what an identity does not have; keeps the module elsewhere too, in a list
-            return None
+            return False
 
-    found = calls(())
-    return names if calls(names) == found else {name for name in names if calls([name]) == found}
+    return names if not names or same(names) else {name for name in names if same([name])}
 
 
 def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:

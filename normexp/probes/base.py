@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from normexp.config.text import shortened
 from normexp.errors import UserError
 from normexp.norms.kernels.trial import left_as_found, modes_kept, watched
-from normexp.seeding import stream
+from normexp.seeding import seed_all, stream
 
 Batch = tuple[Tensor, Tensor]
 Reading = tuple[str, str, float]  # (layer, statistic, value)
@@ -77,7 +77,7 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 def training_mode(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Switch to training mode, with the same noise every time; put buffers, modes and random states back."""
     with left_as_found(model, device):
-        torch.manual_seed(stream(0, "probe"))
+        seed_all(stream(0, "probe"))
         model.train()
         yield
 

@@ -31,11 +31,13 @@ def meant(text: str) -> Any:
     Raises: ValueError, with the line, for a key that a mapping has twice and a word that is another value than it
         looks; YAMLError for what is no YAML.
     """
-    for node in _nodes(yaml.compose(text, Loader=_LOADER)):
+    loader = _LOADER(text)
+    whole = loader.get_single_node()
+    for node in _nodes(whole):
         _check_keys(node)
         _check_word(node)
     try:
-        return yaml.load(text, Loader=_LOADER)
+        return None if whole is None else loader.construct_document(whole)
     except yaml.YAMLError:
         raise
     except Exception as error:  # constructors meet values that they were not made for: `!!int ""` is an IndexError

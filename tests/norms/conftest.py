@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 from every_scheme import CONFIGS, SHAPES, TESTED_WITH, accepts, instantiate, normalizes
+
+from normexp.seeding import seed_all
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -21,7 +22,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def _one_seed() -> None:
-    torch.manual_seed(0)
+    seed_all(0)
 
 
 @pytest.fixture

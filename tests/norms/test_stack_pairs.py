@@ -15,6 +15,7 @@ from normexp.norms.base import weight_layers
 from normexp.norms.normprop import NormProp
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
+from normexp.seeding import seed_all
 
 PARTS = [name for name in CONFIGS if name not in ("stack", "weight_mean_only")]
 SCHEMES = {name: instantiate(CONFIGS[name]) for name in PARTS}
@@ -36,7 +37,7 @@ def test_stack_of_every_pair_is_its_parts_in_order(first):
             continue
         stack = Stack(weights=SCHEMES[first], activations=SCHEMES[second])
         fn = (nn.Tanh(), None)[(i + PARTS.index(first)) % 2]  # before a nonlinearity and as an output, in turn
-        torch.manual_seed(0)
+        seed_all(0)
         block = stack.block(nn.Conv2d(3, CHANNELS, 3), fn)
         found = copy.deepcopy(block)(x)
         expected = nn.Sequential(block[0], *normalizations(SCHEMES[first], fn), *normalizations(SCHEMES[second], fn))

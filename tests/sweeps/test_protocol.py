@@ -204,8 +204,14 @@ class Sweep(RuleBasedStateMachine):
         while not all(cell_states(self.folder.files).get(cell, CellState()).end for cell in range(CELLS)):
             assert self.now - began <= TAKEOVER + 2, "a dead worker's cell was not taken over in time"
             self.wait(1)
-            for _ in range(200):
-                self.operate(last)
+            self.look_around(last)
+
+    def look_around(self, member: Member) -> None:
+        """Let a worker look at every cell once, and train what it gets."""
+        looks = 0
+        while looks <= CELLS:
+            looks += isinstance(member.operation, Names)
+            self.operate(member)
 
 
 class SweepWithPauses(Sweep):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -81,17 +82,20 @@ class Conversion:
             return False
         return True
 
+    @cached_property
+    def _reading(self) -> Dataflow | Untraceable:
+        """The network's calls as it is, or why they cannot be read. Reading is most of a conversion's time."""
+        try:
+            return Dataflow(self.model)
+        except Untraceable as why:
+            return why
+
     def _read(self) -> Dataflow | None:
-        flow: list[Dataflow] = []
-
-        def read(model: nn.Module) -> None:
-            try:
-                flow.append(Dataflow(model))
-            except Untraceable as why:
-                raise CannotConvert(f"its forward cannot be read, so what follows what is not known ({why})") from None
-
-        self._try(self.model, read)
-        return flow[0] if flow else None
+        found = self._reading
+        if isinstance(found, Dataflow):
+            return found
+        self._try(self.model, cannot(f"its forward cannot be read, so what follows what is not known ({found})"))
+        return None
 
     def _refuse_unknown_norm(self, module: nn.Module) -> None:
         """Other normalizations would stay beside the scheme's, and compiled ones cannot be told."""
@@ -226,7 +230,7 @@ class Conversion:
         """Leave what the network's own forward reads, where the scheme's module lacks that."""
         while self.new:
             try:
-                return check_readers(self.model, self.new)
+                return check_readers(self.model, self._reading, self.new)
             except Lacks as read:
                 old = self.model.get_submodule(read.name)
                 why = f"{read.how}, which {type(self.new[old]).__name__} in its place does not have"
@@ -280,12 +284,8 @@ class Conversion:
             for layer, after in pairwise(module)
             if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS) and layer.bias is not None
         }
-        try:
-            flow = Dataflow(self.model) if found else None
-        except Untraceable:
-            return
         for layer, after in found.items():
-            if flow is not None and flow.only_feeds(layer, after):
+            if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after):
                 drop_bias(layer, after, self.new[after])
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, fx, nn
 
 from normexp.norms.kernels.modules import NORMS, is_identity, why_unread
 from normexp.norms.kernels.reader import Reader
+from normexp.seeding import seed_all
 
 NONLINEAR = {
     "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
@@ -50,7 +51,7 @@ def same_draws() -> Iterator[None]:
     """Let what draws random numbers draw the same ones every time, and leave the generators as they were."""
     state = random.getstate()
     with torch.random.fork_rng([]):
-        torch.manual_seed(0)
+        seed_all(0)
         random.seed(0)
         try:
             yield
@@ -77,11 +78,12 @@ def changed(usual: dict[str, Any], names: list[str]) -> dict[str, Any]:
 
 
 def graphs(
-    tracer: Callable[[nn.Module], fx.Tracer], make: Callable[[], nn.Module], modes: Iterable[bool]
+    model: nn.Module, tracer: Callable[[nn.Module], fx.Tracer], make: Callable[[], nn.Module], modes: Iterable[bool]
 ) -> list[fx.Graph]:
     """Read the forward of a network in every call of `readings`, each on a copy of its own.
 
     Args:
+        model: the network, whose inputs the copies have.
         tracer: what reads such a copy.
         make: makes a copy.
         modes: True for training, False for evaluation.
@@ -90,7 +92,7 @@ def graphs(
         whatever else fx raises.
     """
     found = []
-    for mode, given in itertools.product(modes, readings(make())):
+    for mode, given in itertools.product(modes, readings(model)):
         trial = make().train(mode)
         graph, again = (read(tracer(trial), trial, given, gradients) for gradients in (True, False))
         if called(again) != called(graph):
@@ -118,7 +120,7 @@ class Dataflow:
 
     def __init__(self, model: nn.Module) -> None:
         try:
-            read = graphs(lambda _: Leaves(), lambda: copied(model), (True, False))
+            read = graphs(model, lambda _: Leaves(), lambda: copied(model), (True, False))
         except Exception as error:  # a forward may do anything with a proxy
             raise Untraceable(why_unread(error, model)) from error
         self.model, self.nodes = model, [node for graph in read for node in graph.nodes]

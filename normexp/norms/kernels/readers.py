@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import fx, nn
 
-from normexp.norms.kernels.dataflow import Leaves, copied, graphs, name_of
+from normexp.norms.kernels.dataflow import Dataflow, Leaves, Untraceable, copied, graphs, name_of
 
 Calls = list[tuple[Any, ...]]
 KEEPS = "keeps modules in another place too (a list, a function), where the scheme would not come"
@@ -51,18 +51,21 @@ class Around(Leaves):
         return m in self.inner or super().is_leaf_module(m, module_qualified_name)
 
 
-def check_readers(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
+def check_readers(model: nn.Module, flow: Dataflow | Untraceable, new: dict[nn.Module, nn.Module]) -> None:
     """Raise Lacks or Differs if the network's own code would not get what it needs from `new[module]`.
 
-    The calls of the network are read twice, as it is and with copies of the new modules. Where its forward depends
-    on values, so that nothing can be read without running it, the source of its classes is searched instead.
+    The calls of the network, as it is, are compared with those that it makes with copies of the new modules.
+
+    Args:
+        flow: its calls. Where its forward depends on values, so that nothing can be read without running it, the source
+            of its classes is searched instead.
     """
-    before = calls(model, {})
-    if before is None:
+    if isinstance(flow, Untraceable):
         for name, attribute in attributes(model, set(new)):
             if lacks(model.get_submodule(name), new[model.get_submodule(name)], attribute):
                 raise Lacks(name, attribute)
         return
+    before = [described(node) for node in flow.nodes]
     for _, target, _ in before:
         if target in NORMALIZING:
             raise Differs(f"calls {target}() as a function, which the scheme cannot replace")
@@ -86,8 +89,8 @@ def takes(module: nn.Module, name: str) -> bool:
 # --- by reading its calls
 
 
-def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls | None:
-    """Return what the network calls, in order, on copies with `new` in place; None for one that cannot be read."""
+def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls:
+    """Return what the network calls, in order, on copies with `new` in place. Raises Lacks or Differs."""
     names = {name: new[module] for name, module in model.named_modules(remove_duplicate=False) if module in new}
     trial = model
 
@@ -96,13 +99,14 @@ def calls(model: nn.Module, new: dict[nn.Module, nn.Module]) -> Calls | None:
         trial = in_place(model, names)
         return trial
 
+    def around(made: nn.Module) -> Around:
+        return Around({made.get_submodule(name): name for name in names})
+
     try:
-        read = graphs(lambda made: Around({made.get_submodule(name): name for name in names}), make, (True, False))
+        read = graphs(model, around, make, (True, False))
     except Lacks:
         raise
     except Exception as error:  # a forward may do anything with a proxy
-        if not new:
-            return None
         raise reason(error, trial, names) from error
     return [described(node) for graph in read for node in graph.nodes]
 

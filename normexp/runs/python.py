@@ -51,6 +51,7 @@ def load_model(
     """
     from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
+    from normexp.training.process import modes_of_torch
 
     directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
     checkpoint = directory.path / CHECKPOINT
@@ -63,13 +64,14 @@ def load_model(
 
         data = Loader().load(config)
         input_shape, num_outputs = data.input_shape, data.num_outputs
-    model = build_model(config, build_norm(config), input_shape, num_outputs)
-    try:
-        model.load_state_dict(read_weights(checkpoint, model))
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
-    return model.eval()
+    with modes_of_torch():
+        model = build_model(config, build_norm(config), input_shape, num_outputs)
+        try:
+            model.load_state_dict(read_weights(checkpoint, model))
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())
+            raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
+        return model.eval()
 
 
 def _checked(overrides: Sequence[str]) -> Sequence[str]:

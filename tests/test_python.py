@@ -59,6 +59,25 @@ def test_examples_of_the_document_run(folder: Path, capsys: pytest.CaptureFixtur
     assert len(EXAMPLES) == 5
 
 
+def test_runs_of_two_threads_are_those_of_one(folder: Path) -> None:
+    """In a fresh process: what composes first, and the streams of dropout, are the process's."""
+    code = """
+import normexp
+from concurrent.futures import ThreadPoolExecutor
+
+def train(name):
+    config = ["model=vit", "model.width=16", "model.layers=1", "model.dropout=0.5", "steps=40", "threads=1"]
+    run = normexp.run([*config, f"results_dir={name}", f"seed={name[-1]}"])
+    return (run.path / "metrics.csv").read_bytes()
+
+with ThreadPoolExecutor() as threads:
+    together = list(threads.map(train, ["a0", "a1", "a2"]))
+print(together == list(map(train, ["b0", "b1", "b2"])))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     import torch
 

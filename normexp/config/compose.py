@@ -6,6 +6,7 @@ line with the nearest valid name (Hydra accepts `+typo=1` and `epochs=abc`).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 Tree = dict[str, Any]
+_HYDRA = threading.Lock()  # there is one Hydra in a process, and a second thread may compose, too
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def _usual() -> tuple[Tree, Mapping[str, str]]:
     from omegaconf import OmegaConf, open_dict
 
     check_current_folder()
-    with initialize_config_dir(str(config_dir()), version_base="1.3"):
+    with _HYDRA, initialize_config_dir(str(config_dir()), version_base="1.3"):
         composed = hydra_compose("config", return_hydra_config=True)
     picked = composed.hydra.runtime.choices
     with open_dict(composed):

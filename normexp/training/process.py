@@ -12,6 +12,7 @@ import ctypes
 import inspect
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ from torch.optim import optimizer as _torch
 
 SWITCH = "NORMEXP_PROCESS_SETTINGS"
 COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}
+_ONE_AT_A_TIME = threading.RLock()
 _WITHOUT_COMPILER = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 
@@ -44,9 +46,12 @@ def process_settings(compiled: bool = False) -> Iterator[None]:
 
 @contextmanager
 def threads_and_random_kept() -> Iterator[None]:
-    """Put back, at the end, the number of threads and the states of torch's global generators."""
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng():
+    """Put back, at the end, the number of threads and the states of torch's global generators.
+
+    These are the process's, so that a run which another thread begins waits for the end of this one.
+    """
+    with _ONE_AT_A_TIME, torch.random.fork_rng():
+        threads = torch.get_num_threads()
         try:
             yield
         finally:

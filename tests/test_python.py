@@ -138,6 +138,11 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
     [
         (lambda: normexp.run("norm=batch model=mlp"), r"give a list of overrides: \['norm=batch', 'model=mlp'\]"),
         (lambda: normexp.sweep("norm=none,batch"), "give a list of overrides"),
+        (lambda: normexp.compose("norm=batch"), r"give a list of overrides: \['norm=batch'\]"),
+        (lambda: normexp.run({"norm": "batch"}), r"give a list of overrides: \['norm=batch'\]"),
+        (lambda: normexp.sweep(["model=linear"], jobs=0), r"jobs=0: must be an integer in \[1, inf\)"),
+        (lambda: normexp.sweep(["model=linear", "jobs=x"]), r"jobs=x: must be an integer in \[1, inf\)"),
+        (lambda: normexp.load(["results/runs"]), r"load: \['results/runs'\] is no path; give each by itself"),
         (lambda: normexp.run(["norm=bath"]), r"did you mean batch\?"),
         (lambda: normexp.load(), "no path given"),
         (lambda: normexp.load("nowhere"), "no such file"),
@@ -147,6 +152,20 @@ def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None
     with pytest.raises(normexp.UserError, match=message) as error:
         call()  # type: ignore[operator]
     assert "\n" not in str(error.value)
+
+
+def test_load_model_takes_what_is_given_of_the_shapes(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    normexp.load_model(run, num_outputs=1)
+    for given in ({"input_shape": (3,)}, {"num_outputs": 7}):
+        with pytest.raises(normexp.UserError, match="its checkpoint is of another network"):
+            normexp.load_model(run, **given)
+
+
+def test_one_key_makes_the_rows_of_a_table(folder: Path) -> None:
+    normexp.run(OVERRIDES)
+    results = normexp.load("results/runs")
+    assert results.table(by="norm") == results.table(by=["norm"])
 
 
 def test_claims_are_a_frame() -> None:

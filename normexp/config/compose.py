@@ -24,7 +24,7 @@ from normexp.config.options import (
     options,
     without_descriptions,
 )
-from normexp.config.overrides import parse_overrides, plain_value
+from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import check_digits, shortened
@@ -74,7 +74,7 @@ class Defaults:
 
 def compose(overrides: Sequence[str]) -> Config:
     """Compose and check one configuration. Raises UserError for anything that cannot work."""
-    given = _given(parse_overrides(overrides))
+    given = _given(parse_overrides(listed_overrides(overrides)))
     texts = _texts(given)
     given = {own.renamed(key, texts): one for key, one in given.items()}
     keys = {key: one for key, one in given.items() if key not in groups()}

@@ -59,6 +59,25 @@ def test_examples_of_the_document_run(folder: Path, capsys: pytest.CaptureFixtur
     assert len(EXAMPLES) == 5
 
 
+def test_runs_of_two_threads_are_those_of_one(folder: Path) -> None:
+    """In a fresh process: what composes first, and the streams of dropout, are the process's."""
+    code = """
+import normexp
+from concurrent.futures import ThreadPoolExecutor
+
+def train(name):
+    config = ["model=vit", "model.width=16", "model.layers=1", "model.dropout=0.5", "steps=40", "threads=1"]
+    run = normexp.run([*config, f"results_dir={name}", f"seed={name[-1]}"])
+    return (run.path / "metrics.csv").read_bytes()
+
+with ThreadPoolExecutor() as threads:
+    together = list(threads.map(train, ["a0", "a1", "a2"]))
+print(together == list(map(train, ["b0", "b1", "b2"])))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     import torch
 
@@ -119,6 +138,11 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
     [
         (lambda: normexp.run("norm=batch model=mlp"), r"give a list of overrides: \['norm=batch', 'model=mlp'\]"),
         (lambda: normexp.sweep("norm=none,batch"), "give a list of overrides"),
+        (lambda: normexp.compose("norm=batch"), r"give a list of overrides: \['norm=batch'\]"),
+        (lambda: normexp.run({"norm": "batch"}), r"give a list of overrides: \['norm=batch'\]"),
+        (lambda: normexp.sweep(["model=linear"], jobs=0), r"jobs=0: must be an integer in \[1, inf\)"),
+        (lambda: normexp.sweep(["model=linear", "jobs=x"]), r"jobs=x: must be an integer in \[1, inf\)"),
+        (lambda: normexp.load(["results/runs"]), r"load: \['results/runs'\] is no path; give each by itself"),
         (lambda: normexp.run(["norm=bath"]), r"did you mean batch\?"),
         (lambda: normexp.load(), "no path given"),
         (lambda: normexp.load("nowhere"), "no such file"),
@@ -128,6 +152,20 @@ def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None
     with pytest.raises(normexp.UserError, match=message) as error:
         call()  # type: ignore[operator]
     assert "\n" not in str(error.value)
+
+
+def test_load_model_takes_what_is_given_of_the_shapes(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    normexp.load_model(run, num_outputs=1)
+    for given in ({"input_shape": (3,)}, {"num_outputs": 7}):
+        with pytest.raises(normexp.UserError, match="its checkpoint is of another network"):
+            normexp.load_model(run, **given)
+
+
+def test_one_key_makes_the_rows_of_a_table(folder: Path) -> None:
+    normexp.run(OVERRIDES)
+    results = normexp.load("results/runs")
+    assert results.table(by="norm") == results.table(by=["norm"])
 
 
 def test_claims_are_a_frame() -> None:

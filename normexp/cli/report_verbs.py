@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,23 +21,32 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         from normexp.report.ledger import figures_to
 
+        if folders := _folders(arguments.names):
+            instead = f"`normexp plot {shlex.quote(folders[0])} --out {shlex.quote(arguments.out)}`"
+            raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean {instead}?")
         return _print(figures_to(arguments.out, arguments.names, **look), arguments.open)
     return _print(_written(arguments.names), arguments.open)
 
 
 def _written(words: list[str]) -> Iterator[Path]:
     """Render experiments and folders of runs; yield the files, the page last."""
-    from normexp.experiments.load import is_file, names
     from normexp.report.ledger import report_all
     from normexp.report.page.runs import write_runs_page
 
-    paths = [word for word in words if "/" in word and "=" not in word and not is_file(word)]
-    folders = [word for word in words if word in paths or (Path(word).is_dir() and word not in names())]
+    folders = _folders(words)
     for folder in folders:
         yield write_runs_page(Path(folder))
     rest = [word for word in words if word not in folders]
     if rest or not folders:
         yield from report_all(rest)
+
+
+def _folders(words: list[str]) -> list[str]:
+    """Return the words that are folders of runs, and no experiments."""
+    from normexp.experiments.load import is_file, names
+
+    paths = [word for word in words if "/" in word and "=" not in word and not is_file(word)]
+    return [word for word in words if word in paths or (Path(word).is_dir() and word not in names())]
 
 
 def _print(paths: Iterator[Path], show: bool) -> int:

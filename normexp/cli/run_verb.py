@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -62,8 +63,11 @@ def _print_sample(config: Config, directory: RunDirectory) -> None:
     if language and directory.status["status"] == "done":
         from normexp.runs.sample import sample
 
-        text = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])[0]
-        print(f"sample (normexp sample {directory.path} writes more):\n{text}\n")
+        file = config["dataset"]["file"]
+        text = sample(directory.path, file=file, plugins=config["plugins"])[0]
+        elsewhere = ["--file", file] if file != directory.config["dataset"]["file"] else []  # which knows no folder
+        more = shlex.join(["normexp", "sample", str(directory.path), *elsewhere])
+        print(f"sample ({more} writes more):\n{text}\n")
 
 
 def overrides(arguments: argparse.Namespace) -> list[str]:

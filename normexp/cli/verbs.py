@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
@@ -124,6 +124,7 @@ def _dispatch(arguments: list[str]) -> int:
         check_current_folder()
     if verb in ("run", "sweep"):
         rest = as_typed_here(rest)
+    rest = _behind_dashes(rest)
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:
         raise _left_over(verb, left, rest, [*flags(commands[verb]), "--debug"])
@@ -131,6 +132,15 @@ def _dispatch(arguments: list[str]) -> int:
         return VERBS[verb](parsed)
     except SystemExit as ended:  # with status 0 it would count as done
         raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
+
+
+def _behind_dashes(words: Sequence[str]) -> list[str]:
+    """Return the words without `--`, and what begins with a dash behind it as a path.
+
+    argparse, where flags may stand between overrides, forgets the two dashes and takes the path for an option.
+    """
+    before = list(takewhile(lambda word: word != "--", words))
+    return before + [f"./{word}" if word.startswith("-") else word for word in words[len(before) + 1 :]]
 
 
 def _check_none_empty(verb: str, words: Sequence[str]) -> None:

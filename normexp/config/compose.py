@@ -6,6 +6,7 @@ line with the nearest valid name (Hydra accepts `+typo=1` and `epochs=abc`).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -23,7 +24,7 @@ from normexp.config.options import (
     options,
     without_descriptions,
 )
-from normexp.config.overrides import parse_overrides, plain_value
+from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
 from normexp.config.text import check_digits, shortened
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 Tree = dict[str, Any]
+_HYDRA = threading.Lock()  # there is one Hydra in a process, and a second thread may compose, too
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Defaults:
 
 def compose(overrides: Sequence[str]) -> Config:
     """Compose and check one configuration. Raises UserError for anything that cannot work."""
-    given = _given(parse_overrides(overrides))
+    given = _given(parse_overrides(listed_overrides(overrides)))
     texts = _texts(given)
     given = {own.renamed(key, texts): one for key, one in given.items()}
     keys = {key: one for key, one in given.items() if key not in groups()}
@@ -164,7 +166,7 @@ def _usual() -> tuple[Tree, Mapping[str, str]]:
     from omegaconf import OmegaConf, open_dict
 
     check_current_folder()
-    with initialize_config_dir(str(config_dir()), version_base="1.3"):
+    with _HYDRA, initialize_config_dir(str(config_dir()), version_base="1.3"):
         composed = hydra_compose("config", return_hydra_config=True)
     picked = composed.hydra.runtime.choices
     with open_dict(composed):

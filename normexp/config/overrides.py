@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,15 @@ def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     if meant := written_apart(overrides):
         raise UserError(f"{meant[0]!r} is not key=value; did you mean {meant[1]}?")
     return [_parsed(text) for text in overrides]
+
+
+def listed_overrides(overrides: Sequence[str]) -> list[str]:
+    """Return what Python gives as overrides. Raises UserError for a text or a dict: its letters or keys would be taken."""
+    if isinstance(overrides, Mapping):
+        raise UserError(f"{overrides!r}: give a list of overrides: {[f'{k}={v}' for k, v in overrides.items()]!r}")
+    if isinstance(overrides, str):
+        raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
+    return list(overrides)
 
 
 def written_apart(words: Sequence[str]) -> tuple[str, str] | None:

@@ -26,6 +26,7 @@ class HouseTable:
     """What is known of one file.
 
     Args:
+        source: its name in `dataset.source`.
         file: its usual name, looked for in the folder of NORMEXP_DATA.
         target: the column of prices.
         unit: what 1 in that column is worth in the unit of the data set.
@@ -33,6 +34,7 @@ class HouseTable:
     """
 
     title: str
+    source: str
     file: str
     target: str
     unit: float = 1.0
@@ -50,14 +52,21 @@ class HouseTable:
 
     def _read(self, path: Path, missing: str) -> Data:
         table = read_table(path)
+        if self.target not in table.columns:
+            raise UserError(
+                f"dataset.source={self.source}: {path} has no column {self.target!r}; "
+                "dataset=csv dataset.target=COLUMN reads any table"
+            )
         features = [name for name in table.columns if name not in (self.target, *self.unused)]
         data = to_data(table, self.target, features, missing, "regression")
         whole = replace(data.train, y=(data.train.y * np.float32(self.unit)))
         return replace(data, train=whole, note="; ".join(filter(None, (self.title, data.note))))
 
 
-CALIFORNIA = HouseTable("California housing", "california_housing.csv", "median_house_value", unit=1e-3)
-SINDIAN = HouseTable("Sindian houses", "real_estate_valuation.csv", "Y house price of unit area", unused=("No",))
+CALIFORNIA = HouseTable("California housing", "california", "california_housing.csv", "median_house_value", unit=1e-3)
+SINDIAN = HouseTable(
+    "Sindian houses", "sindian", "real_estate_valuation.csv", "Y house price of unit area", unused=("No",)
+)
 DOWNLOAD = ("california_housing", "scikit-learn")  # name and key of the cache's entry
 
 

@@ -9,6 +9,7 @@ from normexp.data.base import Data, choose, move
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
+from normexp.data.images import SUFFIXES
 from normexp.data.labelled_images import LabelledImages
 from normexp.data.members import files, given
 from normexp.errors import UserError
@@ -52,12 +53,12 @@ class ImageFolder(LabelledImages):
     def _set_test_apart(self, data: Data) -> Data:
         wish = 0.2 if self.test is None else self.test
         chosen = choose(data, wish, self.split_seed, f"dataset.test={wish}")
-        note = f"no test folder: {len(chosen):,} of {len(data.train):,} images, chosen by seed, are the test split"
+        note = f"no test folder: {len(chosen):,} of {len(data.train):,} images, chosen by dataset.split_seed, are the test split"
         return replace(move(data, chosen, "test"), note=note)
 
     def content(self) -> str:
         path = self._path()
-        return content_of(path, files(path))
+        return content_of(path, [file for file in files(path) if file.suffix.lower() in SUFFIXES])  # what is read
 
     def find(self) -> bool:
         self._path()

@@ -40,6 +40,7 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     names = [name for name in table.columns if name != target] if features is None else list(features)
     inputs = [_numbers(table, name) for name in names]
     gaps = {name: np.asarray(np.isnan(columns).any(axis=1)) for name, columns in zip(names, inputs, strict=True)}
+    _check_known(table, gaps)
     y, classes, unknown_target = _TARGETS[task](table, target)
     dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
     x, long = _examples(dict(zip(names, inputs, strict=True)))
@@ -81,11 +82,17 @@ def _check_columns(table: Table, target: str, features: Sequence[str] | None) ->
         raise unknown("dataset.target", target, table.columns)
     for name in features or ():
         if name not in table.columns:
-            raise unknown("dataset.features", name, table.columns)
+            raise unknown("dataset.features", name, [each for each in table.columns if each != target])
         if name == target:
             raise UserError(f"dataset.features: {name!r} is the target, and cannot be an input too")
     if features is not None and len(set(features)) < max(len(features), 1):
         raise UserError(f"dataset.features={list(features)}: give one column or more, each once")
+
+
+def _check_known(table: Table, gaps: dict[str, Array]) -> None:
+    """Raise UserError for a column without any value: to drop its gaps leaves no row, and it has no mean."""
+    if empty := next((name for name, gap in gaps.items() if gap.all()), None):
+        raise UserError(f"{table.path}: column {empty!r} has no value in any row; leave it out with dataset.features")
 
 
 def _numbers(table: Table, name: str) -> Array:

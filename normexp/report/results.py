@@ -75,16 +75,16 @@ class Results:
         }
         return Results(where(self.frame, texts), self.paths)
 
-    def table(self, format: str = "md", by: Sequence[str] = ()) -> str:
+    def table(self, format: str = "md", by: str | Sequence[str] = ()) -> str:
         """Return the table that `normexp table` prints: mean ± standard deviation of the last evaluation.
 
         Args:
             format: md, csv, tex or html.
-            by: keys whose values make the rows, instead of the arms.
+            by: the key or keys whose values make the rows, instead of the arms.
         """
         if format not in FORMATS:
             raise unknown("table format", format, FORMATS)
-        return FORMATS[format](table(self.frame, by))
+        return FORMATS[format](table(self.frame, [by] if isinstance(by, str) else by))
 
 
 def load(*paths: str | os.PathLike[str]) -> Results:
@@ -94,6 +94,8 @@ def load(*paths: str | os.PathLike[str]) -> Results:
     """
     if not paths:
         raise UserError("load: no path given; give run directories or a folder of them (results/runs)")
+    if odd := [path for path in paths if not isinstance(path, str | os.PathLike)]:
+        raise UserError(f"load: {odd[0]!r} is no path; give each by itself: load(*paths)")
     folders = tuple(Path(path) for path in paths)
     return Results(frame_of(folders), folders)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
+from normexp.config.overrides import listed_overrides
 from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory, find_run
@@ -29,7 +30,7 @@ def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
 
     Raises: UserError for a mistake, in one line.
     """
-    return runs.run(compose(with_recipe(_checked(overrides))), force=force)
+    return runs.run(compose(with_recipe(listed_overrides(overrides))), force=force)
 
 
 def load_model(
@@ -51,6 +52,7 @@ def load_model(
     """
     from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
+    from normexp.training.process import modes_of_torch
 
     directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
     checkpoint = directory.path / CHECKPOINT
@@ -62,21 +64,16 @@ def load_model(
         from normexp.data.loading import Loader
 
         data = Loader().load(config)
-        input_shape, num_outputs = data.input_shape, data.num_outputs
-    model = build_model(config, build_norm(config), input_shape, num_outputs)
-    try:
-        model.load_state_dict(read_weights(checkpoint, model))
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
-    return model.eval()
-
-
-def _checked(overrides: Sequence[str]) -> Sequence[str]:
-    """Raise UserError for one text in place of a list: its letters would be taken for overrides."""
-    if isinstance(overrides, str):
-        raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
-    return overrides
+        input_shape = data.input_shape if input_shape is None else input_shape
+        num_outputs = data.num_outputs if num_outputs is None else num_outputs
+    with modes_of_torch():
+        model = build_model(config, build_norm(config), input_shape, num_outputs)
+        try:
+            model.load_state_dict(read_weights(checkpoint, model))
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())
+            raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
+        return model.eval()
 
 
 def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:

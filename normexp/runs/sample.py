@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from normexp.config import Config
+from normexp.config.text import shortened
 from normexp.errors import UserError
 from normexp.records import RunDirectory, find_run
 from normexp.runs.python import load_model, recorded
@@ -42,30 +43,49 @@ def sample(
     """
     import torch
 
-    from normexp.data.text import BYTES, decode, encode
+    from normexp.data.text import BYTES, decode
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
 
     named = os.fspath(path)
     directory = find_run(named, f"sample {named}:")
     config = recorded(directory, plugins)
-    if file is not None:
+    if file is not None and "file" in config["dataset"]:
         config = replace(config, values={**config.values, "dataset": {**config["dataset"], "file": file}})
-    data = _text(named, directory, config)
+    data = _text(named, directory, config, given=file is not None)
     model = load_model(directory, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
     if prompt is None:
         prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
-    tokens = torch.tensor(encode(data.classes, prompt) or [0]).expand(texts, -1)
+    tokens = torch.tensor(_encoded(data, prompt) or [0]).expand(texts, -1)
     source = generator(config["seed"], "sample")
     drawn = generate(model, tokens, count, data.input_shape[0], source, temperature)
     return [decode(data.classes, row.tolist()) for row in drawn]
 
 
-def _text(named: str, directory: RunDirectory, config: Config) -> Data:
-    """Return the text that a run has learned. Raises UserError where it is no text, or another one."""
+def _encoded(data: Data, prompt: str) -> list[int]:
+    from normexp.data.text import encode
+
+    try:
+        return encode(data.classes, prompt)
+    except UserError as error:
+        raise UserError(f"--prompt {shortened(prompt)!r}: {error}") from None
+
+
+def _text(named: str, directory: RunDirectory, config: Config, given: bool) -> Data:
+    """Return the text that a run has learned. Raises UserError where it is no text, or another one.
+
+    Args:
+        given: its file was said to be elsewhere than the record says.
+    """
     from normexp.data.loading import Loader
 
-    data = Loader().load(config)
+    file = config["dataset"].get("file")
+    if file is not None and not given and not os.path.exists(file):
+        raise UserError(f"{named}: {file}, the text that it has learned, is not here; --file PATH says where it is")
+    try:
+        data = Loader().load(config)
+    except UserError as error:
+        raise UserError(str(error).replace("dataset.file=", "--file ", 1) if given else str(error)) from None
     if data.task != "language":
         raise UserError(f"{named}: dataset={config.choices['dataset']} is no text; a sample needs dataset=text")
     known = directory.environment.get("data", {}).get("sha256", data.fingerprint)

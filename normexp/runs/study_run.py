@@ -24,14 +24,14 @@ from normexp.runs.recorder import held
 from normexp.seeding import seed_all, stream
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
-from normexp.training.process import threads_and_random_kept
+from normexp.training.process import modes_of_torch, threads_and_random_kept
 from normexp.training.processor import load_average
 
 
 def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
     """Carry out the configuration's study and return the status, `done`. Raises UserError where it cannot work."""
     study: Study = instantiate(config["study"])
-    with held(directory), threads_and_random_kept(), ExitStack() as process:
+    with held(directory), threads_and_random_kept(), modes_of_torch(), ExitStack() as process:
         status = directory.status
         if status["status"] in FINISHED and not force:
             return str(status["status"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from normexp.errors import UserError
+from normexp.config.overrides import listed_overrides
 from normexp.records import RunDirectory
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.stacks import take_stack
 from normexp.sweeps.submit import Sharing
-from normexp.sweeps.sweep import provide_data, run_plan
+from normexp.sweeps.sweep import provide_data, run_plan, take_jobs
 
 
 def sweep(
@@ -25,12 +25,11 @@ def sweep(
         jobs: cells side by side; by default as many as suit the machine.
         force: train finished cells again.
         stack: train cells that differ in seed and rate alone as one program, as `stack=true` does; "auto" trains
-            alone what cannot be stacked. `stack=WORD` among the overrides does the same.
+            alone what cannot be stacked. `jobs=N` and `stack=WORD` among the overrides do the same.
 
     Raises: UserError for a grid that cannot work, before anything is started.
     """
-    if isinstance(overrides, str):
-        raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
+    jobs, overrides = take_jobs(listed_overrides(overrides), jobs)
     word, overrides = take_stack([*overrides, f"stack={stack}"] if stack else overrides)
     plan = make_plan(overrides, force)
     provide_data(plan, dry_run=False, force=force)

@@ -1,8 +1,9 @@
-"""All that a run changes in its process, and undoes at its end: allocator, denormals, threads, torch's optimizers.
+"""All that a run changes in its process, and undoes at its end: allocator, denormals, threads, torch's optimizers, modes.
 
 A run is faster, in part much faster, with a few settings that are not its own but the process's. They hold inside
 `process_settings` and nowhere else; what the caller's own code sees afterwards is as it was before. The environment
-variable NORMEXP_PROCESS_SETTINGS=0 switches them off, but for threads and random streams, which are put back always.
+variable NORMEXP_PROCESS_SETTINGS=0 switches them off, but for threads and random streams, which are put back always,
+and for the caller's modes, which would make another run of this one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ctypes
 import inspect
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +23,7 @@ from torch.optim import optimizer as _torch
 
 SWITCH = "NORMEXP_PROCESS_SETTINGS"
 COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}
+_ONE_AT_A_TIME = threading.RLock()
 _WITHOUT_COMPILER = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 
@@ -33,6 +36,7 @@ def process_settings(compiled: bool = False) -> Iterator[None]:
     """
     with ExitStack() as stack:
         stack.enter_context(threads_and_random_kept())
+        stack.enter_context(modes_of_torch())
         if enabled():
             stack.enter_context(large_blocks_kept())
             stack.enter_context(denormals_flushed())
@@ -42,13 +46,37 @@ def process_settings(compiled: bool = False) -> Iterator[None]:
 
 @contextmanager
 def threads_and_random_kept() -> Iterator[None]:
-    """Put back, at the end, the number of threads and the states of torch's global generators."""
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng():
+    """Put back, at the end, the number of threads and the states of torch's global generators.
+
+    These are the process's, so that a run which another thread begins waits for the end of this one.
+    """
+    with _ONE_AT_A_TIME, torch.random.fork_rng():
+        threads = torch.get_num_threads()
         try:
             yield
         finally:
             torch.set_num_threads(threads)
+
+
+@contextmanager
+def modes_of_torch() -> Iterator[None]:
+    """Have torch as it is when it is imported, whatever the caller has set or is inside of.
+
+    Another default type, no_grad or the meta device would end a run in an error, and autocast would train it in half
+    precision under the name of a run in full.
+    """
+    dtype = torch.get_default_dtype()
+    with ExitStack() as stack:
+        stack.callback(torch.set_default_dtype, dtype)
+        torch.set_default_dtype(torch.float32)
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        if torch.get_default_device().type != "cpu":  # this mode costs time in every call of torch
+            stack.enter_context(torch.device("cpu"))
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):  # a run's own autocast inside is never the outermost: no weights are cached
+                stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
+        yield
 
 
 def enabled() -> bool:

@@ -172,7 +172,7 @@ def test_csv_mistakes_are_one_line(csv, options, said: str) -> None:
 
 CONTENTS = {
     "a gap": (GAPS, {}, r"line 3, column 'a': no value \(1 in all\); set dataset\.missing=drop or mean"),
-    "gaps everywhere": ("a,y\n,1\n,2\n", {"missing": "drop"}, "leaves no row"),
+    "gaps everywhere": ("a,b,y\n,1,1\n2,,2\n", {"missing": "drop"}, "leaves no row"),
     "a constant target": ("a,y\n1,5\n2,5\n3,5\n", {}, r"dataset\.target=y is the same in every row"),
     "one class": ("a,y\n1,u\n2,u\n", {"task": "classification"}, "is the same in every row"),
     "names as words": (
@@ -186,7 +186,7 @@ CONTENTS = {
         r"dataset\.target=y has 101 different values \('0\.0', \.\.\.\), at most 100; set dataset\.task=regression",
     ),
     "inputs that tell nothing": ("a,b,y\n1,u,1\n1,u,2\n1,u,3\n", {}, r"a, b: the same in every row: nothing to learn"),
-    "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "input 1 has no value in the training"),
+    "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "column 'a' has no value in any row; leave it out"),
 }
 
 

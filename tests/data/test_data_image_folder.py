@@ -64,6 +64,17 @@ def test_folder_around_the_splits_and_litter_are_accepted(write: Write, pictures
     assert len(ImageFolder(path=str(path)).load(0).train) == 6
 
 
+def test_content_is_that_of_the_images_alone(write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree(pictures)
+    before = ImageFolder(path=str(path)).content()
+    (path / "train" / "cat" / "Thumbs.db").write_bytes(b"of Windows")
+    (path / "README.txt").write_text("mine")
+    assert ImageFolder(path=str(path)).content() == before
+    image = next(path.rglob("*.png"))
+    image.rename(image.with_name("renamed.png"))
+    assert ImageFolder(path=str(path)).content() != before
+
+
 @pytest.mark.parametrize("name", ["val", "validation"])
 def test_validation_split_is_taken_as_it_is(name: str, write_tree: Write, pictures: Pictures) -> None:
     more = {p.replace("test", name): data for p, data in pictures.items() if p.startswith("test")}
@@ -137,7 +148,7 @@ def test_classes_alone_give_a_fifth_of_each_to_the_test_split(write: Write, ten_
     data = ImageFolder(path=str(write(ten_of_each))).load(0)
     assert sizes(data) == [[8, 4], [0, 0], [2, 1]]
     assert data.classes == ("cat", "dog")
-    assert data.note == "no test folder: 3 of 15 images, chosen by seed, are the test split"
+    assert data.note == "no test folder: 3 of 15 images, chosen by dataset.split_seed, are the test split"
 
 
 def test_shares_are_of_all_images_of_every_class_and_overlap_nowhere(write_tree: Write, ten_of_each: Pictures) -> None:

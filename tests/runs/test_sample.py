@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 from normexp.errors import UserError
@@ -34,10 +37,15 @@ def test_a_decoder_learns_a_text_and_writes_the_same_text_every_time(learned):
     assert texts == sample(run.path, "the ", count=40, texts=2, file=str(file))
     assert [len(text) for text in texts] == [40, 40]
     assert set("".join(texts)) <= set(TEXT)
-    with pytest.raises(UserError, match="'X' does not occur in the text, which has"):
+    with pytest.raises(UserError, match="^--prompt 'X': 'X' does not occur in the text, which has"):
         sample(run.path, "X", file=str(file))
     file.write_text(TEXT.replace("cat", "ant"))
     with pytest.raises(UserError, match="has learned another text"):
+        sample(run.path, file=str(file))
+    file.unlink()
+    with pytest.raises(UserError, match="cats.txt, the text that it has learned, is not here; --file PATH says where it is$"):
+        sample(run.path)
+    with pytest.raises(UserError, match="^--file .*cats.txt: no such file"):
         sample(run.path, file=str(file))
 
 
@@ -46,8 +54,10 @@ def test_a_text_on_one_line_is_gone_on_from_its_first_character(tmp_path, cli):
     file.write_text("hello world " * 100)
     words = [*SMALL, f"dataset.file={file}", f"results_dir={tmp_path / 'results'}", "steps=2", "threads=1"]
     words = [word for word in words if word != "steps=120"]
-    status, _, stderr = cli("run", *words)
+    status, stdout, stderr = cli("run", *words)
     assert (status, "does not occur" in stderr) == (0, False)
+    more = re.search(r"^sample \(normexp sample (.*) writes more\):$", stdout, re.MULTILINE)
+    assert cli("sample", *shlex.split(more[1]))[0] == 0
     (run,) = (tmp_path / "results" / "runs").iterdir()
     assert len(sample(run, count=20, file=str(file))[0]) == 20
     assert cli("sample", run, "--length", "5", "--file", file)[0] == 0

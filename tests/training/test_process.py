@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -11,6 +11,8 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from normexp.config import compose
+from normexp.records import CHECKPOINT, METRICS
+from normexp.runs.python import load_model
 from normexp.runs.run import run
 from normexp.studies.base import StudyContext
 from normexp.training import process
@@ -22,7 +24,7 @@ STUDY = ("study=running_statistics", "model=mlp", "norm=batch", "steps=2", "batc
 
 
 def flushes_denormals() -> bool:
-    return float(torch.tensor(1e-39) * 1.0) == 0.0
+    return float(torch.tensor(1e-39, dtype=torch.float32, device="cpu") * 1.0) == 0.0
 
 
 def state() -> dict[str, object]:
@@ -37,6 +39,9 @@ def state() -> dict[str, object]:
         "type": torch.get_default_dtype(),
         "device": torch.get_default_device(),
         "gradient": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "autocast": [torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")],
+        "autocast cache": torch.is_autocast_cache_enabled(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "exempted": [hasattr(method, "__dynamo_disable") for method in methods],
         "hooks": [dict(hooks[f"_global_optimizer_{when}_hooks"]) for when in ("pre", "post")],
@@ -62,6 +67,43 @@ def untouched():
 @pytest.mark.parametrize("overrides", [TINY, (*TINY, "optim=adam", "clip_norm=1"), STUDY], ids=["run", "adam", "study"])
 def test_process_is_as_it_was_after_a_run(tmp_path, untouched, overrides):
     run(compose([*overrides, f"results_dir={tmp_path}"]))
+    assert state() == untouched
+
+
+@contextlib.contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+MODES = {
+    "float64": lambda: default_dtype(torch.float64),
+    "bfloat16": lambda: default_dtype(torch.bfloat16),
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "device": lambda: torch.device("meta"),
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("overrides", [TINY, (*TINY, "precision=bf16"), STUDY], ids=["run", "bf16", "study"])
+def test_a_run_is_the_same_in_whatever_mode_of_torch_it_is_called(tmp_path, untouched, mode, overrides):
+    with mode():
+        before = state()
+        found = run(compose([*overrides, f"results_dir={tmp_path / 'inside'}"]))
+        assert state() == before
+    expected = run(compose([*overrides, f"results_dir={tmp_path / 'outside'}"]))
+    assert (found.path / METRICS).read_bytes() == (expected.path / METRICS).read_bytes()
+    if (found.path / CHECKPOINT).exists():
+        with mode():
+            model = load_model(found)
+        assert {each.dtype for each in model.parameters()} == {torch.float32}
+        assert all(map(torch.equal, model.parameters(), load_model(expected).parameters()))
     assert state() == untouched
 
 

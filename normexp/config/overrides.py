@@ -34,7 +34,7 @@ def parse_overrides(overrides: Sequence[str]) -> list[Override]:
 
 
 def listed_overrides(overrides: Sequence[str]) -> list[str]:
-    """Return what Python gives as overrides. Raises UserError for a text or a dict: its letters or keys would be taken."""
+    """Return what Python gives as overrides. Raises UserError for a text or a dict: letters or keys would be taken."""
     if isinstance(overrides, Mapping):
         raise UserError(f"{overrides!r}: give a list of overrides: {[f'{k}={v}' for k, v in overrides.items()]!r}")
     if isinstance(overrides, str):

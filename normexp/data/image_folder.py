@@ -53,8 +53,8 @@ class ImageFolder(LabelledImages):
     def _set_test_apart(self, data: Data) -> Data:
         wish = 0.2 if self.test is None else self.test
         chosen = choose(data, wish, self.split_seed, f"dataset.test={wish}")
-        note = f"no test folder: {len(chosen):,} of {len(data.train):,} images, chosen by dataset.split_seed, are the test split"
-        return replace(move(data, chosen, "test"), note=note)
+        share = f"{len(chosen):,} of {len(data.train):,} images, chosen by dataset.split_seed"
+        return replace(move(data, chosen, "test"), note=f"no test folder: {share}, are the test split")
 
     def content(self) -> str:
         path = self._path()

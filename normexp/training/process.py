@@ -1,4 +1,4 @@
-"""All that a run changes in its process, and undoes at its end: allocator, denormals, threads, torch's optimizers, modes.
+"""All that a run changes in its process, and undoes at its end: allocator, denormals, threads, torch's modes.
 
 A run is faster, in part much faster, with a few settings that are not its own but the process's. They hold inside
 `process_settings` and nowhere else; what the caller's own code sees afterwards is as it was before. The environment
@@ -74,7 +74,7 @@ def modes_of_torch() -> Iterator[None]:
         if torch.get_default_device().type != "cpu":  # this mode costs time in every call of torch
             stack.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda", "mps"):
-            if torch.is_autocast_enabled(kind):  # a run's own autocast inside is never the outermost: no weights are cached
+            if torch.is_autocast_enabled(kind):  # torch drops cached weights where the outermost ends: none are cached
                 stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
         yield
 

@@ -186,7 +186,7 @@ CONTENTS = {
         r"dataset\.target=y has 101 different values \('0\.0', \.\.\.\), at most 100; set dataset\.task=regression",
     ),
     "inputs that tell nothing": ("a,b,y\n1,u,1\n1,u,2\n1,u,3\n", {}, r"a, b: the same in every row: nothing to learn"),
-    "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "column 'a' has no value in any row; leave it out"),
+    "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "column 'a' has no value in any row"),
 }
 
 

@@ -31,6 +31,8 @@ def without_folders(contents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _cut(config: bytes) -> bytes:
     line, end, rest = config.partition(b"\n")
+    if not set(b"/\\").intersection(line):  # no path at all; splitting a command takes long
+        return config
     try:
         words = shlex.split(line.decode().removeprefix(_COMMAND))
     except ValueError:  # not a command of ours

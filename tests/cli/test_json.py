@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
         yield place, TYPES[type(value)]
 
 
-def row_of(place: str, schema: dict[str, str]) -> str | None:
-    """Return the row of the page for a path; a word in capitals stands for any name."""
+@cache
+def row_of(place: str, verb: str) -> str | None:
+    """Return the row of a verb's page for a path; a word in capitals stands for any name."""
     exact, loose = [], []
-    for row in schema:
+    for row in SCHEMAS[verb]:
         pattern = re.sub(r"[A-Z]+", r"[^.\\[]+", re.escape(row))
         if re.fullmatch(pattern, place):
             (loose if re.search("[A-Z]", row) else exact).append(row)
@@ -48,7 +50,7 @@ def check(verb: str, document: Any) -> set[str]:
     """Compare a document with the page; return the rows of the page that it has."""
     schema, seen = SCHEMAS[verb], set()
     for place, kind in leaves(document):
-        row = row_of(place, schema)
+        row = row_of(place, verb)
         assert row is not None, f"{place} is not on the page"
         assert kind in schema[row].split(", "), f"{place} is {kind}, on the page {schema[row]}"
         seen.add(row)

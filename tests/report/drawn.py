@@ -17,7 +17,7 @@ from normexp.experiments.figures import FigureSpec
 from normexp.experiments.load import parse
 from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import Measured, measured
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
@@ -53,14 +53,17 @@ class Made:
 
     Args:
         statuses: of runs that are not done, by arm and seed.
+        read: what the runs have recorded, once somebody asked for it; None after others were written.
     """
 
     fabric: Fabric
     experiment: Experiment
     statuses: dict[tuple[str, int], str] = field(default_factory=dict)
+    read: Measured | None = None
 
     def run(self, table: Callable[[str, dict[str, Any], np.random.Generator], list[dict[str, object]]]) -> None:
         """Write every run; `table` gives the rows of metrics.csv of an arm at a point of the grid."""
+        self.read = None
         for i, (arm, point, run) in enumerate(self.places()):
             content = table(arm, point, np.random.default_rng(i))
             self.fabric(
@@ -80,6 +83,7 @@ class Made:
 
     def tables(self, name: str, make: Callable[[str, int], Rows]) -> None:
         """Write NAME.csv beside every run; `make` gives its rows for an arm and a seed."""
+        self.read = None
         for arm, point, run in self.places():
             rows = make(arm, point["seed"])
             lines = [",".join(rows[0]), *(",".join(str(value) for value in row.values()) for row in rows)]
@@ -90,7 +94,8 @@ class Made:
 
     def chart(self, **spec: Any) -> Chart:
         figures = replace(self.experiment, figures=[FIGURE.validate_python({"name": "x", **spec})])
-        return charts(figures, measured(self.experiment, self.fabric.root), ())["x"]
+        self.read = self.read or measured(self.experiment, self.fabric.root)
+        return charts(figures, self.read, ())["x"]
 
     def figure(self, **spec: Any) -> Figure:
         with settings(look()):

@@ -142,7 +142,8 @@ def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     assert b"mean over 2 runs" in first[3]
 
 
-def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path) -> None:
+def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("normexp.report.figures.formats._image", lambda figure, name: name.encode())
     run = fabricate()
     assert plot_command([str(run.path)])[0] == run.path / "curves.png"
     assert plot_command([str(run.path)], str(tmp_path / "new"))[1] == tmp_path / "new" / "curves.svg"

@@ -8,7 +8,9 @@ so that a line never jumps between subsets of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +64,9 @@ class Centre:
     high: float
 
 
-def lines_of(chart: Chart, panel: str) -> list[Line]:
-    """Return the lines of one panel, in the order of the legend."""
+@lru_cache(maxsize=16)
+def lines_of(chart: Chart, panel: str) -> Sequence[Line]:
+    """Return the lines of one panel, in the order of the legend; the picture and its caption ask for the same ones."""
     data = chart.by_panel()[panel]
     if not chart.colour:
         return [_line(chart, panel, "", chart.styles.get("", Style("#000000")), data)]

@@ -28,7 +28,7 @@ MARK = 3.0  # points that a mark reaches to its side
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
 
-def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, list[Line]]:
+def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, Sequence[Line]]:
     """Draw every panel; return its lines."""
     lines = _set_all(axes, chart, look)
     for panel, ax in axes.items():
@@ -57,7 +57,7 @@ def _shifted(ax: Axes, points: float) -> Transform:
     return ax.transData + ScaledTranslation(points / 72, 0, ax.figure.dpi_scale_trans)
 
 
-def _set_all(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, list[Line]]:
+def _set_all(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, Sequence[Line]]:
     """Set scales and ends of all panels; return their lines."""
     lines = {panel: lines_of(chart, panel) for panel in axes}
     ends = _vertical_ends(chart, lines)

@@ -46,7 +46,7 @@ def draw(chart: Chart, look: Look) -> Figure:
     for spare in grid[len(names) :]:
         spare.set_axis_off()
     axes = dict(zip(names, grid, strict=False))
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, Sequence[Line]] = {}
     if chart.mark == "heat":
         draw_heat(figure, axes[names[0]], chart, look)
     elif chart.mark == "contour":

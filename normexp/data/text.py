@@ -20,6 +20,7 @@ from normexp.errors import UserError, unknown
 TOPICS, SHAKESPEARE = "topics", "tiny_shakespeare"
 NAMES = (TOPICS, SHAKESPEARE)
 UNITS = ("characters", "bytes")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
 BYTES = tuple(f"byte {number}" for number in range(256))
 FILE = Remote(
     "tinyshakespeare.txt",
@@ -68,6 +69,8 @@ class Text(Dataset):
                 f"dataset.validation={self.validation} and dataset.test={self.test} leave none of the text's "
                 f"{len(tokens)} {self.unit} to train on; give smaller ones or a longer text"
             )
+        if (tokens == tokens[0]).all():
+            raise UserError(f"dataset.file={self.file}: one of the {self.unit} throughout: nothing to learn")
         first, second = len(tokens) - held_out, len(tokens) - self.test
         parts = {"training": tokens[:first], "validation": tokens[first:second], "test": tokens[second:]}
         train, validation, test = (self._windows(name, part) for name, part in parts.items())
@@ -104,7 +107,8 @@ class Text(Dataset):
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise self._no_text(f"byte {error.start} is not UTF-8") from None
+            how = " (but UTF-16, it seems: save it as UTF-8)" if raw[:2] in UTF_16 else ""
+            raise self._no_text(f"byte {error.start} is not UTF-8{how}") from None
         if "\0" in text:
             raise self._no_text(f"character {text.index(chr(0))} is 0")
         return text

@@ -87,7 +87,10 @@ def test_encode_is_the_inverse_of_decode(file):
 
 
 BAD = {
-    "binary": ({"name": "topics"}, b"\xff\xfe\x00", "is not a text, byte 0 is not UTF-8; dataset.unit=bytes"),
+    "binary": ({"name": "topics"}, b"\xff\xfe\x00", r"is not a text, byte 0 is not UTF-8 \(but UTF-16"),
+    "UTF-16": ({}, "hello".encode("utf-16"), r"not UTF-8 \(but UTF-16, it seems: save it as UTF-8\); dataset"),
+    "one letter": ({"test": 2, "validation": 2, "context": 2}, b"a" * 99, "characters throughout: nothing to learn"),
+    "one byte": ({"unit": "bytes", "test": 2, "validation": 2, "context": 2}, b"\0" * 99, "of the bytes throughout"),
     "zeros": ({}, b"abc\0def" * 99, "is not a text, character 3 is 0"),
     "short": ({}, b"abc", "leave none of the text's 3 characters to train on; give smaller ones"),
     "context": ({"context": 150}, b"abcdefghij" * 60, "dataset.context=150: the validation text has 100 characters"),

@@ -122,7 +122,7 @@ def test_power_says_how_many_fresh_seeds_would_decide(cli, reproduced):
     status, stdout, _ = cli("reproduce", NAME, "scale=smoke", "--power", f"results_dir={reproduced}")
     assert status == 0
     assert "claims are undecided" in stdout
-    assert "seeds used so far: 0, 1, 100; " in stdout
+    assert "seeds used so far: 0, 1, 300; " in stdout
 
 
 def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):

@@ -20,8 +20,7 @@ RESULTS = Path("results")
 DESIGNS = {  # experiment and scale, of full grids whose curves have evaluations in between; rungs at these
     ("digits_rates_grid", "cpu"): (([20, 60, 400], [5, 2]), ([20, 100, 400], [4, 2]), ([20, 80, 400], [6, 2])),
     ("vit_norms", "cpu"): (([19, 190], [2]), ([38, 190], [2]), ([19, 76, 190], [3, 2])),
-    ("ioffe2015_figure1", "cpu"): (([500, 10000], [2]), ([1000, 10000], [2])),
-    ("ioffe2015_figure1", "paper"): (([500, 50000], [2]), ([5000, 50000], [2])),
+    ("ioffe2015_figure1", "cpu"): (([1000, 10000], [6]), ([1000, 3000, 10000], [6, 2])),
     ("ioffe2015_table", "cpu"): (([500, 1500], [2]),),
 }
 
@@ -53,7 +52,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "beginning of a curve is the curve of a short run.",
             "vit_norms: five rates, one seed, which says nothing of noise; its rate falls along the whole run, in "
             "short ones it would fall sooner.",
-            "ioffe2015_figure1: two rates and two scales of initial weights, one seed; its rate is constant.",
+            "ioffe2015_figure1: 18 combinations of rate and initial deviation, three seeds; its rate is constant.",
             "ioffe2015_table: four rates, one seed; its rate halves once along the whole run.",
         ),
     )

@@ -261,8 +261,8 @@ QUOTES = (
     Quote("docs/reproduce.md", "after 10,000 steps ({:.1f} against {:.1f} %)", after_10000),
     Quote(
         "docs/reproduce.md",
-        "with it the end is {:.2f} points higher, 95 % interval {:.2f} to {:.2f}, {} fresh seeds, and {:.1f} points below "
-        "the published {:.1f} %",
+        "with it the end is {:.2f} points higher, 95 % interval {:.2f} to {:.2f}, {} fresh seeds, and {:.1f} points "
+        "below the published {:.1f} %",
         higher_accuracy,
     ),
     Quote(

@@ -121,6 +121,7 @@ BY_HAND: Mapping[str, str] = {
     "dyt2025/deviations": "50,000",
     "ferreira2024_exercises/deviations": "5 6",
     "inference_cost/deviations": "19,000 344,000 21,500 9 5",
+    "ioffe2015_figure1": "10,000 12.5 0.02 10,000 85",
     "ioffe2015_figure1/deviations": "8 8 4 101 110 15 4 101 110 15 0.051 15 25",
     "ioffe2015_rates/deviations": "8 8 50,000",
     "ioffe2015_table/deviations": "1.6 13.6 40 8 8 2 8 31",
@@ -174,7 +175,7 @@ SET_UPS: Mapping[str, str] = {
     "digits_five_schemes": "1,257",
     "ferreira2024_exercises": "2 5",
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
-    "ioffe2015_figure1": "10,000 12.5 0.02 10,000 85",
+    "ioffe2015_figure1": "50,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
     "law_decay_rate": "1,000 1,000",
     "law_gradient_projection": "6 2 100",

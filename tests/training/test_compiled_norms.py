@@ -115,10 +115,13 @@ def test_cells_of_a_recurrent_network_are_left():
     assert not list(compiled_norms.gaining(nn.Sequential(step)))
 
 
-def test_without_a_compiler_it_is_one_line_and_nothing_is_written(monkeypatch, tmp_path):
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", ("no-such-compiler",))
-    with pytest.raises(UserError, match=r"^compile=norms: needs a C\+\+ compiler, and none was found"):
-        normexp.run([*DIGITS, *CNN, "norm=rms", "compile=norms", f"results_dir={tmp_path / 'results'}"])
+def test_without_a_compiler_it_is_one_line_and_nothing_is_written(tmp_path):
+    words = [*DIGITS, *CNN, "norm=rms", "compile=norms", f"results_dir={tmp_path / 'results'}"]
+    with (
+        torch._inductor.config.patch({"cpp.cxx": ("no-such-compiler",)}),
+        pytest.raises(UserError, match=r"^compile=norms: needs a C\+\+ compiler, and none was found"),
+    ):
+        normexp.run(words)
     assert not (tmp_path / "results").exists()
 
 

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+import numpy as np
 import torch
 from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
@@ -121,6 +122,8 @@ def _set_allocator(mmap_max: int, trim_threshold: int) -> bool:
 @contextmanager
 def denormals_flushed() -> Iterator[None]:
     """Let numbers below 1e-38 be 0: a processor takes many times as long over them (vanishing gradients hold many)."""
+    for kind in (np.float32, np.float64):
+        np.finfo(kind)  # before NumPy 2.4 the first call looks at denormals, and warns where there are none
     before = float(torch.tensor(1e-39) * 1.0) == 0.0
     torch.set_flush_denormal(True)
     try:

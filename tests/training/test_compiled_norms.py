@@ -11,6 +11,7 @@ import torch
 from small_fits import CNN, DIGITS, MLP, compare
 from torch import nn
 from torch._dynamo.utils import counters
+from torch._inductor import config
 
 import normexp
 from normexp.config import compose
@@ -116,12 +117,9 @@ def test_cells_of_a_recurrent_network_are_left():
 
 
 def test_without_a_compiler_it_is_one_line_and_nothing_is_written(tmp_path):
-    words = [*DIGITS, *CNN, "norm=rms", "compile=norms", f"results_dir={tmp_path / 'results'}"]
-    with (
-        torch._inductor.config.patch({"cpp.cxx": ("no-such-compiler",)}),
-        pytest.raises(UserError, match=r"^compile=norms: needs a C\+\+ compiler, and none was found"),
-    ):
-        normexp.run(words)
+    refused = pytest.raises(UserError, match=r"^compile=norms: needs a C\+\+ compiler, and none was found")
+    with config.patch({"cpp.cxx": ("no-such-compiler",)}), refused:
+        normexp.run([*DIGITS, *CNN, "norm=rms", "compile=norms", f"results_dir={tmp_path / 'results'}"])
     assert not (tmp_path / "results").exists()
 
 

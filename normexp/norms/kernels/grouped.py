@@ -53,7 +53,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | Non
     half = x.itemsize < 4
     if half and (x.is_cuda or weight is None):  # else statistics in x's type, or an error
         return group_norm(at_least_float32(x), groups, weight, bias, eps).to(x.dtype)
-    # Of (N, C, L) torch makes a copy in any case; `native_group_norm` left it to its caller until torch 2.10 at least.
+    # Of (N, C, L) torch makes a copy in any case; before torch 2.14 `native_group_norm` left it to its caller.
     if x.is_cuda or torch.compiler.is_compiling() or x.dim() < 4 or not is_channels_last(x):
         return F.group_norm(x, groups, weight, bias, eps)
     if groups == 1 or not (half or x.shape[1] < FEW * groups):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.documents.evidence import RESULTS, TOP
 
-# Trained by sessions whose commits did not come in; of each, docs/drift.md has a run trained again at a commit that did.
+# Their commits are lost; of each, docs/drift.md has a run that was trained again at a commit of this history.
 LOST = {"dynamic_tanh_start/cpu", "law_layer_norm_scaling/paper"}
 MADE_BY = re.compile(r"^- Made by `normexp .*`, commit (.*)\.$", re.MULTILINE)
 

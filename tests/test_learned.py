@@ -17,7 +17,7 @@ from normexp.report.experiment.columns import Difference, Learned, Metric, Row
 from normexp.report.experiment.measured import Measured
 from tests.curve_maker import cells, curve, finals
 
-TEN = Made(examples={"test": 1000}, classes=10)
+TEN = Made(examples={"test": 1000}, chance=0.1)
 
 
 def ended(accuracy: float, made: Made = TEN, status: str = "done") -> Curve:
@@ -29,13 +29,13 @@ def measured(**arms: dict[int, Curve]) -> Measured:
 
 
 def test_the_bound_is_chance_and_three_standard_errors() -> None:
-    assert chance_bound(10, 1000) == pytest.approx(0.1 + 3 * 0.0094868, abs=1e-6)
-    assert chance_bound(2, 100) == pytest.approx(0.5 + 3 * 0.05)
+    assert chance_bound(0.1, 1000) == pytest.approx(0.1 + 3 * 0.0094868, abs=1e-6)
+    assert chance_bound(0.5, 100) == pytest.approx(0.5 + 3 * 0.05)
 
 
 def test_chance_gets_above_the_bound_in_one_run_of_some_hundred() -> None:
     shares = np.random.default_rng(0).binomial(1000, 0.1, size=20000) / 1000
-    assert 0.0005 < np.mean(shares > chance_bound(10, 1000)) < 0.004
+    assert 0.0005 < np.mean(shares > chance_bound(0.1, 1000)) < 0.004
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_chance_gets_above_the_bound_in_one_run_of_some_hundred() -> None:
         (ended(0.128), False),
         (ended(0.129), True),
         (ended(0.9, status="diverged"), False),
-        (ended(0.9, Made(examples={"test": 1000})), None),  # how many classes?
-        (ended(0.9, Made(classes=10)), None),  # of how many examples?
+        (ended(0.9, Made(examples={"test": 1000})), None),  # how often is the most frequent class right?
+        (ended(0.9, Made(chance=0.1)), None),  # of how many examples?
         (replace(curve([1.0], "test/rmse"), made=TEN), None),
     ],
 )
@@ -59,7 +59,7 @@ def test_a_table_counts_them_beside_the_finite_ones() -> None:
     found = measured(BN={0: ended(0.4), 1: ended(0.1)})
     column = Learned(found)
     assert column.text(Row(Cell("BN"))) == "1/2"
-    assert "above chance, 1 in 10, by more than 3 standard errors" in column.meaning
+    assert "above 10 %, the most frequent class's share, by more than 3 standard errors" in column.meaning
 
 
 def claim(**entry: Any) -> Any:

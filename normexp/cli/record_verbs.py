@@ -9,6 +9,7 @@ from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
+from normexp.records.printable import printable_lines
 
 logger = logging.getLogger("normexp")
 
@@ -93,5 +94,5 @@ def sample(arguments: argparse.Namespace) -> int:
             raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be above 0")
     options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file)
     begin = "\n" if arguments.prompt is None else arguments.prompt
-    print("\n\n".join(begin + text for text in texts_of(arguments.path, *options)))
+    print("\n\n".join(printable_lines(begin + text) for text in texts_of(arguments.path, *options)))
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from normexp.config.recipe import Item, described, recipe, texts, with_recipe
 from normexp.errors import UserError
+from normexp.records.printable import printable_lines
 
 if TYPE_CHECKING:
     from normexp.config import Config
@@ -67,7 +68,7 @@ def _print_sample(config: Config, directory: RunDirectory) -> None:
         text = sample(directory.path, file=file, plugins=config["plugins"])[0]
         elsewhere = ["--file", file] if file != directory.config["dataset"]["file"] else []  # which knows no folder
         more = shlex.join(["normexp", "sample", str(directory.path), *elsewhere])
-        print(f"sample ({more} writes more):\n{text}\n")
+        print(f"sample ({more} writes more):\n{printable_lines(text)}\n")
 
 
 def overrides(arguments: argparse.Namespace) -> list[str]:

@@ -3,6 +3,7 @@
 Grammar of a specification (the type may be left out where the key's default has one):
 
     [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
+    norm [or null]                     the name of an option of norm
     list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items)
     [list of] word | word | ...     fp32 | bf16     true | false | norms: a truth value, or a word
     SPECIFICATION or share          int [0, inf) or share: a number of examples, or a part of them (0.2)
@@ -19,12 +20,18 @@ from normexp.config.text import check_digits, shortened, shown
 from normexp.errors import UserError
 
 _SPEC = re.compile(
-    r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool)? ?"
+    r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool|norm)? ?"
     r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))"
     r"(?P<share> ?or share)?(?P<null> ?or null)?$"
 )
 _SPAN = re.compile(r"(\d{1,9})(?:-|\.\.)(\d{1,9})")
-_KINDS = {"int": "an integer", "float": "a number", "str": "a text, not empty", "bool": "true or false"}
+_KINDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a text that is not empty",
+    "bool": "true or false",
+    "norm": "a scheme's name (normexp list norms)",
+}
 _MANY = {"int": "integers", "float": "numbers", "str": "non-empty texts", "bool": "truth values"}
 LARGEST_FLOAT = 3.4028234663852886e38  # float32's; networks compute in it
 LARGEST_INT = 2**63 - 1
@@ -58,7 +65,8 @@ class Allowed:
 
     def check_typed(self, key: str, value: Any, text: str) -> Any:
         """Check a value that was typed as `text`, which is what a key for text means: `results_dir=1e3` is a folder."""
-        if self.kind == "str" and not self.is_list and isinstance(value, int | float) and not isinstance(value, bool):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and self.kind in ("str", "norm") and not self.is_list:
             return self.check(key, text)
         check_digits(key, text)
         return self.check(key, value)

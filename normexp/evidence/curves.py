@@ -26,23 +26,24 @@ class Made:
         commit: of the code; `+` marks changed files.
         processor: with model, stepping and a hash of the instruction sets where they were recorded.
         examples: split -> number of examples that it is evaluated on.
-        classes: of the data; 0 where that is not known, or there are none.
+        chance: test accuracy of who always names the most frequent class of the test split; 0 where that is not known,
+            or there are no classes.
     """
 
     commit: str = ""
     processor: str = ""
     examples: Mapping[str, int] = field(default_factory=dict)
-    classes: int = 0
+    chance: float = 0.0
 
     @staticmethod
-    def of(environment: Mapping[str, Any], classes: int = 0) -> Made:
+    def of(environment: Mapping[str, Any], chance: float = 0.0) -> Made:
         """Read it from the content of environment.json; older records tell less."""
         attempts = [*environment.get("continued", []), environment]  # of a run that went on elsewhere: all of them
         commits, processors = (
             " then ".join(dict.fromkeys(filter(None, each)))
             for each in zip(*((str(each.get("commit") or ""), _processor(each)) for each in attempts), strict=True)
         )
-        return Made(commits, processors, environment.get("data", {}).get("examples", {}), classes)
+        return Made(commits, processors, environment.get("data", {}).get("examples", {}), chance)
 
 
 def _processor(environment: Mapping[str, Any]) -> str:

@@ -38,5 +38,6 @@ from normexp.records.parsing import yaml_mapping as yaml_mapping
 from normexp.records.plain import plain as plain
 from normexp.records.plain import plain_json as plain_json
 from normexp.records.printable import printable as printable
+from normexp.records.printable import printable_lines as printable_lines
 from normexp.records.run import RunDirectory as RunDirectory
 from normexp.records.run import read_rows as read_rows

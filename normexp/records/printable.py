@@ -21,6 +21,11 @@ def printable(text: object, most: int = 2000) -> str:
     return "".join(_visible(character) for character in plain)
 
 
+def printable_lines(text: str) -> str:
+    """Return text of several lines, with tabs, in which nothing else moves the cursor or turns the text round."""
+    return "".join(each if each in "\n\t" else _visible(each) for each in text)
+
+
 def _visible(character: str) -> str:
     hidden = unicodedata.category(character) in _HIDDEN
     return character.encode("unicode_escape").decode() if hidden else character

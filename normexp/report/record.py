@@ -146,13 +146,13 @@ class Record:
         """Return what the claims read: all metrics and `probe/LAYER/STATISTIC`, by step."""
         diverged = self.status["step"] if self.state == "diverged" else None
         metrics = {name: values for name, values in self.metrics.items() if name != "lr"}
-        made = Made.of(self.directory.environment, self._classes())
+        made = Made.of(self.directory.environment, self._chance())
         return Curve(self.steps, metrics | self._probed(), self.state, diverged, made)
 
-    def _classes(self) -> int:
-        """Return the number of classes that the data set's option tells; 0 where it tells none."""
+    def _chance(self) -> float:
+        """Return the accuracy without looking that the data set's option tells; 0 where it tells none."""
         name = self.options["dataset"] if self.options else ""
-        return int(option("dataset", name).get("_classes_", 0)) if name in options("dataset") else 0
+        return float(option("dataset", name).get("_chance_", 0)) if name in options("dataset") else 0
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""

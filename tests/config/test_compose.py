@@ -50,7 +50,7 @@ MISTAKES = {
     "crop a table": (["model=mlp", "dataset=house_prices", "dataset.crop=1"], "dataset.crop", "leave them out"),
     "maps for vectors": (["model=mlp", "norm=instance"], "norm=instance needs feature maps", "norm=batch"),
     "own code": (["norm._target_=os.system"], "os.system", "plugins=[os]"),
-    "empty folder": (["results_dir="], "results_dir=", "a text, not empty"),
+    "empty folder": (["results_dir="], "results_dir=", "a text that is not empty"),
     "line break": (["results_dir=a\nb"], "'results_dir=a?b'", "without control characters"),
     "terminal escape": (["results_dir=a\x1b[2J"], "a?[2J", "without control characters"),
     "bytes that are no text": (["dataset=csv", "dataset.file=/a\udcff"], "/a?", "without control characters"),

@@ -83,6 +83,17 @@ def test_row_that_is_only_printed_has_no_number_of_ours(fabricate: Fabric) -> No
     assert shown["Maxout"] == ["11.68%", "-", "published only", "-"]
 
 
+@pytest.mark.parametrize("asked", [{"metric": "test/error"}, {"columns": ["test/error"]}], ids=["metric", "columns"])
+@pytest.mark.parametrize(("printed", "head"), [({"value": "12.5", "unit": "%"}, " (%)"), ({"value": "12.5%"}, "")])
+def test_head_of_printed_numbers_has_the_unit_that_they_lack(
+    fabricate: Fabric, asked: Any, printed: Any, head: str
+) -> None:
+    entry = {"arm": "Plain", "metric": "test/error", "at": "last", "place": "Table 1", **printed}
+    experiment = runs(fabricate, table=asked, published=[entry]).experiment
+    heads = experiment_table(experiment, measured(experiment, fabricate.root), {}).heads
+    assert [each for each in heads if each.startswith("published")] == [f"published test error{head}"]
+
+
 WRONG = {
     "an arm that is run": ({"arm": "Plain"}, "arm 'Plain' is run here"),
     "another metric": ({"metric": "test/loss"}, "metric=test/loss is not that of the table, test/error"),

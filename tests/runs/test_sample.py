@@ -78,3 +78,13 @@ def test_a_checkpoint_of_another_vocabulary_is_refused(learned):
 
     with pytest.raises(UserError, match="its checkpoint is of another network"):
         load_model(learned[0].path, input_shape=(16,), num_outputs=99)
+
+
+def test_a_sample_cannot_steer_the_terminal(tmp_path, cli):
+    file = tmp_path / "bell.txt"
+    file.write_text("\x1b\x07" * 600)
+    words = [*SMALL, f"dataset.file={file}", f"results_dir={tmp_path / 'results'}", "threads=1"]
+    status, stdout, _ = cli("run", *[word for word in words if word != "steps=120"], "steps=2")
+    more = re.search(r"^sample \(normexp sample (.*) writes more\):$", stdout, re.MULTILINE)
+    again, drawn, _ = cli("sample", *shlex.split(more[1]))
+    assert (status, again, "\x1b" in stdout + drawn, r"\x1b" in drawn) == (0, 0, False, True)

@@ -142,15 +142,17 @@ class Published(Column):
     """What the paper prints for another column.
 
     Args:
+        unit: of the numbers that are printed without one; empty where each has its own.
         values: arm -> printed text; without them, what the row's own entry says.
     """
 
     of: str
+    unit: str = ""
     values: Mapping[str, str] | None = None
 
     @property
     def head(self) -> str:
-        return f"published {self.of}"
+        return f"published {self.of}" + (f" ({self.unit})" if self.unit else "")
 
     @property
     def meaning(self) -> str:
@@ -165,7 +167,7 @@ class Published(Column):
         return self._printed(row) or EMPTY
 
     def plain(self, row: Row) -> dict[str, Value]:
-        return {self.head: self._printed(row)}
+        return {f"published {self.of}": self._printed(row)}
 
 
 @dataclass(frozen=True)
@@ -267,10 +269,10 @@ class Learned(Column):
     @property
     def meaning(self) -> str:
         made = [run.made for seeds in self.found.curves.values() for run in seeds.values()]
-        classes = " or ".join(str(each) for each in sorted({each.classes for each in made}))
+        shares = " or ".join(f"{each:.4g}" for each in sorted({100 * each.chance for each in made}))
         return (
-            f"Learned: runs whose last test accuracy is above chance, 1 in {classes}, by more than {ERRORS:g} standard "
-            "errors of such a share of the test examples; a run can be finite and stay at chance."
+            f"Learned: runs whose last test accuracy is above {shares} %, the most frequent class's share, by more "
+            f"than {ERRORS:g} standard errors of such a share of the test examples; a run can be finite and stay there."
         )
 
     def judged(self, row: Row) -> list[bool | None]:

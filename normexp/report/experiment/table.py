@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from normexp.evidence.audit import cited
 from normexp.evidence.curves import Cell, is_share
 from normexp.evidence.learned import learned
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.tables import Look
+from normexp.experiments.tables import Look, PublishedOnly
+from normexp.experiments.tables import Published as Printed
 from normexp.report.experiment.columns import (
     At,
     Column,
@@ -83,10 +84,15 @@ def _columns(experiment: Experiment, found: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
     for look in experiment.table.looks:
         column = _column(found, look, experiment.table.usual)
-        printed = {entry.arm: entry.value for entry in experiment.published if _key(entry) == _key(look)}
-        if printed:
-            yield Published(column.short, printed)
+        entries = [entry for entry in experiment.published if _key(entry) == _key(look)]
+        if entries:
+            yield Published(column.short, _unit(entries), {entry.arm: entry.value for entry in entries})
         yield column
+
+
+def _unit(entries: Iterable[Printed | PublishedOnly]) -> str:
+    """Return the unit that the paper prints once, above its numbers."""
+    return next((unit for entry in entries if (unit := getattr(entry, "unit", None))), "")
 
 
 def _key(look: Look) -> tuple[object, ...]:
@@ -109,11 +115,11 @@ def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Ro
     places = {row.at for row in rows if row.at}
     only = next(iter(places)) if len(places) == 1 else ""
     metric = Metric(found, table.metric or "", only, named=only not in ("", "last"))
-    printed = any(row.published for row in rows)
-    verdicts = printed or any(row.verdict for row in rows)
+    printed = [row.published for row in rows if row.published]
+    verdicts = bool(printed) or any(row.verdict for row in rows)
     return [
         *([] if only else [At()]),
-        *([Published(metric.short)] if printed else []),
+        *([Published(metric.short, _unit(printed))] if printed else []),
         metric,
         *([Difference(metric, table.baseline)] if table.baseline else []),
         *([Verdict(metric, table.margin, experiment.scale)] if verdicts else []),

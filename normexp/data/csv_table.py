@@ -17,9 +17,11 @@ from normexp.config.text import amount, composed
 from normexp.data.base import Array
 from normexp.data.idx import GZIP
 from normexp.data.members import given_kind
+from normexp.data.progress import logger
 from normexp.errors import UserError
 
 DELIMITERS = ",;\t|"
+LONG = 10_000_000  # bytes, which take seconds to read
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
 SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
@@ -148,6 +150,8 @@ def _text(path: Path) -> str:
         raise UserError(f"{path}: not UTF-8 text (byte {data[odd]:#x} at {odd}); save it as CSV in UTF-8")
     if not text.strip():
         raise UserError(f"{path}: empty file; the first line must name the columns")
+    if len(data) > LONG:
+        logger.info(f"{path}: reading {len(data) / 1e6:.0f} MB")
     return composed(text)
 
 

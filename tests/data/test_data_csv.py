@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from normexp.data import csv_table
 from normexp.data.base import Data
 from normexp.data.csv_file import CsvFile
 from normexp.data.inputs import ZCA, Binarize, Center, Identity, MinMax, Standardize
@@ -46,6 +47,16 @@ def test_csv_says_how_it_took_what_is_no_plain_number(csv) -> None:
         "y has '3,000', taken as numbers (here 3000); 1 of 3 rows without day dropped"
     )
     assert csv(content, target="y", features=("size",), task="classification", **PLAIN).load(0).classes[-1] == "3000"
+
+
+def test_csv_of_many_megabytes_says_that_it_is_read(csv, caplog, monkeypatch) -> None:
+    caplog.set_level("INFO", "normexp")
+    dataset = csv("a,b\n" + "1,2\n" * 30, target="b")
+    dataset.load(0)
+    assert caplog.messages == []
+    monkeypatch.setattr(csv_table, "LONG", 100)
+    dataset.load(0)
+    assert caplog.messages == [f"{dataset.file}: reading 0 MB"]
 
 
 def test_csv_words_become_indicators_in_alphabetical_order(csv) -> None:

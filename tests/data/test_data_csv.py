@@ -51,12 +51,12 @@ def test_csv_says_how_it_took_what_is_no_plain_number(csv) -> None:
 
 def test_csv_of_many_megabytes_says_that_it_is_read(csv, caplog, monkeypatch) -> None:
     caplog.set_level("INFO", "normexp")
-    dataset = csv("a,b\n" + "1,2\n" * 30, target="b")
+    dataset = csv(ROWS, target="price")
     dataset.load(0)
-    assert caplog.messages == []
+    assert not any("reading" in line for line in caplog.messages)
     monkeypatch.setattr(csv_table, "LONG", 100)
     dataset.load(0)
-    assert caplog.messages == [f"{dataset.file}: reading 0 MB"]
+    assert f"{dataset.file}: reading 0 MB" in caplog.messages
 
 
 def test_csv_words_become_indicators_in_alphabetical_order(csv) -> None:

@@ -208,7 +208,8 @@ def _flags(claim: Judged) -> Iterator[str]:
         yield "Changed after the runs"
     for remark in claim["remarks"]:
         if remark.startswith(("ceiling", "from different", "grid")):
-            yield remark[0].upper() + remark[1:]
+            said = remark.partition(":")[0] if remark.startswith("from") else remark  # which: among the details
+            yield said[0].upper() + said[1:]
 
 
 def _details(report: Report) -> Iterator[str]:

@@ -35,7 +35,7 @@ def test_which_norm_leaves_out_only_what_there_is() -> None:
 NETWORKS = {
     "Convolutions, with shortcuts": {"resnet_small"},
     "Convolutions, without shortcuts": {"cnn"},
-    "Small batches": {"mlp", "cnn"},
+    "Small batches": {"mlp", "cnn", "resnet_small"},
     "Decoders of text": {"gpt"},
     "Vision transformer": {"vit"},
     "Fully connected": {"mlp"},

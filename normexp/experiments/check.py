@@ -17,9 +17,12 @@ from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
+from normexp.experiments.figures import SELECTION
+from normexp.experiments.grids import Selection
 from normexp.experiments.shape import check_arms, check_named
 from normexp.experiments.trials import combinations, points
 
+HELD_OUT = "validation/"
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 
 
@@ -33,6 +36,8 @@ def check(experiment: Experiment, document: Document) -> Experiment:
         raise document.error("has no seed", "grid")
     experiment.refusals()
     _check_folders(document, arms)
+    _check_axes(experiment, document)
+    _check_texts(experiment, document)
     configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
     known, axes = _metrics(configs), experiment.axes
     _check_select(experiment, document)
@@ -40,6 +45,10 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     _check_design(experiment, document)
     known = [*known, *_probed(experiment, configs)]
     for i, figure in enumerate(experiment.figures):
+        if figure.name == SELECTION:
+            raise document.error(
+                f"{figure.name!r} is the picture of the choice; give another name", "figures", i, "name"
+            )
         check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
     claims = [_named(claim, document.at("claims", i), arms, known, axes) for i, claim in enumerate(experiment.claims)]
     checked = replace(experiment, claims=claims)
@@ -93,6 +102,21 @@ def _check_folders(document: Document, arms: Sequence[str]) -> None:
         raise document.error(f"{other!r} and {folders[folder_name(other)]!r} would share a folder", "arms", other)
 
 
+def _check_axes(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for an override that the values of an axis would replace without a word."""
+    sets = [(experiment.common, ("common",)), *((own, ("arms", arm)) for arm, own in experiment.arms.items())]
+    for overrides, place in sets:
+        if axis := next((key for key in overrides if key in experiment.grid), None):
+            raise document.error(f"{axis} is an axis of the grid, whose values would replace it", *place, axis)
+
+
+def _check_texts(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for two claims in the same words: what is frozen is found again by them."""
+    texts = [claim.text for claim in experiment.claims]
+    if twice := next((i for i, text in enumerate(texts) if text in texts[:i]), None):
+        raise document.error(f"claims[{texts.index(texts[twice])}] has the same text", "claims", twice, "text")
+
+
 def _check_select(experiment: Experiment, document: Document) -> None:
     """Raise UserError unless the selection names an arm, axes and a metric of its own runs."""
     if (select := experiment.select) is None:
@@ -112,6 +136,21 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     known = _recorded([experiment.config(arm, point, select.common) for arm in choosing for point in trials])
     if select.metric not in known:
         raise unknown(f"{document.at('select', 'metric')}: metric", select.metric, known)
+    _check_held_out(experiment, select, document)
+
+
+def _check_held_out(experiment: Experiment, select: Selection, document: Document) -> None:
+    """Raise UserError for a choice by what is judged afterwards: the test split, or the runs of the grid themselves."""
+    if not select.metric.startswith(HELD_OUT):
+        raise document.error(
+            f"{select.metric} is not of the validation split, which alone may choose; allowed: {HELD_OUT}...",
+            "select",
+            "metric",
+        )
+    if len(set(select.seeds)) < len(select.seeds):
+        raise document.error(f"{select.seeds}: a seed stands there twice", "select", "seeds")
+    if both := [seed for seed in select.seeds if seed in experiment.grid["seed"]]:
+        raise document.error(f"{both[0]} is a seed of the grid, too; choose with others", "select", "seeds")
 
 
 def _check_table(

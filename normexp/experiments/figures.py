@@ -6,10 +6,11 @@ in the YAML and percentages in the picture.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from normexp.config.schema import Strict, refusal
 from normexp.evidence.claims.fields import BEST_OF, At, Text
@@ -34,11 +35,21 @@ def _target(given: Any) -> Any:
     return given
 
 
+def _file_name(name: str) -> str:
+    """Refuse a name that would lie in another folder."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+        raise refusal(f"{name!r} is no name of a file; allowed: letters, digits, _ and -")
+    return name
+
+
 Target = Annotated[float | str, BeforeValidator(_target)]
 Names = Annotated[list[str], BeforeValidator(_listed)]
 Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
 Window = dict[Literal["x", "y"], Pair]
 XY = list[Literal["x", "y"]]
+
+
+SELECTION = "selection"  # the picture of how hyperparameters were chosen
 
 
 class Drawing(Strict):
@@ -70,7 +81,7 @@ class Figure(Drawing):
         reference: lines at values, with words.
     """
 
-    name: Text
+    name: Annotated[Text, AfterValidator(_file_name)]
     title: str = ""
     caption: str = ""
     arms: list[str] = []

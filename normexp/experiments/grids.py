@@ -11,7 +11,7 @@ from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
-from normexp.experiments.keys import PLUGINS
+from normexp.experiments.keys import PLUGINS, RESULTS
 
 
 def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
@@ -19,6 +19,8 @@ def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
     if PLUGINS in overrides:
         told = "which code may be run is typed where it is run: normexp reproduce FILE 'plugins=[MODULE]'"
         raise refusal(told, PLUGINS)
+    if RESULTS in overrides:
+        raise refusal("where results go is typed where it is run: normexp reproduce NAME results_dir=FOLDER", RESULTS)
     return overrides
 
 
@@ -26,6 +28,8 @@ def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise refusal(f"{values!r} is not a list of values", key)
+        if twice := [value for i, value in enumerate(values) if value in values[:i]]:
+            raise refusal(f"{twice[0]!r} stands there twice", key)
     return _plain(grid)
 
 

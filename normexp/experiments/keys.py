@@ -1,6 +1,7 @@
 """Which keys may be typed beside the name of an experiment."""
 
 PLUGINS = "plugins"  # modules of the user's own that an experiment's YAML may name parts of
+RESULTS = "results_dir"
 FILES = ("dataset.archive", "dataset.file")
 REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "precision", "compile", PLUGINS, *FILES)
 REPORT = ("scale", "results_dir")

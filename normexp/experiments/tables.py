@@ -117,6 +117,8 @@ class Table(Strict):
     def _shows_something(self) -> Table:
         if not self.metric and not self.columns:
             raise refusal("give a metric, to compare arms in it, or columns, a list of metrics")
+        if self.metric and self.columns:
+            raise refusal("give either metric or columns; a metric is compared alone")
         return self
 
     @property

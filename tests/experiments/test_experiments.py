@@ -164,32 +164,35 @@ UNSOUND = {
         change("table", "columns", to=[{"metrc": "test/loss"}]),
         "table.columns[0].metrc: key 'metrc'",
     ),
-    "column of a wrong metric": (change("table", "columns", to=["test/los"]), "did you mean test/loss?"),
-    "column of a wrong place": (change("table", "columns", to=[{"metric": "test/loss", "at": "end"}]), "'end' is none"),
+    "column of a wrong metric": (change("table", to={"columns": ["test/los"]}), "did you mean test/loss?"),
+    "column of a wrong place": (
+        change("table", to={"columns": [{"metric": "test/loss", "at": "end"}]}),
+        "'end' is none",
+    ),
     "column at a target": (
-        change("table", "columns", to=[{"metric": "test/loss", "at": "last", "target": 0.5}]),
+        change("table", to={"columns": [{"metric": "test/loss", "at": "last", "target": 0.5}]}),
         "columns[0]: give either at or target",
     ),
     "column to a wrong arm's best": (
-        change("table", "columns", to=[{"metric": "test/loss", "target": "best of BN"}]),
+        change("table", to={"columns": [{"metric": "test/loss", "target": "best of BN"}]}),
         "arm 'BN'",
         "With BN",
     ),
     "column over a wrong arm": (
-        change("table", "columns", to=[{"metric": "test/loss", "target": 0.5, "than": "plain"}]),
+        change("table", to={"columns": [{"metric": "test/loss", "target": 0.5, "than": "plain"}]}),
         "than: arm 'plain'",
         "did you mean Plain?",
     ),
     "column over an arm at no target": (
-        change("table", "columns", to=[{"metric": "test/loss", "at": "last", "than": "Plain"}]),
+        change("table", to={"columns": [{"metric": "test/loss", "at": "last", "than": "Plain"}]}),
         "than='Plain' needs a target",
     ),
     "column relative to an arm at a target": (
-        change("table", "columns", to=[{"metric": "test/loss", "target": 0.5, "relative_to": "Plain"}]),
+        change("table", to={"columns": [{"metric": "test/loss", "target": 0.5, "relative_to": "Plain"}]}),
         "relative_to='Plain' goes with at",
     ),
     "target outside its range": (
-        change("table", "columns", to=[{"metric": "test/accuracy", "target": 90}]),
+        change("table", to={"columns": [{"metric": "test/accuracy", "target": 90}]}),
         "target: 90 is outside the range of test/accuracy",
     ),
     "claim's target outside its range": (
@@ -227,6 +230,19 @@ UNSOUND = {
     "claim of a wrong kind": (change("claims", 0, "compare", to="diffrence"), "did you mean difference?"),
     "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
     "claim without source": (drop("claims", 0, "source"), "claims[0].source: is missing"),
+    "figure in another folder": (
+        change("figures", 0, "name", to="../a"),
+        "'../a' is no name of a file",
+    ),
+    "figure of the choice's name": (
+        change("figures", 0, "name", to="selection"),
+        "'selection' is the picture",
+    ),
+    "a seed twice": (change("scales", "smoke", to={"grid": {"seed": [0, 0]}}), "grid.seed: 0 stands there twice"),
+    "results elsewhere": (change("common", "results_dir", to="x"), "common.results_dir: where results go is typed"),
+    "a seed for all runs": (change("common", "seed", to=3), "common.seed: seed is an axis of the grid"),
+    "a claim twice": (lambda data: data["claims"].append(data["claims"][0]), "text: claims[0] has the same text"),
+    "table of both kinds": (change("table", "columns", to=["train/loss"]), "table: give either metric or columns"),
     "no mapping": (lambda data: data.clear(), "is missing"),
 }
 
@@ -243,13 +259,29 @@ def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
     assert all(message in str(refused.value) for message in messages), refused.value
 
 
+CHOICES = {
+    "by the test split": ({"metric": "test/accuracy"}, "select.metric: test/accuracy is not of the validation split"),
+    "with a seed of the grid": ({"seeds": [100, 0]}, "select.seeds: 0 is a seed of the grid, too"),
+    "with a seed twice": ({"seeds": [100, 100]}, "select.seeds: [100, 100]: a seed stands there twice"),
+}
+
+
+@pytest.mark.parametrize(("changed", "message"), CHOICES.values(), ids=CHOICES)
+def test_a_choice_is_made_on_what_is_not_judged(changed, message):
+    select = {"search": {"optim.lr": [0.1, 0.2]}, "seeds": [100], "metric": "validation/accuracy"}
+    parse("x", "smoke", {**copy.deepcopy(SOUND), "select": select})
+    with pytest.raises(UserError) as refused:
+        parse("x", "smoke", {**copy.deepcopy(SOUND), "select": {**select, **changed}})
+    assert message in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("seeds", "claims", "decides"), [(5, 7, False), (6, 7, True), (3, 1, False), (4, 1, True), (1, 1, False)]
 )
 def test_claims_that_so_few_seeds_cannot_decide_by_ranks_are_refused(seeds, claims, decides):
     data = copy.deepcopy(SOUND)
     data["scales"]["cpu"] = {"grid": {"seed": list(range(seeds))}}
-    data["claims"] = [STEPS] * claims
+    data["claims"] = [{**STEPS, "text": f"claim {i}"} for i in range(claims)]
     if decides:
         assert len(parse("x", "cpu", data).claims) == claims
         return

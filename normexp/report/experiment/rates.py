@@ -16,7 +16,7 @@ from normexp.evidence.claims.reading import value_at
 from normexp.evidence.curves import Cell, better_direction
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.experiments.figures import Figure
+from normexp.experiments.figures import SELECTION, Figure
 from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import combinations, points
@@ -34,7 +34,6 @@ from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 
 RATE = "optim.lr"
-NAME = "selection"  # of the figure
 UNIT = re.compile(r" \([^()]+\)$")  # at the end of a label
 TABLE = "Every arm at one learning rate for all, at its best one, and how much it depends on it: sensitivity.md."
 
@@ -99,7 +98,7 @@ def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: 
     if not has_range(rates):
         return None
     labels = {key: word for spec in experiment.figures for key, word in spec.labels.items()}
-    subject = Subject(experiment, found, Figure(name=NAME, labels=labels))
+    subject = Subject(experiment, found, Figure(name=SELECTION, labels=labels))
     metric, by_arm = _metric(experiment), len({record.arm for record in records}) > MOST
     data = pd.DataFrame([_row(subject, record, metric, by_arm) for record in records])
     top = top_of(data["value"], metric)

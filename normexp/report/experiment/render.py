@@ -10,6 +10,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.figures import SELECTION
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command
@@ -28,7 +29,6 @@ from normexp.report.experiment.choices import fell_behind
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
-from normexp.report.experiment.rates import NAME as SELECTION
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table

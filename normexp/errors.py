@@ -34,7 +34,7 @@ class Impossible(UserError):
 
 
 class Unavailable(UserError):
-    """Data that are needed cannot be had, so nothing was started; the message has a line for each."""
+    """Data that are needed, or the device, cannot be had, so nothing was started; a line for each of the data sets."""
 
 
 class Interrupted(Exception):

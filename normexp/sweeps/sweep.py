@@ -10,7 +10,7 @@ from typing import Any
 
 from normexp.config.overrides import take_out
 from normexp.config.text import amount
-from normexp.errors import UserError
+from normexp.errors import Unavailable, UserError
 from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
 from normexp.runs.signals import stop_signals
@@ -195,11 +195,15 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
 
     Args:
         trials: as long as these cells each.
+
+    Raises: Unavailable where all cells ask for a device that this machine lacks.
     """
     first = {cell.kind: cell for cell in reversed(cells)}
     chosen = list(first.items())[:MOST_ESTIMATES]
     answers = {kind: workers[0].request({"verb": "estimate", "overrides": cell.overrides}) for kind, cell in chosen}
     seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
+    if len(chosen) == len(first) and all(answer.get("unavailable") for answer in answers.values()):
+        raise Unavailable(next(iter(answers.values()))["cause"])
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
     mean = sum(seconds.values()) / len(seconds)

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from normexp.config import compose
 from normexp.data.loading import Loader
-from normexp.errors import Busy, Interrupted, NoRoom, Taken, UserError, kind_and_line
+from normexp.errors import Busy, Interrupted, NoRoom, Taken, Unavailable, UserError, kind_and_line
 from normexp.records import RunDirectory
 from normexp.records.fences import fenced
 from normexp.runs.place import with_content
@@ -75,7 +75,7 @@ def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
     try:
         return {"seconds": estimate_seconds(compose(overrides), loader)}
     except UserError as error:
-        return {"cause": str(error)}
+        return {"cause": str(error), "unavailable": isinstance(error, Unavailable)}
     except Exception as error:  # whatever it is, the real run will say it in its own record
         return {"cause": kind_and_line(error)}
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import normexp
-from normexp.errors import UserError
+from normexp.errors import Unavailable
 from normexp.norms.base import weight_layers
 from normexp.training.cores import physical_cores
 from normexp.training.processor import describe_arithmetic, describe_processor, load_average, processor_name
@@ -24,13 +24,13 @@ SMALL_WORK = 20_000_000
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device for `auto`, `cpu`, `cuda` or `mps`. Raises UserError where this machine has none."""
+    """Return the device for `auto`, `cpu`, `cuda` or `mps`. Raises Unavailable where this machine has none."""
     available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
     if not available[name]:
         usable = ", ".join(kind for kind, there in available.items() if there)
-        raise UserError(f"device={name}: not available on this machine; available: auto, {usable}")
+        raise Unavailable(f"device={name}: not available on this machine; available: auto, {usable}")
     return torch.device(name)
 
 

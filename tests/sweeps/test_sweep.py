@@ -160,6 +160,13 @@ def test_sweep_says_why_the_time_is_not_known(sweep):
     assert "how long it takes is not known: dataset.subset=5000: the training split has 1257 examples" in stderr
 
 
+def test_sweep_on_a_device_that_is_not_there_is_refused(sweep, results, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    status, stderr = sweep("device=cuda", "seed=0,1", "norm=none,batch")
+    assert (status, results.exists()) == (2, False)
+    assert stderr.splitlines()[-1] == "normexp: device=cuda: not available on this machine; available: auto, cpu"
+
+
 def test_sweep_counts_only_the_steps_that_are_left(sweep, results, monkeypatch):
     sweep("seed=0,1")
     status = find_runs([results])[0].path / "status.json"

@@ -11,7 +11,7 @@ from typing import Any
 from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.config.recipe import described, recipe, with_recipe
-from normexp.config.text import amount
+from normexp.config.text import amount, shown
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
@@ -120,8 +120,8 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
             impossible.append(str(error))
         else:
             path = default_run_dir(config)
-            if path in cells and cells[path].config["logger"] != config["logger"]:
-                raise UserError("logger: all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
+            if path in cells:
+                _check_same(cells[path].config, config)
             cells.setdefault(path, Cell(config, path))
             typed.setdefault(path, list(arguments))
     if not cells:
@@ -130,6 +130,16 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
     own = in_shard(list(cells.values()), shard)
     check_cells(own, force)
     return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed), tuple(recipes))
+
+
+def _check_same(first: Config, second: Config) -> None:
+    """Raise UserError where two settings of one run differ in how, or on what, it is computed: one would be lost."""
+    if first["logger"] != second["logger"]:
+        raise UserError("logger: all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
+    for key in ("device", "threads"):
+        if first[key] != second[key]:
+            both = f"{key}={shown(first[key])} and {key}={shown(second[key])}"
+            raise UserError(f"{both}: are the same run, trained once; sweep one after the other into two folders")
 
 
 def _told_apart(typed: Mapping[Path, Sequence[str]]) -> dict[Path, str]:

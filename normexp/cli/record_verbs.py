@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
-from normexp.records.printable import printable_lines
+from normexp.records import printable_lines
 
 logger = logging.getLogger("normexp")
 

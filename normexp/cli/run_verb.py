@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from normexp.config.recipe import Item, described, recipe, texts, with_recipe
 from normexp.errors import UserError
-from normexp.records.printable import printable_lines
+from normexp.records import printable_lines
 
 if TYPE_CHECKING:
     from normexp.config import Config

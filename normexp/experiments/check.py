@@ -44,12 +44,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     _check_table(experiment, document, axes, known)
     _check_design(experiment, document)
     known = [*known, *_probed(experiment, configs)]
-    for i, figure in enumerate(experiment.figures):
-        if figure.name == SELECTION:
-            raise document.error(
-                f"{figure.name!r} is the picture of the choice; give another name", "figures", i, "name"
-            )
-        check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
+    _check_figures(experiment, document, axes, known)
     claims = [_named(claim, document.at("claims", i), arms, known, axes) for i, claim in enumerate(experiment.claims)]
     checked = replace(experiment, claims=claims)
     _check_power(checked, document)
@@ -103,8 +98,10 @@ def _check_folders(document: Document, arms: Sequence[str]) -> None:
 
 
 def _check_axes(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for an override that the values of an axis would replace without a word."""
+    """Raise UserError for an override, or a choice, that the values of an axis would replace without a word."""
     sets = [(experiment.common, ("common",)), *((own, ("arms", arm)) for arm, own in experiment.arms.items())]
+    if experiment.select:
+        sets.append((experiment.select.search, ("select", "search")))
     for overrides, place in sets:
         if axis := next((key for key in overrides if key in experiment.grid), None):
             raise document.error(f"{axis} is an axis of the grid, whose values would replace it", *place, axis)
@@ -147,8 +144,6 @@ def _check_held_out(experiment: Experiment, select: Selection, document: Documen
             "select",
             "metric",
         )
-    if len(set(select.seeds)) < len(select.seeds):
-        raise document.error(f"{select.seeds}: a seed stands there twice", "select", "seeds")
     if both := [seed for seed in select.seeds if seed in experiment.grid["seed"]]:
         raise document.error(f"{both[0]} is a seed of the grid, too; choose with others", "select", "seeds")
 
@@ -171,6 +166,18 @@ def _check_table(
             )
         if other.metric != table.metric:
             raise document.error(f"metric={other.metric} is not that of the table, {table.metric}", "published_only", i)
+
+
+def _check_figures(
+    experiment: Experiment, document: Document, axes: Mapping[str, Sequence[Any]], known: Sequence[str]
+) -> None:
+    """Raise UserError for a figure of what is not there, or in the place of the picture of the choice."""
+    for i, figure in enumerate(experiment.figures):
+        if figure.name == SELECTION:
+            raise document.error(
+                f"{figure.name!r} is the picture of the choice; give another name", "figures", i, "name"
+            )
+        check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
 
 
 def _recorded(configs: Sequence[Config]) -> list[str]:

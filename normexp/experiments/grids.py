@@ -24,11 +24,21 @@ def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
     return overrides
 
 
+def _repeated(values: list[Any]) -> list[Any]:
+    return [value for i, value in enumerate(values) if value in values[:i]]
+
+
+def _once(seeds: list[int]) -> list[int]:
+    if _repeated(seeds):
+        raise refusal(f"{seeds}: a seed stands there twice")
+    return seeds
+
+
 def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise refusal(f"{values!r} is not a list of values", key)
-        if twice := [value for i, value in enumerate(values) if value in values[:i]]:
+        if twice := _repeated(values):
             raise refusal(f"{twice[0]!r} stands there twice", key)
     return _plain(grid)
 
@@ -44,6 +54,7 @@ def _values_or_intervals(search: dict[str, Any]) -> dict[str, Any]:
     return _plain(search)
 
 
+Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_once)]
 Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
 Grid = Annotated[dict[str, Any], AfterValidator(_values)]
 Space = Annotated[dict[str, Any], AfterValidator(_values_or_intervals)]
@@ -85,7 +96,7 @@ class SelectionAtScale(Strict):
     search: Space | None = None
     """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
     `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
-    seeds: list[int] | None = Field(None, min_length=1)
+    seeds: Seeds | None = None
     """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
     of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
     had fewer."""
@@ -109,7 +120,7 @@ class Selection(SelectionAtScale):
     search: Space = Field(min_length=1)
     """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
     `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
-    seeds: list[int] = Field(min_length=1)
+    seeds: Seeds
     """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
     of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
     had fewer."""

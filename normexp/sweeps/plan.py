@@ -10,6 +10,7 @@ from typing import Any
 
 from normexp.config import Config, compose
 from normexp.config.grid import expand
+from normexp.config.identity import IGNORED_KEYS
 from normexp.config.recipe import described, recipe, with_recipe
 from normexp.config.text import amount, shown
 from normexp.errors import Impossible, UserError
@@ -133,10 +134,10 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
 
 
 def _check_same(first: Config, second: Config) -> None:
-    """Raise UserError where two settings of one run differ in how, or on what, it is computed: one would be lost."""
+    """Raise UserError where two settings of one run differ in what is no part of it: the second would be lost."""
     if first["logger"] != second["logger"]:
         raise UserError("logger: all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
-    for key in ("device", "threads"):
+    for key in IGNORED_KEYS:
         if first[key] != second[key]:
             both = f"{key}={shown(first[key])} and {key}={shown(second[key])}"
             raise UserError(f"{both}: are the same run, trained once; sweep one after the other into two folders")

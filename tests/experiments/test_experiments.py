@@ -262,6 +262,7 @@ def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
 CHOICES = {
     "by the test split": ({"metric": "test/accuracy"}, "select.metric: test/accuracy is not of the validation split"),
     "with a seed of the grid": ({"seeds": [100, 0]}, "select.seeds: 0 is a seed of the grid, too"),
+    "of what the grid sets": ({"search": {"batch_size": [8, 16]}}, "batch_size: batch_size is an axis of the grid"),
     "with a seed twice": ({"seeds": [100, 100]}, "select.seeds: [100, 100]: a seed stands there twice"),
 }
 

@@ -26,6 +26,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
     _norm_fits_model(choices, about)
+    _norm_placement_is_used(values, choices, about)
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
     _rate_is_given(values, about)
@@ -120,12 +121,25 @@ def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: Ab
 
 
 def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
+    if about["model"].get("_placed_"):
+        return  # check_transformer says what has a form on tokens
     gives = "maps" if _is_own("model", about) else about["model"].get("_gives_")  # building it tells
     if about["norm"].get("_needs_") == "maps" and gives != "maps":
         raise Impossible(
             f"norm={choices['norm']} needs feature maps, but model={choices['model']} has one value per "
             "feature and example; use norm=batch or norm=layer, or a convolutional model"
         )
+
+
+def _norm_placement_is_used(values: Values, choices: Mapping[str, str], about: About) -> None:
+    """Refuse `post` in a network that has places of its own for a scheme: it would be trained as `pre`, unnoticed."""
+    if values["norm"].get("placement", "pre") == "pre" or _is_own("norm", about):
+        return
+    given = f"norm.placement={values['norm']['placement']} with model={choices['model']}"
+    if about["model"].get("_placed_"):
+        raise Impossible(f"{given}: where a transformer has its scheme says placement; use placement=post")
+    if about["model"].get("_accepts_") in ("sequence", "text"):
+        raise Impossible(f"{given}: a recurrent network has its scheme inside the cell; leave it out")
 
 
 def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:

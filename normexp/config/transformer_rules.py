@@ -29,29 +29,45 @@ def check_transformer(
             )
         return
     causal = bool(about["model"].get("_causal_"))
-    _scheme_fits(f"norm={choices['norm']}", about["norm"], causal, choices["model"])
+    _scheme_fits("norm", choices["norm"], about["norm"], causal, choices["model"])
     _placement_takes_scheme(values["norm"], choices, about)
     _qk_norm_fits(values["model"]["qk_norm"], causal, choices)
     _heads_divide_width(values["model"])
 
 
-def _scheme_fits(given: str, scheme: Mapping[str, Any], causal: bool, model: str) -> None:
-    """Refuse a scheme that has no form on tokens, or that lets positions see later ones."""
+def _scheme_fits(key: str, name: str, scheme: Mapping[str, Any], causal: bool, model: str) -> None:
+    """Refuse a scheme that has no form on tokens, or that lets positions see later ones.
+
+    Args:
+        key: for which it was chosen, `norm` or `model.qk_norm`.
+    """
     if scheme.get("_own_"):
         return  # the user's own, whose hooks are its business
-    if _on_tokens(scheme, causal):
-        return
-    fitting = ", ".join(name for name in options("norm") if _on_tokens(option("norm", name), causal))
     if not scheme.get("_tokens_"):
-        raise Impossible(f"{given} has no form on the tokens of model={model}; use one of norm={fitting}")
-    raise Impossible(
-        f"{given} with model={model}: its statistics run over all positions, so that every position would see "
-        f"those it has to predict; use one of norm={fitting}"
-    )
+        raise Impossible(f"{key}={name} has no form on the tokens of model={model}; {_fitting(key, causal)}")
+    if not _on_tokens(scheme, causal):
+        raise Impossible(
+            f"{key}={name} with model={model}: its statistics run over all positions, so that every position would see "
+            f"those it has to predict; {_fitting(key, causal)}"
+        )
+
+
+def _fitting(key: str, causal: bool) -> str:
+    """Return the end of an error that says what a key for a scheme takes: `use one of model.qk_norm=none, ...`."""
+    schemes = {name: option("norm", name) for name in options("norm")}
+    fits = [name for name, scheme in schemes.items() if _on_tokens(scheme, causal)]
+    if key != "norm":
+        fits = [name for name in fits if name == "none" or _is_for_activations(schemes[name])]
+    return f"use one of {key}={', '.join(fits)}"
 
 
 def _on_tokens(scheme: Mapping[str, Any], causal: bool) -> bool:
     return bool(scheme.get("_tokens_")) and not (causal and scheme.get("_batch_statistics_"))
+
+
+def _is_for_activations(scheme: Mapping[str, Any]) -> bool:
+    """Tell whether all of a scheme, as its option has it, acts on activations; a stack has a part for weights."""
+    return "placement" in scheme and "weights" not in scheme
 
 
 def _placement_takes_scheme(
@@ -77,7 +93,13 @@ def _qk_norm_fits(name: str | None, causal: bool, choices: Mapping[str, str]) ->
     if name not in options("norm"):
         hint = did_you_mean(nearest(str(name), options("norm")))
         raise UserError(f"model.qk_norm={shortened(name)} does not exist; allowed: {', '.join(options('norm'))}{hint}")
-    _scheme_fits(f"model.qk_norm={name}", option("norm", name), causal, choices["model"])
+    scheme = option("norm", name)
+    _scheme_fits("model.qk_norm", name, scheme, causal, choices["model"])
+    if name != "none" and not _is_for_activations(scheme):
+        raise Impossible(
+            f"model.qk_norm={name}: acts on weights, or on nothing, and queries and keys are activations; "
+            f"{_fitting('model.qk_norm', causal)}"
+        )
     if choices["placement"] in ("reordered", "hybrid", "ngpt"):
         raise Impossible(
             f"model.qk_norm={name} with placement={choices['placement']}, which normalizes queries and keys "

@@ -207,7 +207,16 @@ REFUSED = {
     "leak": (["norm=batch"], "norm=batch with model=gpt: its statistics run over all positions"),
     "leak in a stack": (["norm=stack", "norm.activations=batch"], "its statistics run over all positions"),
     "leak of queries": (["model.qk_norm=ghost_batch"], "model.qk_norm=ghost_batch with model=gpt: its statistics run"),
-    "maps": (["norm=instance"], "norm=instance needs feature maps"),
+    "maps": (["norm=instance"], "norm=instance has no form on the tokens of model=gpt; use one of norm=none, derf"),
+    "weights of queries": (
+        ["model.qk_norm=weight"],
+        "qk_norm=weight: acts on weights.*; use one of model.qk_norm=none, derf",
+    ),
+    "stack of queries": (["model.qk_norm=stack"], "model.qk_norm=stack: acts on weights, or on nothing, and queries"),
+    "another placement": (
+        ["norm=rms", "norm.placement=post"],
+        "norm.placement=post with model=gpt: .* use placement=post",
+    ),
     "own nonlinearity": (["norm=normprop"], "norm=normprop has no form on the tokens of model=gpt"),
     "no place": (["norm=rms", "placement=rezero"], "placement=rezero with norm=rms: it has no place for a scheme on"),
     "sphere": (["norm=weight", "placement=ngpt"], "it sets stream and weights itself; use norm=none"),
@@ -231,6 +240,11 @@ OTHERS = {
     "queries of a network without attention": (["model=cnn", "model.qk_norm=rms"], "key 'model.qk_norm' does not"),
     "images for a decoder": (["model=gpt"], "needs tokens, but dataset=digits holds images; .* or dataset=text"),
     "text for a convolution": (["dataset=text"], "needs images, but dataset=text holds tokens; use model=gpt"),
+    "a placement in a cell": (
+        ["dataset=sequential_digits", "model=lstm_classifier", "norm=layer", "norm.placement=post"],
+        "norm.placement=post with model=lstm_classifier: .*; leave it out",
+    ),
+    "queries of a vision transformer": (["model=vit", "model.qk_norm=weight_mean_only"], "model.qk_norm=none, batch, "),
     "inputs of a text": (["dataset=text", "model=gpt", "inputs=standardize"], "use inputs=none"),
 }
 
@@ -240,6 +254,15 @@ def test_what_queries_and_keys_cannot_have_is_said_of_their_scheme(tmp_path):
 
     with pytest.raises(UserError, match=r"model\.qk_norm=group: normalization over 4 groups needs more than one value"):
         run([*SMALL, "model.qk_norm=group", "steps=1", f"results_dir={tmp_path}"])
+
+
+def test_a_scheme_is_proposed_for_queries_and_keys_only_if_it_acts_on_them():
+    with pytest.raises(UserError) as error:
+        compose(["dataset=text", "model=gpt", "model.qk_norm=batch"])
+    for name in str(error.value).rpartition("model.qk_norm=")[2].split(", ")[1:]:
+        scheme = compose(["dataset=text", "model=gpt", f"model.qk_norm={name}"])
+        assert scheme["model"]["qk_norm"] == name
+    assert "weight" not in str(error.value)
 
 
 @pytest.mark.parametrize("case", OTHERS)

@@ -7,11 +7,14 @@ from typing import Any
 
 from normexp.config.extras import need_extra
 from normexp.config.options import option, options
+from normexp.config.text import shown
 from normexp.config.transformer_rules import check_transformer
 from normexp.errors import Impossible
 
 Values = Mapping[str, Any]
 About = Mapping[str, Mapping[str, Any]]  # group -> the description keys of its chosen option
+
+_RECURRENT = ("sequence", "text")  # what recurrent networks read, and no others
 
 
 def check_rules(values: Values, choices: Mapping[str, str], about: About) -> None:
@@ -25,6 +28,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _mask_is_used(values, choices, about)
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
+    _recurrent_keys_are_used(values, choices, about)
     _norm_fits_model(choices, about)
     _norm_placement_is_used(values, choices, about)
     _one_initialization(values, choices)
@@ -138,19 +142,31 @@ def _norm_placement_is_used(values: Values, choices: Mapping[str, str], about: A
     given = f"norm.placement={values['norm']['placement']} with model={choices['model']}"
     if about["model"].get("_placed_"):
         raise Impossible(f"{given}: where a transformer has its scheme says placement; use placement=post")
-    if about["model"].get("_accepts_") in ("sequence", "text"):
+    if about["model"].get("_accepts_") in _RECURRENT:
         raise Impossible(f"{given}: a recurrent network has its scheme inside the cell; leave it out")
 
 
 def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
     norm = about["norm"]
     recurrent = norm.get("_recurrent_") or _is_own("norm", about)  # whose hooks are its business
-    if about["model"].get("_accepts_") in ("sequence", "text") and not recurrent:
+    if about["model"].get("_accepts_") in _RECURRENT and not recurrent:
         fitting = ", ".join(name for name in options("norm") if option("norm", name).get("_recurrent_"))
         raise Impossible(
             f"norm={choices['norm']} has no form for recurrent networks, but model={choices['model']} is one; "
             f"use one of norm={fitting}"
         )
+
+
+def _recurrent_keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
+    """Refuse a value for what a scheme does in recurrent networks alone, in a network that is none."""
+    if about["model"].get("_accepts_") in _RECURRENT or _is_own("model", about) or choices["study"] != "none":
+        return
+    for key in about["norm"].get("_in_recurrence_", []):
+        if (value := values["norm"][key]) != option("norm", choices["norm"])[key]:
+            raise Impossible(
+                f"norm.{key}={shown(value)} with model={choices['model']}: norm={choices['norm']} has it in recurrent "
+                "networks alone; leave it out"
+            )
 
 
 def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:

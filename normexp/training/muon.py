@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
+from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 
 MATRICES = "matrices"  # the key of a group of parameters: whether Muon moves it
@@ -56,10 +57,18 @@ class Muon(Optimizer):
         """Return a network's parameters as two groups: hidden matrices, and the rest.
 
         Hidden matrices are the parameters of two dimensions that the weight of a linear layer is, or is computed from,
-        but for those of what turns features into outputs, `head` or `output`.
+        but for those of what turns features into outputs: `head` or `output`, and where nothing is called so, the
+        last layer.
+
+        Raises: UserError for a network without any, which AdamW alone would train under Muon's name.
         """
         heads = {id(parameter) for parameter in head_parameters(model)}
         found = {id(parameter) for layer in weight_layers(model) for parameter in matrices_of(layer)} - heads
+        if not found:
+            raise UserError(
+                "optim=muon: the network has no hidden linear layer, whose weights it moves, so that AdamW would "
+                "do all; use optim=adamw"
+            )
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         groups: Mapping[bool, list[nn.Parameter]] = {
             kind: [parameter for parameter in parameters if (id(parameter) in found) == kind] for kind in (True, False)
@@ -85,8 +94,8 @@ def matrices_of(layer: nn.Module) -> Iterator[nn.Parameter]:
 
 
 def head_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
-    """Yield the parameters of what turns features into outputs: `head` or `output`, as the networks call it."""
-    for name in ("head", "output"):
-        part = getattr(model, name, None)
-        if isinstance(part, nn.Module):
-            yield from part.parameters()
+    """Yield the parameters of what turns features into outputs: `head` or `output`, else the last layer."""
+    named = [getattr(model, name, None) for name in ("head", "output")]
+    parts = [part for part in named if isinstance(part, nn.Module)] or weight_layers(model)[-1:]
+    for part in parts:
+        yield from part.parameters()

@@ -231,6 +231,15 @@ def test_recurrent_refuses_in_one_line(overrides, named, way_out):
     assert_refused([*BASE, *overrides], named, way_out)
 
 
+@pytest.mark.parametrize(
+    "key", ["recurrent_batch norm.gain=1", "recurrent_batch norm.bias=false", "normprop norm.recurrent_gain=1"]
+)
+def test_what_a_scheme_has_in_recurrent_networks_alone_is_refused_elsewhere(key):
+    name, given = key.split()
+    compose([*BASE, f"norm={name}", given])
+    assert_refused(["model=cnn", f"norm={name}", given], f"{given}", "leave it out")
+
+
 def test_a_mask_alone_is_no_input():
     with pytest.raises(ValueError, match=r"model\.masked=true takes the last feature"):
         LSTMClassifier((5, 1), 2, Norm(), masked=True)

@@ -6,8 +6,11 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 
+from normexp import run
 from normexp.config import compose
+from normexp.errors import UserError
 from normexp.runs.checkpoint import load_checkpoint, write_checkpoint
 from normexp.training.build import build_model, build_norm, build_optimizer
 from normexp.training.muon import MATRICES, Muon
@@ -45,14 +48,26 @@ def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw():
     assert names_of(model, matrices) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
 
 
-@pytest.mark.parametrize("model", ["mlp", "cnn", "vit"])
-def test_heads_and_convolutions_are_no_hidden_matrices(model):
+@pytest.mark.parametrize("model", ["mlp", "vit"])
+def test_heads_are_no_hidden_matrices(model):
     config = compose([f"model={model}", "optim=muon"])
     network = build_model(config, build_norm(config), (1, 8, 8), 10)
     by_kind = {group[MATRICES]: names_of(network, group) for group in Muon.groups_of(network)}
     assert "output.weight" in by_kind[False]
-    assert all(dict(network.named_parameters())[name].dim() == 2 for name in by_kind.get(True, ()))
-    assert (True in by_kind) == (model != "cnn")
+    assert all(dict(network.named_parameters())[name].dim() == 2 for name in by_kind[True])
+
+
+@pytest.mark.parametrize("model", ["cnn", "linear", "torchvision model.name=resnet18"])
+def test_a_network_of_convolutions_is_not_trained_by_adamw_under_muons_name(model, tmp_path):
+    with pytest.raises(UserError, match=r"optim=muon: the network has no hidden linear layer.*; use optim=adamw"):
+        run([*f"model={model}".split(), "optim=muon", "steps=1", f"results_dir={tmp_path / 'results'}"])
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_last_layer_is_the_head_of_a_network_that_names_none():
+    network = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
+    matrices, rest = Muon.groups_of(network)
+    assert (names_of(network, matrices), names_of(network, rest)) == ({"0.weight"}, {"0.bias", "2.weight", "2.bias"})
 
 
 def test_a_matrix_moves_along_orthogonal_directions_and_the_rest_as_adamw_does():

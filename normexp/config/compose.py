@@ -27,6 +27,7 @@ from normexp.config.options import (
 from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.rules import check_rules
+from normexp.config.study_rules import check_study
 from normexp.config.text import check_digits, shortened
 from normexp.config.unknown_key import Unknown
 from normexp.errors import UserError, check_current_folder, did_you_mean
@@ -91,7 +92,9 @@ def compose(overrides: Sequence[str]) -> Config:
     leaves = flat(values)
     own.check_plugins(plugins, leaves.values())
     choices = {**defaults.choices, **{group: values[group][own.TARGET] for group in owned}}
-    return Config(values, choices, _changes(leaves, defaults))
+    changes = _changes(leaves, defaults)
+    check_study(choices["study"], usable.about["study"], changes)
+    return Config(values, choices, changes)
 
 
 def _given(parsed: Iterable[Override]) -> dict[str, Given]:

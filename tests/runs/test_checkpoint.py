@@ -33,7 +33,9 @@ def restored(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> 
 def fresh(optim: str, *more: str) -> tuple[nn.Module, torch.optim.Optimizer]:
     torch.manual_seed(0)
     conv = nn.utils.parametrizations.weight_norm(nn.Conv2d(2, 4, 3))
-    model = nn.Sequential(conv, nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(64, 3))
+    model = nn.Sequential(
+        conv, nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(64, 8), nn.Linear(8, 3)
+    )
     model.to(memory_format=torch.channels_last)
     return model, build_optimizer(compose([f"optim={optim}", *more]), model, torch.device("cpu"))
 

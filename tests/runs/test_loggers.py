@@ -21,7 +21,8 @@ from normexp.errors import UserError
 from normexp.records import RunDirectory, find_runs
 from normexp.runs.loggers import tensorboard
 
-TINY = ("model=linear", "batch_size=32", "steps=20", "eval_every=5", "device=cpu", "threads=1")
+SHORT = ("model=linear", "batch_size=32", "steps=20", "device=cpu", "threads=1")
+TINY = (*SHORT, "eval_every=5")
 DIVERGES = ("optim.lr=1e30", "optim.momentum=0", "model=mlp", "model.activation=identity")
 pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries', about each other
 
@@ -31,7 +32,8 @@ def train(cli, results) -> Callable[..., tuple[RunDirectory, str]]:
     """Run the command line; return the run and what was said."""
 
     def call(*words: str) -> tuple[RunDirectory, str]:
-        status, stdout, stderr = cli("run", *TINY, f"results_dir={results}", *words, "--quiet")
+        usual = SHORT if "study=train_and_test" in words else TINY
+        status, stdout, stderr = cli("run", *usual, f"results_dir={results}", *words, "--quiet")
         assert status == 0, stderr
         assert len(stdout.splitlines()) == 1  # the run directory, and nothing of a library
         return RunDirectory(Path(stdout.strip())), stderr

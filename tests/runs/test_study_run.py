@@ -68,7 +68,7 @@ def test_study_depends_on_its_seed_and_not_on_what_ran_before(tmp_path):
 def test_study_loads_no_data_it_does_not_ask_for(tmp_path, monkeypatch):
     loads = iter([[1.0], [2.0]])
     monkeypatch.setattr("normexp.runs.study_run.load_average", lambda: next(loads))
-    run_study(compose([STUDY, "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
+    run_study(compose(["study=rezero", "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
     environment = json.loads((tmp_path / "x" / "environment.json").read_text())
     assert "data" not in environment
     assert (environment["load"], environment["load_at_end"]) == ([1.0], [2.0])
@@ -126,7 +126,7 @@ def test_study_is_no_row_of_a_table_of_trained_runs(cli, tmp_path):
 
 def test_study_does_not_change_the_identity_of_a_run_that_trains():
     assert compose(["norm=batch"]).identity == "c9d8a1fd"  # as README shows it, and as it was before there were studies
-    assert compose(["norm=batch", STUDY]).identity != "c9d8a1fd"
+    assert compose(["norm=batch", "study=train_and_test"]).identity != "c9d8a1fd"
 
 
 def test_the_base_study_measures_nothing():

@@ -25,6 +25,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _model_fits_data(choices, about)
     _augmentation_fits_data(values, choices, about)
     _inputs_fit_data(choices, about)
+    _split_is_drawn(values, choices, about)
     _mask_is_used(values, choices, about)
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
@@ -100,6 +101,15 @@ def _inputs_fit_data(choices: Mapping[str, str], about: About) -> None:
         raise Impossible(
             f"inputs={choices['inputs']} does not fit dataset={choices['dataset']}: what marks, masks or numbers "
             f"its steps would change its meaning; use {others}"
+        )
+
+
+def _split_is_drawn(values: Values, choices: Mapping[str, str], about: About) -> None:
+    seed = values["dataset"].get("split_seed", 0)
+    if about["dataset"].get("_in_order_") and seed != option("dataset", choices["dataset"])["split_seed"]:
+        raise Impossible(
+            f"dataset.split_seed={seed} with dataset={choices['dataset']}: its test and validation examples are its "
+            "last ones, nothing is drawn; leave it out"
         )
 
 

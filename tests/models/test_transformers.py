@@ -245,6 +245,10 @@ OTHERS = {
         "norm.placement=post with model=lstm_classifier: .*; leave it out",
     ),
     "queries of a vision transformer": (["model=vit", "model.qk_norm=weight_mean_only"], "model.qk_norm=none, batch, "),
+    "a split of a text": (
+        ["dataset=text", "model=gpt", "dataset.split_seed=1"],
+        "its last ones, nothing is drawn; leave",
+    ),
     "inputs of a text": (["dataset=text", "model=gpt", "inputs=standardize"], "use inputs=none"),
 }
 

@@ -26,7 +26,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.workers.Worker", InProcess)
         assert main(["new", "experiment", "mine"]) == 0
         shorten(folder / "mine.yaml")
         assert main(["reproduce", "mine.yaml", "scale=smoke", "jobs=1", "threads=1", "--cell", "batch"]) == 0

@@ -183,8 +183,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "odd_parts.py").write_text(ODD)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)  # test_plugin.py has a worker that is a process
-    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 1)  # one: torch.fx traces in one thread only
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)  # test_plugin.py has a worker that is a process
+    monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 1)  # one: torch.fx traces in one thread only
     yield tmp_path
     for name in ("my_parts", "odd_parts"):
         sys.modules.pop(name, None)

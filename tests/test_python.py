@@ -23,8 +23,8 @@ OVERRIDES = ["dataset=covariate_shift", "model=mlp", "norm=batch", "steps=4"]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
-    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 1)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 1)
     return tmp_path
 
 

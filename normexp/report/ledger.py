@@ -24,6 +24,7 @@ from normexp.report.sources import entries, summary
 from normexp.runs.run import check_writable
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import take_sharing
+from normexp.sweeps.workers import kept_workers
 
 LEDGER = "claims.md"
 logger = logging.getLogger("normexp")
@@ -56,7 +57,8 @@ def reproduce_all(
     if plan_only:
         return _plan(experiments, results)
     alone = len(experiments) == 1
-    return max([_reproduce(each, results, arm, dry_run, force, sharing, alone) for each in experiments])
+    with kept_workers(sharing) as sharing:
+        return max([_reproduce(each, results, arm, dry_run, force, sharing, alone) for each in experiments])
 
 
 def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list[Experiment], Path]:

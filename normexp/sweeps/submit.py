@@ -21,6 +21,7 @@ from normexp.sweeps.snapshot import SweepView, is_anybody_there
 
 if TYPE_CHECKING:
     from normexp.sweeps.pool import Worker
+    from normexp.sweeps.workers import KeptWorkers
 
 LOOK, SHARE = 0.5, 10  # seconds between two looks at a sweep; how often longer than the look itself
 logger = logging.getLogger("normexp")
@@ -34,11 +35,13 @@ class Sharing:
         settings: of the executor; None where none was named.
         jobs: local workers, where their number was given.
         stack: `true`, `false` or `auto`, see `normexp.sweeps.stacks`.
+        kept: where local workers go between two plans of one command; without it they end.
     """
 
     settings: Settings | None = None
     jobs: int | None = None
     stack: str = "false"
+    kept: KeptWorkers | None = None
 
     def check(self, force: bool) -> None:
         """Raise UserError, before anything is planned or written, for what cannot work."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from normexp.config.text import amount
 from normexp.errors import Unavailable, UserError
 from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
-from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.settings import take_executor
 from normexp.sweeps.history import Search
 from normexp.sweeps.last import remembered
@@ -25,7 +24,7 @@ from normexp.sweeps.sampler import search_through, take_search
 from normexp.sweeps.shard import WHOLE, take_shard
 from normexp.sweeps.stacks import Job, stacks, take_stack
 from normexp.sweeps.submit import Sharing, run_shared
-from normexp.training.cores import physical_cores
+from normexp.sweeps.workers import kept_workers, worker_pool
 
 logger = logging.getLogger("normexp")
 MOST_FAILURES = 3  # with one cause that are named one by one
@@ -70,12 +69,13 @@ def _search(
     closing: Callable[[Plan], None] | None,
 ) -> int:
     """Train trial after trial; return the exit status."""
+    with kept_workers(sharing) as kept:
 
-    def train(plan: Plan) -> int:
-        provide_data(plan, dry_run, False)
-        return run_plan(plan, dry_run, False, sharing)
+        def train(plan: Plan) -> int:
+            provide_data(plan, dry_run, False)
+            return run_plan(plan, dry_run, False, kept)
 
-    status, plan = search_through(search, overrides, train, dry_run)
+        status, plan = search_through(search, overrides, train, dry_run)
     if not dry_run:
         with remembered(plan):
             pass
@@ -111,7 +111,7 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
         return 0
     if sharing.is_elsewhere:
         return 0 if dry_run else shared_status(plan, run_shared(plan.cells, plan.results, sharing, []))
-    with worker_pool(sharing.workers, len(to_train)) as workers:
+    with worker_pool(sharing.workers, len(to_train), sharing.kept) as workers:
         if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
             return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
         if plan.trials:
@@ -125,46 +125,6 @@ def shared_status(plan: Plan, ended: Mapping[Path, tuple[str, str]]) -> int:
     missing = ("open", "no worker is left")
     states = [(cell, *ended.get(cell.path, missing)) for cell in plan.cells]
     return say_failures([(cell, cause) for cell, status, cause in states if status not in FINISHED], len(plan.cells))
-
-
-@contextmanager
-def worker_pool(jobs: int | None, cells: int) -> Iterator[list[Worker]]:
-    """Workers with the cores divided between them; they save and end at Ctrl-C and SIGTERM.
-
-    Args:
-        jobs: cells side by side. How many threads each has follows from it alone, and not from how many cells are
-            left: a sum rounds by the number of threads, and the last cell of a sweep must end as it began.
-        cells: to train; no more workers than that are needed.
-    """
-    workers: list[Worker] = []
-
-    def stop() -> None:
-        for worker in workers:
-            worker.stop()
-
-    try:
-        with stop_signals(stop):
-            add_workers(workers, jobs, cells)
-            yield workers
-    finally:
-        for worker in workers:
-            worker.close()
-
-
-def add_workers(workers: list[Worker], jobs: int | None, cells: int) -> None:
-    """Fill the list, with workers that have not been started, but for the one that is asked for GPUs.
-
-    By default one cell per core up to four, one thread each: faster than one cell on all cores. On a GPU one at a time.
-    """
-    cores = physical_cores()
-    count = jobs or min(4, cores)
-    threads = max(1, cores // count)
-    workers.append(Worker(threads))
-    if jobs is None and workers[0].request({"verb": "gpus"}).get("gpus"):
-        workers[0].close()
-        workers[0] = Worker(cores)
-    else:
-        workers += [Worker(threads) for _ in range(min(count, cells) - 1)]
 
 
 def take_sharing(overrides: Sequence[str], jobs: int | None, force: bool) -> tuple[Sharing, list[str]]:

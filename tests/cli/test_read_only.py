@@ -25,7 +25,7 @@ def read_only(tmp_path_factory: pytest.TempPathFactory):
 
     place = tmp_path_factory.mktemp("place")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.workers.Worker", InProcess)
         assert [main([*typed.split(), f"results_dir={place}"]) for typed, figure in ENDED if not figure] == [0] * 4
     mounted = subprocess.run(["mount", "--bind", place, place], capture_output=True).returncode == 0
     if not mounted or subprocess.run(["mount", "-o", "remount,ro,bind", place], capture_output=True).returncode:

@@ -118,7 +118,7 @@ def test_run_says_its_recipe_and_records_what_it_came_to(undrawn, cli, results):
 
 
 def test_sweep_says_each_recipe_once(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     _, _, stderr = cli("sweep", "dataset=digits,mnist1d", "model=linear", "norm=none,batch", "seed=0,1", "--dry-run")
     assert (stderr.count("recipe: schedule=cosine"), stderr.count("dataset.validation=0.1")) == (2, 1)
 

@@ -80,7 +80,7 @@ def test_settings_are_saved_for_another_time(cli, folder):
 
 
 def test_settings_serve_a_sweep(cli, folder, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, _, stderr = cli("sweep", "--config", "my.yaml", "norm=none,layer", "--dry-run")
     assert status == 0
     assert "2 runs: 0 finished, 2 new" in stderr

@@ -119,7 +119,7 @@ def test_halving_is_frozen(experiment, tmp_path):
 
 
 def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     data = {**DATA, "arms": {"none": {"norm": "none"}}, "common": {"dataset": "digits", "model": "linear", "steps": 8}}
     path = tmp_path / "own_halving.yaml"
     path.write_text(yaml.safe_dump(data, sort_keys=False))

@@ -21,7 +21,7 @@ TOP = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def _elsewhere(monkeypatch, tmp_path):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.chdir(tmp_path)
 
 

@@ -24,7 +24,7 @@ RENDERED = TABLES | {"claims.json", "figures.md"} | FIGURES
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def reproduced(tmp_path_factory) -> Path:
 
     results = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.workers.Worker", InProcess)
         assert main([*SMOKE, f"results_dir={results}"]) == 0
     return results
 

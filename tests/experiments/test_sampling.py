@@ -46,7 +46,7 @@ def changed(**select: Any) -> dict[str, Any]:
 @pytest.fixture
 def reproduce(cli, tmp_path, monkeypatch):
     """Run `normexp reproduce` in this process: reproduce("folder", *words) -> (status, stdout, stderr)."""
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     path = tmp_path / "own.yaml"
 
     def call(folder: str, *words: str, data: Any = DATA) -> tuple[int, str, str]:

@@ -232,7 +232,7 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
 
 
 def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     mark = tmp_path / "mark"
     values = {"norm._target_": "os.system", "norm.command": f"touch {mark}", "plugins": ["os"]}
     path = results / NAME / "smoke" / "chosen.json"

@@ -85,7 +85,7 @@ def test_looks_are_frozen(tmp_path: Path) -> None:
 @pytest.fixture
 def reproduce(cli, tmp_path, monkeypatch):
     """Return a function that reproduces claims under looks and returns seeds run, messages and the table."""
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def run(*claims: dict[str, Any], also: tuple[str, ...] = ()) -> tuple[set[int], str, str]:
         path = tmp_path / "own_looks.yaml"

@@ -108,7 +108,7 @@ def test_page_of_the_documentation_is_that_of_the_records_and_says_what_every_to
 def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
     assert len(laws()) >= 13
     monkeypatch.setattr(ledger, "laws", lambda: ["law_decay_rate"])
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
     assert status == 0
     assert "law_decay_rate, scale paper" in out + error

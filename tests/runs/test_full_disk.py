@@ -65,7 +65,7 @@ def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, f
 @pytest.mark.parametrize("room", [0, 700])
 def test_sweep_without_room_leaves_no_half_of_a_run(results, caplog, monkeypatch, words, room):
     """What fails for want of room is told, and is no record of a run: there is nothing to continue."""
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.setattr("normexp.sweeps.sweep.remembered", lambda plan: nullcontext())
     with largest_file(room):
         assert main(["sweep", *TINY, *words, "jobs=1", f"results_dir={results}"]) == 1

@@ -135,7 +135,7 @@ def test_logger_is_one_of_three_and_no_part_of_what_a_run_is():
 
 
 def test_cells_of_a_sweep_are_logged_by_who_trains_them(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "logger=tensorboard", "jobs=1")
     assert status == 0, stderr
     runs = find_runs([results])

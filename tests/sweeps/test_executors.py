@@ -70,7 +70,7 @@ class Threads:
 def shared(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
     """Run `normexp sweep executor=local` with one worker, a thread: shared("seed=0,1") -> (exit status, stderr)."""
     monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*words: str, verb: str = "sweep") -> tuple[int, str]:
         status, _, stderr = cli(verb, *TINY, f"results_dir={results}", "executor=local", *FAST, *words)
@@ -167,7 +167,7 @@ def test_shards_are_all_of_the_sweep_and_share_nothing():
 
 
 def test_sweep_of_one_shard(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     for part, cells in ((1, 2), (2, 1), (1, 2)):
         status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "jobs=1", "seed=range(3)", f"shard={part}/2")
         assert status == 0
@@ -255,7 +255,7 @@ def test_detached_sweep_returns_and_says_how_to_follow(shared, results):
 @pytest.mark.slow
 def test_both_stages_of_an_experiment_go_through_the_executor(cli, results, monkeypatch):
     monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, stdout, stderr = cli("reproduce", TWO_STAGES, f"results_dir={results}", "executor=local", *FAST)
     assert status == 0, stderr
     assert (len(list((results / ".sweeps").iterdir())), stderr.count("/.sweeps/")) == (2, 2)

@@ -30,7 +30,7 @@ def own_cache(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
     """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, lines of stderr)."""
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
         status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", *arguments)
@@ -158,7 +158,7 @@ def test_fetch_says_all_that_cannot_be_had(monkeypatch):
 
 @pytest.fixture
 def reproduce(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
         status, _, stderr = cli("reproduce", *arguments, f"results_dir={results}", "jobs=1")

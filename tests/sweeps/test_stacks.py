@@ -26,7 +26,7 @@ GRID = (*SMALL, "recipe=none", "threads=1", "jobs=1", "norm=batch", "seed=0,1", 
 @pytest.fixture
 def sweep(cli, tmp_path, monkeypatch):
     """Run `normexp sweep` with a worker in this process: sweep("folder", *words) -> (status, stderr, runs by name)."""
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(folder: str, *words: str) -> tuple[int, str, dict[str, RunDirectory]]:
         status, _, stderr = cli("sweep", *GRID, f"results_dir={tmp_path / folder}", *words)
@@ -84,7 +84,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("words", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_stacked_is_refused_before_anything_is_written(cli, results, monkeypatch, words, message):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     kept = [word for word in GRID if not (word.startswith("model") and words[0] == "model=cnn")]
     kept = [word for word in kept if not (word.startswith("jobs") and "executor=local" in words)]
@@ -99,7 +99,7 @@ def test_what_cannot_be_stacked_is_refused_before_anything_is_written(cli, resul
     [((), {"stack": True}, 4), ((), {"stack": "true"}, 4), (("stack=auto",), {}, 4), ((), {}, None)],
 )
 def test_from_python_as_from_the_command_line(words, given, together, tmp_path, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     grid = [word for word in GRID if word != "jobs=1"]
     runs = normexp.sweep([*grid, f"results_dir={tmp_path}", *words], jobs=1, **given)
     assert [run.environment.get("stacked") for run in runs] == [together] * 4
@@ -178,7 +178,7 @@ def test_many_cells_make_stacks_for_every_worker(sweep):
 
 
 def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")
     status, _, stderr = cli(*words, "stack=true")
     assert (status, results.exists()) == (2, False)

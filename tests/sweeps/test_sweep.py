@@ -19,7 +19,8 @@ from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.plan import Cell, make_plan
 from normexp.sweeps.pool import STOPPED, Pool, Worker
-from normexp.sweeps.sweep import say_failures, worker_pool
+from normexp.sweeps.sweep import say_failures
+from normexp.sweeps.workers import KeptWorkers, worker_pool
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 
@@ -27,7 +28,7 @@ TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu"
 @pytest.fixture
 def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
     """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, stderr)."""
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*arguments: str, verb: tuple[str, ...] = ("sweep",), place: Path = results) -> tuple[int, str]:
         status, _, stderr = cli(*verb, *TINY, f"results_dir={place}", "jobs=1", *arguments)
@@ -81,7 +82,7 @@ def test_sweep_ends_with_its_table_and_names_what_varies(sweep, results, cli):
 
 
 def test_sweep_prints_its_table(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     given = ("sweep", *TINY, f"results_dir={results}", "jobs=1", "optim.lr=0.01,0.02")
     status, stdout, stderr = cli(*given)
     assert (status, stdout.count("| none, optim.lr=0.0")) == (0, 2)
@@ -375,19 +376,67 @@ def test_worker_told_to_stop_while_it_starts_does_stop():
 @pytest.mark.parametrize("cells", [1, 3, 100])
 def test_workers_have_threads_by_the_jobs_not_by_the_cells_that_are_left(monkeypatch, cells):
     """The last cell of a sweep, continued alone, must end in the bytes that it would have ended in beside others."""
-    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 8)
+    monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 8)
     with worker_pool(jobs=4, cells=cells) as workers:
         assert [worker.threads for worker in workers] == [2] * min(cells, 4)
 
 
 @pytest.mark.parametrize(("gpus", "expected"), [(0, [2] * 4), (1, [8])])
 def test_workers_without_a_number_of_jobs(monkeypatch, gpus, expected):
-    monkeypatch.setattr("normexp.sweeps.sweep.physical_cores", lambda: 8)
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 8)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.setattr("torch.accelerator.is_available", lambda: bool(gpus))
     monkeypatch.setattr("torch.accelerator.device_count", lambda: gpus)
     with worker_pool(jobs=None, cells=9) as workers:
         assert [worker.threads for worker in workers] == expected
+
+
+def test_workers_are_kept_for_the_next_plan_of_the_same_threads(monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 4)
+    kept, closed = KeptWorkers(), []
+    monkeypatch.setattr(Worker, "close", lambda worker: closed.append(worker))
+    with worker_pool(2, 9, kept) as first:
+        two = list(first)
+    with worker_pool(4, 2, kept) as others:  # with one thread each
+        assert not set(others) & set(two)
+    with worker_pool(2, 1, kept) as again:
+        assert set(again) < set(two)
+    assert closed == []
+    kept.close()
+    assert set(two) < set(closed)
+    assert len(closed) == 4
+
+
+def test_workers_that_were_stopped_are_not_kept(monkeypatch):
+    kept, closed = KeptWorkers(), []
+    monkeypatch.setattr(Worker, "close", lambda worker: closed.append(worker))
+    with pytest.raises(Interrupted), worker_pool(1, 1, kept) as workers:
+        raise Interrupted("stopped")
+    assert closed == workers != []
+
+
+class Counted(InProcess):
+    made = 0
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        Counted.made += 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("reproduce", "digits_rates", "scale=smoke", "--cell", "batch"),
+        ("sweep", "model=linear", "steps=2", "optim.lr=interval(0.01,0.1)", "sampler=random", "trials=3"),
+    ],
+    ids=["two stages", "three trials"],
+)
+def test_a_command_has_one_set_of_workers(cli, results, monkeypatch, command):
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", Counted)
+    monkeypatch.setattr(Counted, "made", 0)
+    status, _, stderr = cli(*command, "jobs=1", f"results_dir={results}")
+    assert status == 0, stderr
+    assert Counted.made == 1
 
 
 # --- Real processes, real signals. ---
@@ -452,14 +501,14 @@ def undisturbed(tmp_path_factory) -> dict[str, bytes]:
 
     results = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.workers.Worker", InProcess)
         assert main(["sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1"]) == 0
     return metrics(results)
 
 
 def check_continues(cli, results: Path, undisturbed: dict[str, bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        patch.setattr("normexp.sweeps.workers.Worker", InProcess)
         status, _, stderr = cli("sweep", *LONG, "seed=0,1", f"results_dir={results}", "jobs=1")
     assert status == 0, stderr
     assert "1 to resume" in stderr

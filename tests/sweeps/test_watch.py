@@ -133,7 +133,7 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
 
 
 def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     assert cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "jobs=1")[0] == 0
     status, stdout, stderr = cli("status", results, "--watch")
     assert (status, stderr) == (0, "")

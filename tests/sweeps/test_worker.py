@@ -96,7 +96,7 @@ def serial(cli, tmp_path, monkeypatch) -> Callable[..., dict[str, bytes]]:
     """Return the curves of a sweep that was never shared."""
 
     def train(*overrides: str) -> dict[str, bytes]:
-        monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+        monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
         assert cli("sweep", *TINY, f"results_dir={tmp_path / 'serial'}", "jobs=1", *overrides)[0] == 0
         return metrics(tmp_path / "serial")
 

@@ -13,6 +13,7 @@ from .deep_linear import DeepLinear as DeepLinear
 from .depth import Depth as Depth
 from .equilibrium import Equilibrium as Equilibrium
 from .exercises import Exercises as Exercises
+from .expressive_power import ExpressivePower as ExpressivePower
 from .house_prices_example import HousePricesExample as HousePricesExample
 from .inference_cost import InferenceCost as InferenceCost
 from .invariances import Invariances as Invariances

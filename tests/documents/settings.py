@@ -174,6 +174,7 @@ SET_UPS: Mapping[str, str] = {
     "cooijmans2017_gamma_training": "8 8 49 50,000",
     "cooijmans2017_sequential_mnist": "8 8 49 100,000 784 784 501",
     "digits_five_schemes": "1,257",
+    "expressive_power": "96 2.2 15",  # BATCH of normexp.norms.checks.subject; rounding of float64
     "ferreira2024_exercises": "2 5",
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
     "ioffe2015_figure1": "50,000",

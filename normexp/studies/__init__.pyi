@@ -2,6 +2,7 @@ from .adam_stability import AdamStability as AdamStability
 from .base import Study as Study
 from .batch_collision import BatchCollision as BatchCollision
 from .batch_layer_example import BatchLayerExample as BatchLayerExample
+from .batch_noise import BatchNoise as BatchNoise
 from .batch_norm_explosion import BatchNormExplosion as BatchNormExplosion
 from .conditioning import Conditioning as Conditioning
 from .conditioning_slides import ConditioningSlides as ConditioningSlides

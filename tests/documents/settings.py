@@ -176,6 +176,7 @@ SET_UPS: Mapping[str, str] = {
     "digits_five_schemes": "1,257",
     "expressive_power": "96 2.2 15",  # BATCH of normexp.norms.checks.subject; rounding of float64
     "ferreira2024_exercises": "2 5",
+    "gentler_noise": "4,096 102,400",  # UNITS of normexp.studies.batch_noise, times study.rounds
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
     "ioffe2015_figure1": "50,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)

@@ -171,4 +171,4 @@ def test_findings_of_a_scale_stand_under_its_table_and_on_the_page(fabricate: Fa
     render(told, fabricate.root)
     folder = fabricate.root / "x" / "cpu"
     assert "## Findings\n\n- It is the rate\n" in (folder / "table.md").read_text()
-    assert "## Explanations tested\n\n- It is the rate\n" in (folder / "summary.md").read_text()
+    assert "## Findings\n\n- It is the rate\n" in (folder / "summary.md").read_text()

@@ -40,7 +40,7 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
     if not found.waiting:
         lines += ["## Ranking", "", *_best(experiment, found), ""]
     if experiment.findings:
-        lines += ["## Explanations tested", "", *(f"- {text}" for text in experiment.findings), ""]
+        lines += ["## Findings", "", *(f"- {text}" for text in experiment.findings), ""]
     lines += ["## What to keep in mind", "", *(f"- {text}" for text in experiment.deviations), ""]
     lines += [f"[The table](table.md) has all arms. Made by `{command(experiment)}`."]
     return {"summary.md": "\n".join(lines) + "\n"}

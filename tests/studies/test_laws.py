@@ -20,6 +20,7 @@ from normexp.probes.gram_distance import gram_distance
 from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_norm_explosion import LIMIT
 from normexp.studies.least_squares_rate import LeastSquaresRate
+from normexp.studies.orthogonalization import expected_likeness
 from normexp.studies.selectable_keys import in_hull_of_others
 from normexp.studies.weight_distance import line, misfits
 
@@ -84,6 +85,25 @@ def test_level_of_orthogonalization_falls_with_the_width():
     assert rows[0]["level"] > 1.5 * rows[1]["level"] > 2.25 * rows[2]["level"]
     assert rows[0]["slope"] == pytest.approx(-0.5, abs=0.1)
     assert measured(*small, "norm=none").rows[0]["slope"] > -0.3
+
+
+def test_examples_that_are_alike_fall_apart_by_the_expected_share_behind_batch_norm_only():
+    small = ("study=orthogonalization", "study.depth=20", "study.widths=[64,512]", "study.alike=0.9")
+    assert measured(*small, "norm=batch").rows[1]["fall"] == pytest.approx(1, abs=0.05)
+    assert measured(*small, "norm=none").rows[1]["fall"] > 1.2
+    assert math.isnan(measured(*small[:-1], "norm=batch").rows[1]["fall"])
+
+
+@pytest.mark.parametrize("examples", [2, 4, 16])
+def test_expected_likeness_is_that_of_many_rows_and_of_the_derived_limit(examples):
+    a = (examples - 1) / 2
+    variance = torch.full((examples,), 1 - a / (examples - 1), dtype=torch.double)
+    variance[0] = 1 + a
+    source = torch.Generator().manual_seed(0)
+    rows = torch.randn((400_000, examples), dtype=torch.double, generator=source) * variance.sqrt()
+    share = float((rows[:, 0].square() / rows.square().sum(1)).mean())
+    assert expected_likeness(a, examples) == pytest.approx(examples * share - 1, abs=0.01 * examples)
+    assert expected_likeness(1e-4, examples) == pytest.approx(1e-4 * examples / (examples + 2), rel=1e-3)
 
 
 def test_gram_distance_of_orthogonal_and_of_equal_examples():

@@ -227,6 +227,11 @@ QUOTES = (
         lambda: [cell("law_orthogonalization/paper", "Batch norm", "slope mean")],
     ),
     Quote(
+        "law_orthogonalization",
+        "Over that tenth it is {:.2f} where the examples are alike",
+        lambda: [cell("law_orthogonalization/paper", "Batch norm, examples alike", "slope_early mean")],
+    ),
+    Quote(
         "law_layer_norm_scaling",
         "the stream has {:.1f} times the square of layer 1, under pre-norm {:.0f} times",
         lambda: [cell("law_layer_norm_scaling/paper", arm, "relative mean") for arm in ("Layer norm scaling", "Pre")],

@@ -220,7 +220,7 @@ CLAIMS: Mapping[str, str] = {
     "law_layer_norm_scaling": "1",
     "law_least_squares": "2",  # the region has its logarithm
     "law_norm_placement": "1 2",
-    "law_orthogonalization": "1 2 250",  # the study's window
+    "law_orthogonalization": "1 2 250 1 2",  # the window of the study
     "law_residual_variance": "1",
     "law_rezero": "5 1 5 2 1.8 2.9 0",  # 1.8 and 2.9 of the law's tolerance
     "normprop_constants": "1 1 2 1 1 2 1 1 1",

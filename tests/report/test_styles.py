@@ -48,6 +48,13 @@ def test_twenty_arms_of_one_scheme_beside_another_all_look_different() -> None:
     assert len({(style.color, style.dashes) for style in styles.values()}) == 21
 
 
+def test_more_arms_of_a_scheme_than_there_are_shades_have_colours_of_their_own() -> None:
+    styles = of_arms({"batch": "batch", **{f"start {i}": "none" for i in range(7)}})
+    assert len({style.color for style in styles.values()}) == 8
+    assert list(styles) == ["batch", *(f"start {i}" for i in range(7))]
+    assert len({of_arms({"batch": "batch", "a": "none", "b": "none"})[arm].color for arm in ("a", "b")}) == 2
+
+
 def test_where_all_arms_have_one_scheme_their_colours_are_their_own() -> None:
     assert len({style.color for style in of_arms(dict.fromkeys("abcdef", "batch")).values()}) == 6
     rates = of_arms({f"gamma 0.{i}": "batch" for i in range(5)})

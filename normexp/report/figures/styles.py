@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import matplotlib
@@ -65,7 +66,8 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
 
     Arms of several schemes have their scheme's colour, and its marker where two schemes have nearly the same colour.
     Where one scheme has several arms, and no other has any, its colour would say nothing: the arms have colours of
-    their own, from dark to light if their names differ in a number.
+    their own, from dark to light if their names differ in a number. Where one has more arms than there are shades, they
+    have colours of their own, too, which no other scheme of the figure has.
     """
     if len(schemes) > 1 == len(set(schemes.values())):
         return one_scheme(list(schemes))
@@ -78,7 +80,15 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
         marker = style.marker if scheme in clashes else ""
         dashes = DASHES[(place + place // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
         styles[arm] = replace(style, color=shade(style.color, place), dashes=dashes, marker=marker)
-    return styles
+    return styles | _crowded(schemes)
+
+
+def _crowded(schemes: Mapping[str, str]) -> dict[str, Style]:
+    """Return the styles of the arms whose scheme has more of them than there are shades."""
+    arms_of = Counter(schemes.values())
+    taken = {of_scheme(scheme).color for scheme, arms in arms_of.items() if arms <= len(SHADES)}
+    free = (style for style in map(distinct, count()) if style.color not in taken)
+    return {arm: next(free) for arm, scheme in schemes.items() if arms_of[scheme] > len(SHADES)}
 
 
 def one_scheme(names: Sequence[str]) -> dict[str, Style]:

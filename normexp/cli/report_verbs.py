@@ -11,10 +11,13 @@ from pathlib import Path
 
 from normexp.errors import UserError
 
+USUAL = "md"  # format of a table
 logger = logging.getLogger("normexp")
 
 
 def report(arguments: argparse.Namespace) -> int:
+    if arguments.out is not None and arguments.open:
+        raise UserError("report: --open shows the page and --out writes figures alone; give one of the two")
     look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
         raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
@@ -24,7 +27,7 @@ def report(arguments: argparse.Namespace) -> int:
         if folders := _folders(arguments.names):
             instead = f"`normexp plot {shlex.quote(folders[0])} --out {shlex.quote(arguments.out)}`"
             raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean {instead}?")
-        return _print(figures_to(arguments.out, arguments.names, **look), arguments.open)
+        return _print(figures_to(arguments.out, arguments.names, **look), show=False)
     return _print(_written(arguments.names), arguments.open)
 
 
@@ -71,8 +74,10 @@ def plot(arguments: argparse.Namespace) -> int:
 def table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
+    if arguments.json and arguments.format is not None:
+        raise UserError(f"table: --json and --format {arguments.format}: give one of the two")
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    format = "json" if arguments.json else arguments.format
+    format = "json" if arguments.json else arguments.format or USUAL
     print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
     return 0
 
@@ -82,7 +87,7 @@ def best(arguments: argparse.Namespace) -> int:
 
     options = {"last": arguments.last_sweep, "out": arguments.out}
     over = _keys(arguments.over)
-    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format, **options)
+    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format or USUAL, **options)
     print(text, end="")
     for path in figure:
         logger.info(str(path))

@@ -90,7 +90,7 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         UserError, match=r"metric 'accuracy' does not exist; allowed: .*; did you mean validation/accuracy\?"
     ):
         commands.plot_command([folder], metric="accuracy")
-    with pytest.raises(UserError, match="norm=layer matches no run; there is batch, group"):
+    with pytest.raises(UserError, match="norm=layer matches no run; there is norm=batch,group"):
         best_command([folder, "norm=layer"])
     with pytest.raises(UserError, match="only a filter; give run directories"):
         best_command(["norm=layer"])

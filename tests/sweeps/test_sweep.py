@@ -128,6 +128,16 @@ def test_last_sweep_needs_one(cli, tmp_path):
     assert "damaged" in stderr
 
 
+def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
+    sweep("norm=none,batch")
+    (results / "chosen").mkdir()
+    for name, said in {"nowhere": "no such file or directory", "chosen": "lies there"}.items():
+        status, _, stderr = cli("table", str(results / name), "--last-sweep")
+        assert (status, stderr.count("\n")) == (2, 1)
+        assert said in stderr
+    assert cli("table", str(results / "runs"), "--last-sweep")[0] == 0
+
+
 def test_sweep_impossible_cell_is_left_out_and_explained(sweep, results):
     status, stderr = sweep("norm=batch,layer", "batch_size=1,2", "steps=2", "model=mlp")
     assert status == 0

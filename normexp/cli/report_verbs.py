@@ -37,9 +37,12 @@ def _written(words: list[str]) -> Iterator[Path]:
     from normexp.report.page.runs import write_runs_page
 
     folders = _folders(words)
+    rest = [word for word in words if word not in folders]
+    if folders and rest and all("=" in word for word in rest):
+        told = f"is of experiments, and {folders[0]} is a folder of runs"
+        raise UserError(f"report: {rest[0]}: {told}; leave it out, or name an experiment, too")
     for folder in folders:
         yield write_runs_page(Path(folder))
-    rest = [word for word in words if word not in folders]
     if rest or not folders:
         yield from report_all(rest)
 

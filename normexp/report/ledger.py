@@ -49,6 +49,8 @@ def reproduce_all(
     one by itself.
     """
     sharing, words = take_sharing(words, jobs, force)
+    if plan_only:
+        _check_runs_nothing(arm, dry_run, force, sharing)
     experiments, results = _wanted(words, everything, of_laws)
     for experiment in experiments:
         if arm is not None:
@@ -59,15 +61,24 @@ def reproduce_all(
     return max([_reproduce(each, results, arm, dry_run, force, sharing, alone) for each in experiments])
 
 
+def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, sharing: Sharing) -> None:
+    """Raise UserError for what says how to train, or what, beside --power."""
+    given = {"--cell": arm is not None, "--dry-run": dry_run, "--force": force}
+    given |= {"jobs=": sharing.jobs is not None, "stack=": sharing.stack != "false"}
+    given |= {"executor=": sharing.settings is not None}
+    if wrong := next((name for name, is_given in given.items() if is_given), None):
+        raise UserError(f"reproduce: --power runs nothing, and looks at all arms; leave out {wrong}")
+
+
 def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list[Experiment], Path]:
     """Return the experiments that the words name, with what they say of every run, and the folder of results."""
     chosen, given = split(words, REPRODUCE)
-    if of_laws:
-        chosen = list(dict.fromkeys([*chosen, *laws()]))
-    if not chosen and not everything:
+    kinds = [flag for flag, asked in (("--all", everything), ("--laws", of_laws)) if asked] + chosen[:1]
+    if not kinds:
         raise UserError("reproduce: no experiment named; give a NAME (normexp list experiments), --all or --laws")
-    if everything and chosen:
-        raise UserError(f"reproduce: --all and {'--laws' if of_laws else chosen[0]}: give one of the two")
+    if kinds[1:]:
+        raise UserError(f"reproduce: {kinds[0]} and {kinds[1]}: give one of the two")
+    chosen = laws() if of_laws else chosen
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "paper" if of_laws else None)
     plugins = plugins_of(given)
     given.pop(PLUGINS, None)

@@ -16,10 +16,11 @@ logger = logging.getLogger("normexp")
 
 def archive(arguments: argparse.Namespace) -> int:
     """Pack the finished runs of experiments; say what was left as it is."""
+    from normexp.experiments.keys import REPORT
     from normexp.records.packing import pack
     from normexp.report.ledger import recorded
 
-    for folder in recorded(arguments.names):
+    for folder in recorded(arguments.names, REPORT):
         done = pack(folder)
         for line in done.left:
             logger.info(f"left as it is: {line}")
@@ -68,13 +69,13 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _drift(arguments: argparse.Namespace) -> int:
-    from normexp.experiments.keys import FILES
+    from normexp.experiments.keys import FILES, REPORT
     from normexp.experiments.verify.drift import verify_drift
     from normexp.report.ledger import recorded
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]
-    folders = recorded(words)
+    folders = recorded(words, REPORT)
     usual = len(folders) if any("=" not in word for word in words) else 3
     limit = usual if arguments.limit is None else arguments.limit
     table = Path(arguments.csv) if arguments.csv is not None else None

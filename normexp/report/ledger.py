@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once, parse_overrides, plain_value
@@ -230,16 +231,31 @@ def _folder(name: str) -> str:
     return Path(name).stem if is_file(name) else name
 
 
-def recorded(words: Sequence[str]) -> list[Path]:
-    """Return the folders results/NAME/SCALE that are asked for. Raises UserError where there is none."""
-    chosen, given = split(words, RENDER)
+def recorded(words: Sequence[str], keys: Sequence[str] = RENDER) -> list[Path]:
+    """Return the folders results/NAME/SCALE that are asked for.
+
+    Args:
+        keys: that may be given.
+
+    Raises: UserError where there is none, or none of an experiment that is named.
+    """
+    chosen, given = split(words, keys)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
     folders = [results / _folder(name) / scale for name in chosen or names() for scale in asked]
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
         raise _empty(results, "such records of an experiment")
+    _check_there(chosen, {folder.parent.name for folder in found}, given, f"{results} holds no such records of it")
     return found
+
+
+def _check_there(chosen: Sequence[str], there: Collection[str], given: Mapping[str, str], lack: str) -> None:
+    """Raise UserError for an experiment that is named beside others, and of which there is nothing."""
+    for name in chosen:
+        if _folder(name) not in there:
+            scale = f" scale={given['scale']}" if "scale" in given else ""
+            raise UserError(f"{name}: {lack}; leave it out, or start with `normexp reproduce {quote(name)}{scale}`")
 
 
 def _empty(results: Path, what: str) -> UserError:
@@ -263,6 +279,7 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     ]  # fmt: skip
     if not reports:
         raise _empty(results, "judged claims")
+    _check_there(chosen, {report.experiment for report in reports}, given, f"{results} holds no judged claims of it")
     everything = not chosen and "scale" not in given
     lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
     text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))

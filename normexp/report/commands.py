@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from normexp.config import option
@@ -127,7 +127,7 @@ def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
-    words = ["--last-sweep"] if results == Path("results") else [shlex.quote(str(results)), "--last-sweep"]
+    words = ["--last-sweep"] if results == Path("results") else [quote(str(results)), "--last-sweep"]
     if len(runs) > MOST_AFTER_SWEEP:
         return "", [f"normexp {verb} {' '.join(words)}" for verb in ("table", "plot")]
     begun = [run for run in runs if run.exists()]
@@ -148,7 +148,7 @@ def _looks(frame: Frame, words: str) -> list[str]:
     known = list(dict.fromkeys(name for record in frame.records if record.finished for name in record.metrics))
     if not known:
         return []
-    asked = "" if drawn_unasked(known) else f" --metric {shlex.quote(known[0])}"
+    asked = "" if drawn_unasked(known) else f" --metric {quote(known[0])}"
     best = [f"normexp best {words} --out best"] if swept(frame) and not {*MEASURES}.isdisjoint(known) else []
     return [f"normexp plot {words}{asked}", *best]
 
@@ -195,7 +195,7 @@ def compare(directory: RunDirectory) -> str:
     runs = peers(directory, frame)
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if older := len(beside) - len(near):
-        left_out += f"- {older:,} older runs; `normexp table {directory.path.parent}` reads all\n"
+        left_out += f"- {older:,} older runs; `normexp table {quote(str(directory.path.parent))}` reads all\n"
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
     compared = folder_frame(runs)

@@ -106,6 +106,8 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
         logger.info(f"{cell.path}: damaged; it will be set aside and trained afresh")
     if not to_train:
         return 0
+    if not force:
+        sharing.check_stack(plan.cells, plan.results)
     if dry_run and (names := to_download(cell.config for cell in to_train)):
         logger.info(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0

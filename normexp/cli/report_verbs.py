@@ -59,8 +59,8 @@ def _print(paths: Iterator[Path], show: bool) -> int:
     last = None
     for last in paths:
         print(last)
-    if show and last is not None:
-        webbrowser.open(last.resolve().as_uri())
+    if show and last is not None and not webbrowser.open(last.resolve().as_uri()):
+        logger.info("no browser can be opened here")
     return 0
 
 
@@ -94,6 +94,8 @@ def best(arguments: argparse.Namespace) -> int:
     print(text, end="")
     for path in figure:
         logger.info(str(path))
+    if arguments.out is not None and not figure:
+        logger.info(f"--out {arguments.out}: no figure: no run that ended well has a number to stand at")
     return 0
 
 

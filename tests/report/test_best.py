@@ -124,6 +124,17 @@ def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Pat
     assert files[2].read_text().endswith("Mean over 2 runs; bars: from the lowest to the highest run.\n")
 
 
+def test_best_says_where_there_is_nothing_to_draw(
+    fabricate: Fabric, cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    for norm in ("batch", "layer"):
+        fabricate(norm=norm)
+    given = ("best", str(fabricate.root), "--over", "norm", "--metric", "test/accuracy", "--out", str(tmp_path / "out"))
+    status, stdout, stderr = cli(*given)
+    assert (status, "Best norm" in stdout) == (0, True)
+    assert stderr == f"normexp: --out {tmp_path / 'out'}: no figure: no run that ended well has a number to stand at\n"
+
+
 def test_the_curve_of_a_choice_has_the_best_of_the_other_hyperparameters(fabricate: Fabric) -> None:
     """At optim.lr=0.1 the better of two momenta counts; a value with which a run diverged has no place."""
     for rate, momentum, value, status in (

@@ -76,10 +76,21 @@ def _drift(arguments: argparse.Namespace) -> int:
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]
     folders = recorded(words, REPORT)
+    _check_kept(arguments, len(folders))
     usual = len(folders) if any("=" not in word for word in words) else 3
     limit = usual if arguments.limit is None else arguments.limit
     table = Path(arguments.csv) if arguments.csv is not None else None
     return verify_drift(folders, files, limit, arguments.seed, print, table)
+
+
+def _check_kept(arguments: argparse.Namespace, recorded: int) -> None:
+    """Raise UserError for more runs than would be trained again, or than a table would keep."""
+    if arguments.seed is None and arguments.limit is not None and arguments.limit > recorded:
+        one_each = f"one run each of {recorded} that {'is' if recorded == 1 else 'are'} recorded"
+        raise UserError(f"verify drift: --limit {arguments.limit}: {one_each}; --seed S draws among all runs")
+    if arguments.seed is not None and arguments.csv is not None:
+        lost = "--csv has one row per experiment, and --seed may draw several of its runs"
+        raise UserError(f"verify drift: {lost}; give one of the two")
 
 
 CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records, "resume": _resume, "drift": _drift}

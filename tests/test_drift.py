@@ -68,6 +68,19 @@ def test_a_record_of_this_machine_repeats_byte_for_byte(recorded, cli):
     assert stdout.endswith("1 record: 1 equal bytes\n")
 
 
+ONE_EACH = "--limit 2: one run each of 1 that is recorded; --seed S draws among all runs"
+ONE_ROW = "--csv has one row per experiment, and --seed may draw several of its runs; give one of the two"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [(("--limit", "2"), ONE_EACH), (("--seed", "1", "--csv", "drift.csv"), ONE_ROW)]
+)
+def test_what_would_be_lost_is_refused(recorded, cli, given, said):
+    status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke", *given)
+    assert (status, stdout, stderr) == (2, "", f"normexp: verify drift: {said}\n")
+    assert not Path("drift.csv").exists()
+
+
 @pytest.mark.parametrize(("factor", "verdict", "expected"), [(1 + 1e-5, "within tolerance", 0), (1.1, "moved", 1)])
 def test_a_changed_record_is_noticed(recorded, cli, factor, verdict, expected):
     change(recorded, "train/loss", factor)

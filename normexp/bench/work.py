@@ -41,7 +41,7 @@ class Work:
     """
 
     def __init__(self, overrides: Sequence[str]) -> None:
-        self.config = compose(overrides)
+        self.config = compose(["device=cpu", *overrides])  # where the other sides compute
         self.seed: int = self.config["seed"]
         self.batch_size: int = self.config["batch_size"]
         self.bf16 = self.config["precision"] == "bf16"

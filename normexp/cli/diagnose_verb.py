@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 FIXES = ("recalibrate", "convert=group")
+NEEDS = {"weight_decay": "lr", "momentum": "weight_decay"}  # what is computed from each needs another, too
 NPY = b"\x93NUMPY"  # begins every .npy file
 
 
@@ -45,9 +46,16 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UserError(f"diagnose: --out {arguments.out}: is a folder; give FILE.safetensors")
     for name in ("lr", "weight_decay"):
         if (value := getattr(arguments, name)) is not None and not 0 < value < float("inf"):
-            raise UserError(f"diagnose: --{name.replace('_', '-')} {value:g}: must be above 0")
-    if not 0 <= arguments.momentum < 1:
+            raise UserError(f"diagnose: {_flag(name)} {value:g}: must be above 0")
+    if arguments.momentum is not None and not 0 <= arguments.momentum < 1:
         raise UserError(f"diagnose: --momentum {arguments.momentum:g}: must be in [0, 1)")
+    for name, needed in NEEDS.items():
+        if (value := getattr(arguments, name)) is not None and getattr(arguments, needed) is None:
+            raise UserError(f"diagnose: {_flag(name)} {value:g}: goes with {_flag(needed)}; alone it changes nothing")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, float]:

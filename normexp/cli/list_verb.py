@@ -16,6 +16,8 @@ def show(arguments: argparse.Namespace) -> int:
         raise unknown("list:", arguments.what, [*LISTS, "experiments"])
     if arguments.json and arguments.matrix:
         raise UserError("list: --json is of names and --matrix of measurements; give one of the two")
+    if arguments.schema and arguments.matrix:
+        raise UserError("list: --schema is of experiments and --matrix of norms; give one of the two")
     if arguments.schema:
         if arguments.what != "experiments":
             raise UserError("list: --schema is of experiments: normexp list experiments --schema")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from normexp.errors import UserError
@@ -19,6 +20,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         verb = self.prog.partition(" ")[2]
         raise UserError(f"{verb}: {message}" if verb else message)
+
+    def check_once(self, words: Sequence[str]) -> None:
+        """Raise UserError for an option that is given two values, of which argparse keeps the last."""
+        stored = [action for action in self._actions if isinstance(action, argparse._StoreAction)]
+        flags = {flag for action in stored for flag in action.option_strings}
+        given = [flag for word in words if (flag := word.partition("=")[0]) in flags]
+        if twice := next((flag for flag in given if given.count(flag) > 1), None):
+            self.error(f"{twice} is given twice; give it once")
 
 
 def add_names(command: Parser, about: str) -> None:

@@ -220,7 +220,7 @@ def _add_bench(verbs: Verbs[Parser]) -> None:
     )
     command.add_argument("words", nargs="*", metavar="SUITE|KEY=VALUE", help=f"{', '.join(SUITES)} (default steps)")
     command.add_argument("--quick", action="store_true", help="small workloads and few rounds: shows that it works")
-    command.add_argument("--rounds", type=whole, default=7, metavar="N", help="rounds per side (default 7)")
+    command.add_argument("--rounds", type=whole, metavar="N", help="rounds per side (default 7; 3 of growth and sweep)")
     command.add_argument("--out", metavar="DIR", help="write every table there, as Markdown and JSON")
 
 

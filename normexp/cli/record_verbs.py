@@ -16,10 +16,11 @@ logger = logging.getLogger("normexp")
 
 def archive(arguments: argparse.Namespace) -> int:
     """Pack the finished runs of experiments; say what was left as it is."""
+    from normexp.experiments.keys import REPORT
     from normexp.records.packing import pack
     from normexp.report.ledger import recorded
 
-    for folder in recorded(arguments.names):
+    for folder in recorded(arguments.names, REPORT):
         done = pack(folder)
         for line in done.left:
             logger.info(f"left as it is: {line}")
@@ -68,17 +69,28 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _drift(arguments: argparse.Namespace) -> int:
-    from normexp.experiments.keys import FILES
+    from normexp.experiments.keys import FILES, REPORT
     from normexp.experiments.verify.drift import verify_drift
     from normexp.report.ledger import recorded
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]
-    folders = recorded(words)
+    folders = recorded(words, REPORT)
+    _check_kept(arguments, len(folders))
     usual = len(folders) if any("=" not in word for word in words) else 3
     limit = usual if arguments.limit is None else arguments.limit
     table = Path(arguments.csv) if arguments.csv is not None else None
     return verify_drift(folders, files, limit, arguments.seed, print, table)
+
+
+def _check_kept(arguments: argparse.Namespace, recorded: int) -> None:
+    """Raise UserError for more runs than would be trained again, or than a table would keep."""
+    if arguments.seed is None and arguments.limit is not None and arguments.limit > recorded:
+        one_each = f"one run each of {recorded} that {'is' if recorded == 1 else 'are'} recorded"
+        raise UserError(f"verify drift: --limit {arguments.limit}: {one_each}; --seed S draws among all runs")
+    if arguments.seed is not None and arguments.csv is not None:
+        lost = "--csv has one row per experiment, and --seed may draw several of its runs"
+        raise UserError(f"verify drift: {lost}; give one of the two")
 
 
 CHECKS: dict[str, Callable[[argparse.Namespace], int]] = {"records": _records, "resume": _resume, "drift": _drift}

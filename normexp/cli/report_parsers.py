@@ -90,4 +90,4 @@ def _add_look(command: Parser) -> None:
 
 
 def _add_table_format(command: Parser) -> None:
-    command.add_argument("--format", default="md", metavar="FORMAT", help="md, csv, tex or html (default md)")
+    command.add_argument("--format", metavar="FORMAT", help="md, csv, tex or html (default md)")

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from normexp.errors import UserError
 
+USUAL = "md"  # format of a table
 logger = logging.getLogger("normexp")
 
 
 def report(arguments: argparse.Namespace) -> int:
+    if arguments.out is not None and arguments.open:
+        raise UserError("report: --open shows the page and --out writes figures alone; give one of the two")
     look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
         raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
@@ -24,7 +27,7 @@ def report(arguments: argparse.Namespace) -> int:
         if folders := _folders(arguments.names):
             instead = f"`normexp plot {shlex.quote(folders[0])} --out {shlex.quote(arguments.out)}`"
             raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean {instead}?")
-        return _print(figures_to(arguments.out, arguments.names, **look), arguments.open)
+        return _print(figures_to(arguments.out, arguments.names, **look), show=False)
     return _print(_written(arguments.names), arguments.open)
 
 
@@ -34,9 +37,12 @@ def _written(words: list[str]) -> Iterator[Path]:
     from normexp.report.page.runs import write_runs_page
 
     folders = _folders(words)
+    rest = [word for word in words if word not in folders]
+    if folders and rest and all("=" in word for word in rest):
+        told = f"is of experiments, and {folders[0]} is a folder of runs"
+        raise UserError(f"report: {rest[0]}: {told}; leave it out, or name an experiment, too")
     for folder in folders:
         yield write_runs_page(Path(folder))
-    rest = [word for word in words if word not in folders]
     if rest or not folders:
         yield from report_all(rest)
 
@@ -53,8 +59,8 @@ def _print(paths: Iterator[Path], show: bool) -> int:
     last = None
     for last in paths:
         print(last)
-    if show and last is not None:
-        webbrowser.open(last.resolve().as_uri())
+    if show and last is not None and not webbrowser.open(last.resolve().as_uri()):
+        logger.info("no browser can be opened here")
     return 0
 
 
@@ -71,8 +77,10 @@ def plot(arguments: argparse.Namespace) -> int:
 def table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
+    if arguments.json and arguments.format is not None:
+        raise UserError(f"table: --json and --format {arguments.format}: give one of the two")
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    format = "json" if arguments.json else arguments.format
+    format = "json" if arguments.json else arguments.format or USUAL
     print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
     return 0
 
@@ -82,10 +90,12 @@ def best(arguments: argparse.Namespace) -> int:
 
     options = {"last": arguments.last_sweep, "out": arguments.out}
     over = _keys(arguments.over)
-    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format, **options)
+    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format or USUAL, **options)
     print(text, end="")
     for path in figure:
         logger.info(str(path))
+    if arguments.out is not None and not figure:
+        logger.info(f"--out {arguments.out}: no figure: no run that ended well has a number to stand at")
     return 0
 
 

@@ -20,10 +20,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.multirun:
         from normexp.cli.sweep_verbs import sweep
 
+        _check_grid(arguments)
         return sweep(arguments)
     if arguments.dry_run or arguments.jobs is not None:
         raise UserError(f"run: {'--dry-run' if arguments.dry_run else '--jobs'} is of a grid; use `normexp sweep`")
     return _train(arguments)
+
+
+def _check_grid(arguments: argparse.Namespace) -> None:
+    """Raise UserError for what is said of one run beside -m: a sweep would train as if it were not there."""
+    for name in ("cfg", "save", "quiet"):
+        if getattr(arguments, name):
+            hint = "; --dry-run prints the plan of a grid" if name == "cfg" else ""
+            raise UserError(f"run: --{name} is of one run and -m of a grid; give one of the two{hint}")
 
 
 def _train(arguments: argparse.Namespace) -> int:

@@ -128,6 +128,7 @@ def _dispatch(arguments: list[str]) -> int:
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
     if left:
         raise _left_over(verb, left, rest, [*flags(commands[verb]), "--debug"])
+    commands[verb].check_once(rest)
     try:
         return VERBS[verb](parsed)
     except SystemExit as ended:  # with status 0 it would count as done

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from normexp.errors import UserError
@@ -234,4 +235,5 @@ def command(experiment: Experiment) -> str:
     """Return the command that makes an experiment again."""
     plugins = experiment.common.get(PLUGINS, [])
     typed = f" '{PLUGINS}=[{','.join(plugins)}]'" if plugins else ""
-    return f"normexp reproduce {experiment.file or experiment.name} scale={experiment.scale}{typed}"
+    named = quote(str(experiment.file or experiment.name))
+    return f"normexp reproduce {named} scale={experiment.scale}{typed}"

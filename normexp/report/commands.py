@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from normexp.config import option
 from normexp.config.overrides import check_once
 from normexp.errors import UserError, unknown
+from normexp.evidence.curves import MEASURES
 from normexp.records import METRICS, RunDirectory, read_rows
 from normexp.report.files import write
 from normexp.report.frame import Frame, folder_frame, frame_of, where
 from normexp.report.labels import Options
+from normexp.report.measurements import drawn_unasked
 from normexp.report.neighbours import latest, neighbours
 from normexp.report.notes import notes
 from normexp.report.options import run_options
@@ -122,14 +124,12 @@ def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
 
     Without a table where no run can be read, or where there are so many that nobody wants to wait for them.
     """
-    from normexp.report.best import swept
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
-    words = ["--last-sweep"] if results == Path("results") else [shlex.quote(str(results)), "--last-sweep"]
-    commands = [f"normexp plot {' '.join(words)}"]
+    words = ["--last-sweep"] if results == Path("results") else [quote(str(results)), "--last-sweep"]
     if len(runs) > MOST_AFTER_SWEEP:
-        return "", [f"normexp table {' '.join(words)}", *commands]
+        return "", [f"normexp {verb} {' '.join(words)}" for verb in ("table", "plot")]
     begun = [run for run in runs if run.exists()]
     if not begun:
         return "", []
@@ -138,8 +138,19 @@ def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
         content = table(frame)
     except UserError:
         return "", []
-    best = [f"normexp best {' '.join(words)} --out best"] if swept(frame) else []
-    return markdown(content), [*commands, *best]
+    return markdown(content), _looks(frame, " ".join(words))
+
+
+def _looks(frame: Frame, words: str) -> list[str]:
+    """Return the commands that have something to show of these runs: a study has no curves that are drawn unasked."""
+    from normexp.report.best import swept
+
+    known = list(dict.fromkeys(name for record in frame.records if record.finished for name in record.metrics))
+    if not known:
+        return []
+    asked = "" if drawn_unasked(known) else f" --metric {quote(known[0])}"
+    best = [f"normexp best {words} --out best"] if swept(frame) and not {*MEASURES}.isdisjoint(known) else []
+    return [f"normexp plot {words}{asked}", *best]
 
 
 def chosen_runs(words: Sequence[str], last: bool = False) -> Frame:
@@ -184,7 +195,7 @@ def compare(directory: RunDirectory) -> str:
     runs = peers(directory, frame)
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if older := len(beside) - len(near):
-        left_out += f"- {older:,} older runs; `normexp table {directory.path.parent}` reads all\n"
+        left_out += f"- {older:,} older runs; `normexp table {quote(str(directory.path.parent))}` reads all\n"
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
     compared = folder_frame(runs)

@@ -91,20 +91,27 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
 def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
     """Return the frame of the runs that have one of the wanted values for every key.
 
-    Raises: UserError for a key that no run has, and where no run is left.
+    Raises: UserError for a key or a value that no run has, and where no run is left.
     """
     records = list(frame.records)
     for key, values in wanted.items():
         frame.check_key(key)
-        there = dict.fromkeys(text(record.value(key)) for record in records if record.options)
-        records = [record for record in records if any(_has(record, key, value) for value in values)]
+        for value in values:
+            if not any(_has(record, key, value) for record in frame.records):
+                raise _no_match(key, [value], frame.records)
+        before, records = records, [record for record in records if any(_has(record, key, value) for value in values)]
         if not records:
-            raise UserError(f"{key}={','.join(values)} matches no run; there is {', '.join(sorted(there))}")
+            raise _no_match(key, values, before)
     plain = [record.directory for record in records if not record.experiment]
     rest = tuple(record for record in records if record.experiment)
     frames = [Frame(rest, frame.axes)] if rest else []
     chosen = _joined([*frames, *([folder_frame(plain)] if plain else [])])  # other keys vary than before
     return replace(chosen, left_out=frame.left_out)
+
+
+def _no_match(key: str, values: Sequence[str], records: Sequence[Record]) -> UserError:
+    there = dict.fromkeys(text(record.value(key)) for record in records if record.options)
+    return UserError(f"{key}={','.join(values)} matches no run; there is {key}={','.join(sorted(there))}")
 
 
 def _has(record: Record, key: str, value: str) -> bool:

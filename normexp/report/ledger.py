@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once, parse_overrides, plain_value
@@ -50,6 +51,8 @@ def reproduce_all(
     one by itself.
     """
     sharing, words = take_sharing(words, jobs, force)
+    if plan_only:
+        _check_runs_nothing(arm, dry_run, force, sharing)
     experiments, results = _wanted(words, everything, of_laws)
     for experiment in experiments:
         if arm is not None:
@@ -61,15 +64,24 @@ def reproduce_all(
         return max([_reproduce(each, results, arm, dry_run, force, sharing, alone) for each in experiments])
 
 
+def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, sharing: Sharing) -> None:
+    """Raise UserError for what says how to train, or what, beside --power."""
+    given = {"--cell": arm is not None, "--dry-run": dry_run, "--force": force}
+    given |= {"jobs=": sharing.jobs is not None, "stack=": sharing.stack != "false"}
+    given |= {"executor=": sharing.settings is not None}
+    if wrong := next((name for name, is_given in given.items() if is_given), None):
+        raise UserError(f"reproduce: --power runs nothing, and looks at all arms; leave out {wrong}")
+
+
 def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list[Experiment], Path]:
     """Return the experiments that the words name, with what they say of every run, and the folder of results."""
     chosen, given = split(words, REPRODUCE)
-    if of_laws:
-        chosen = list(dict.fromkeys([*chosen, *laws()]))
-    if not chosen and not everything:
+    kinds = [flag for flag, asked in (("--all", everything), ("--laws", of_laws)) if asked] + chosen[:1]
+    if not kinds:
         raise UserError("reproduce: no experiment named; give a NAME (normexp list experiments), --all or --laws")
-    if everything and chosen:
-        raise UserError(f"reproduce: --all and {'--laws' if of_laws else chosen[0]}: give one of the two")
+    if kinds[1:]:
+        raise UserError(f"reproduce: {kinds[0]} and {kinds[1]}: give one of the two")
+    chosen = laws() if of_laws else chosen
     results, scale = Path(given.pop("results_dir", "results")), given.pop("scale", "paper" if of_laws else None)
     plugins = plugins_of(given)
     given.pop(PLUGINS, None)
@@ -221,16 +233,31 @@ def _folder(name: str) -> str:
     return Path(name).stem if is_file(name) else name
 
 
-def recorded(words: Sequence[str]) -> list[Path]:
-    """Return the folders results/NAME/SCALE that are asked for. Raises UserError where there is none."""
-    chosen, given = split(words, RENDER)
+def recorded(words: Sequence[str], keys: Sequence[str] = RENDER) -> list[Path]:
+    """Return the folders results/NAME/SCALE that are asked for.
+
+    Args:
+        keys: that may be given.
+
+    Raises: UserError where there is none, or none of an experiment that is named.
+    """
+    chosen, given = split(words, keys)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
     folders = [results / _folder(name) / scale for name in chosen or names() for scale in asked]
     found = [folder for folder in folders if folder.is_dir()]
     if not found:
         raise _empty(results, "such records of an experiment")
+    _check_there(chosen, {folder.parent.name for folder in found}, given, f"{results} holds no such records of it")
     return found
+
+
+def _check_there(chosen: Sequence[str], there: Collection[str], given: Mapping[str, str], lack: str) -> None:
+    """Raise UserError for an experiment that is named beside others, and of which there is nothing."""
+    for name in chosen:
+        if _folder(name) not in there:
+            scale = f" scale={given['scale']}" if "scale" in given else ""
+            raise UserError(f"{name}: {lack}; leave it out, or start with `normexp reproduce {quote(name)}{scale}`")
 
 
 def _empty(results: Path, what: str) -> UserError:
@@ -254,6 +281,7 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     ]  # fmt: skip
     if not reports:
         raise _empty(results, "judged claims")
+    _check_there(chosen, {report.experiment for report in reports}, given, f"{results} holds no judged claims of it")
     everything = not chosen and "scale" not in given
     lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
     text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))

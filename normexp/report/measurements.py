@@ -11,6 +11,9 @@ from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, RunDirectory
 
 Columns = dict[str, list[float]]
+RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
+    f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
+]
 NEVER_NEGATIVE = ("loss", "rmse", "mse", "error", "perplexity", "bpc", "byte", "variance", "std", "deviation", "abs")
 
 
@@ -46,6 +49,12 @@ def whole_rows(run: RunDirectory) -> Columns:
 def title(metric: str) -> str:
     """Name a metric for people: test/accuracy -> test accuracy (%)."""
     return metric.replace("/", " ").replace("_", " ") + (" (%)" if is_share(metric) else "")
+
+
+def drawn_unasked(known: Collection[str]) -> list[str]:
+    """Return the metrics of which a plot shows the curves where none is named; none of a study, which has others."""
+    result = [name for name in RESULTS if name in known][:1]
+    return [name for name in ("train/loss", *result) if name in known]
 
 
 def factor(metric: str) -> float:

@@ -67,7 +67,7 @@ class Results:
     def where(self, **wanted: Any) -> Results:
         """Return the runs with a value, or one of several: where(norm=["batch", "layer"], **{"optim.lr": 0.1}).
 
-        Raises: UserError for a key that no run has, and where no run is left.
+        Raises: UserError for a key or a value that no run has, and where no run is left.
         """
         texts = {
             key: [str(each) for each in (value if isinstance(value, list | tuple) else [value])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
+from shlex import quote
 from typing import Any
 
 from normexp.config import Config
@@ -67,7 +68,7 @@ def save(config: Config, path: str) -> None:
     import yaml
 
     changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != CODE}
-    head = f"# normexp run --config {place.name}\n"
+    head = f"# normexp run --config {quote(place.name)}\n"
     write_atomically(place, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
 
 

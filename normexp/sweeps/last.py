@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normexp.errors import UserError
+from normexp.errors import UserError, nearest_path
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 from normexp.records.printable import printable
@@ -45,9 +45,16 @@ def remembered(plan: Plan) -> Iterator[None]:
 def last_sweep(folder: Path) -> list[Path]:
     """Return the run directories that there are of the last sweep in a results folder, or in that of these runs.
 
-    Raises: UserError where no sweep is remembered, or what is remembered is damaged.
+    Raises: UserError where there is no such folder, or no run of it lies there; where no sweep is remembered, or what
+        is remembered is damaged.
     """
-    return [path for path in planned(folder) if path.exists()]
+    if not folder.exists():
+        raise UserError(f"{printable(folder)}: no such file or directory{nearest_path(folder)}")
+    runs = planned(folder)
+    there = [path for path in runs if folder in path.parents]
+    if runs and not there:
+        raise UserError(f"--last-sweep: {printable(folder)}: no run of the last sweep lies there")
+    return [path for path in there if path.exists()]
 
 
 def planned(folder: Path) -> dict[Path, str]:

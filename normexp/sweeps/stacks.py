@@ -59,7 +59,8 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
         else:
             jobs += _parts(group, len(workers))
     together = [len(job) for job in jobs if isinstance(job, tuple)]
-    logger.info(f"{sum(together)} of {len(cells)} runs are trained in {len(together)} stacks, in less time than that")
+    told = f"{sum(together)} of {len(cells)} runs are trained in {len(together)} stacks, in less time than that"
+    logger.info(told if together else "no run is stacked")
     return jobs
 
 

@@ -57,6 +57,12 @@ class Sharing:
         if self.jobs is not None and (self.is_elsewhere or self.settings["workers"] is not None):
             raise UserError(f"jobs={self.jobs}: with executor={self.settings.name} give executor.workers=")
 
+    def check_stack(self, cells: Sequence[Trained], results: Path) -> None:
+        """Raise UserError for a sweep that is to be stacked, and that workers share who train run after run."""
+        if self.stack != "false" and self.wanted(cells, results):
+            place = shared_sweep(cells, results).path
+            raise UserError(f"stack={self.stack}: this sweep was begun with executor= ({place}); leave it out to go on")
+
     @property
     def is_elsewhere(self) -> bool:
         """Tell whether the executor needs no workers of this machine."""

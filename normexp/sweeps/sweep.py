@@ -106,6 +106,8 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
         logger.info(f"{cell.path}: damaged; it will be set aside and trained afresh")
     if not to_train:
         return 0
+    if not force:
+        sharing.check_stack(plan.cells, plan.results)
     if dry_run and (names := to_download(cell.config for cell in to_train)):
         logger.info(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0
@@ -131,7 +133,7 @@ def take_sharing(overrides: Sequence[str], jobs: int | None, force: bool) -> tup
     """Take `executor=`, `jobs=` and `stack=` out of the overrides. Raises UserError for what cannot work together.
 
     Args:
-        jobs: where the overrides give none.
+        jobs: of `--jobs`; the overrides then give none.
     """
     settings, overrides = take_executor(overrides)
     jobs, overrides = take_jobs(overrides, jobs)
@@ -142,8 +144,10 @@ def take_sharing(overrides: Sequence[str], jobs: int | None, force: bool) -> tup
 
 
 def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, list[str]]:
-    """Take `jobs=N` out of the overrides: it belongs to the sweep, not to a run."""
+    """Take `jobs=N` out of the overrides: it belongs to the sweep, not to a run. Raises UserError beside `--jobs N`."""
     given, rest = take_out(overrides, "jobs")
+    if given and jobs is not None:
+        raise UserError(f"jobs is given twice, as {jobs} and as {given[-1]}; give it once")
     asked = given[-1] if given else jobs
     if asked is not None and not (str(asked).isdecimal() and len(str(asked)) < 10 and int(asked) > 0):
         raise UserError(f"jobs={asked}: must be an integer in [1, inf)")

@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from normexp.bench.command import bench
 from normexp.bench.commands import python, usage
 from normexp.bench.picture import races, write_picture
 from normexp.bench.race import Side
@@ -51,6 +52,22 @@ def test_bench_side_trains_other_works(name, work):
 def test_bench_side_trains_a_decoder(name):
     small = (*GPT, "model.width=16", "dataset.subset=100", "dataset.context=8")
     assert deviation(losses(name, small), losses("normexp", small)) < TOLERANCE
+
+
+def test_bench_times_normexp_where_the_other_sides_are(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert Work(["model=linear"]).config["device"] == "cpu"
+
+
+def test_bench_takes_the_rounds_that_are_asked_for(monkeypatch):
+    taken = {}
+    for name in ("growth", "steps"):
+        run = f"normexp.bench.suites.{name}.run"
+        monkeypatch.setattr(run, lambda _, rounds, __, name=name: taken.update({name: rounds}) or [])
+    assert bench(["growth", "steps"], quick=False, rounds=None, out=None) == 0
+    assert taken == {"growth": 3, "steps": 7}
+    assert bench(["growth"], quick=False, rounds=5, out=None) == 0
+    assert taken["growth"] == 5
 
 
 def test_bench_says_which_decoder_the_plain_one_knows():

@@ -119,6 +119,14 @@ def test_cli_list_shows_every_kind(cli):
     assert [line for line in stdout.splitlines() if line and line[0] != " "] == list(LISTS)
 
 
+def test_cli_says_that_no_browser_shows_the_page(cli, results, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+    cli("run", "model=linear", "steps=1", "threads=1", f"results_dir={results}", "--quiet")
+    status, stdout, stderr = cli("report", str(results), "--open")
+    assert (status, stdout) == (0, f"{results}/report.html\n")
+    assert stderr == "normexp: no browser can be opened here\n"
+
+
 def test_cli_flags_may_stand_between_overrides(cli):
     _, stdout, _ = cli("run", "norm=batch", "--cfg", "model=mlp")
     assert stdout.startswith("# normexp run recipe=none model=mlp norm=batch")

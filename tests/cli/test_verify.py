@@ -70,6 +70,15 @@ def test_mistakes_are_one_line(cli, words, told):
     assert told in stderr
 
 
+def test_a_run_that_ended_before_it_was_killed_proves_nothing(cli, monkeypatch):
+    outcome = resume.Outcome({"metrics.csv": b""}, {})
+    monkeypatch.setattr(resume, "uninterrupted", lambda *_: (outcome, 0.1))
+    monkeypatch.setattr(resume, "interrupted", lambda *_: (outcome, 0))
+    status, stdout, _ = cli("verify", "resume", "model=linear", "steps=2")
+    assert (status, stdout.count("ended before it could be killed, which proves nothing; give more steps")) == (1, 2)
+    assert "equal" not in stdout
+
+
 @pytest.mark.slow
 def test_a_killed_run_ends_in_the_same_bits_and_the_control_does_not(cli):
     status, stdout, stderr = cli("verify", "resume", "--kills", "2")

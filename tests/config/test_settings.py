@@ -72,6 +72,11 @@ def test_settings_of_a_run_on_a_file_that_is_here_name_it(cli, folder):
     assert trained(cli, "--like", first) == first
 
 
+def test_a_saved_file_says_how_it_is_used(cli, folder):
+    assert cli("run", "--cfg", "norm=batch", "--save", "my own.yaml")[0] == 0
+    assert (folder / "my own.yaml").read_text().startswith("# normexp run --config 'my own.yaml'\n")
+
+
 def test_settings_are_saved_for_another_time(cli, folder):
     first = trained(cli, "--config", "my.yaml", "optim.lr=0.3", "--save", "mine.yaml")
     assert trained(cli, "--config", "mine.yaml") == first

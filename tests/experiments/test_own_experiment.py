@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from in_process import InProcess
 from normexp.config.options import load_yaml
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, read
+from normexp.experiments.reproduce import command
 from normexp.records import find_runs
 from normexp.records.archive import open_archive
 from normexp.records.portable import without_folders
@@ -42,6 +44,14 @@ def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
     assert "| mine | smoke | " in cli("claims")[1]
     status, stdout, _ = cli("report", "mine.yaml", "--out", "paper", "--format", "svg")
     assert (status, "paper/mine/smoke/accuracy.svg" in stdout) == (0, True)
+
+
+def test_the_command_that_made_it_can_be_pasted(cli, tmp_path):
+    cli("new", "experiment", "mine")
+    (tmp_path / "mine.yaml").rename(tmp_path / "my own.yaml")
+    assert command(load("my own.yaml", "smoke")) == "normexp reproduce 'my own.yaml' scale=smoke"
+    status, _, stderr = cli(*shlex.split(command(load("my own.yaml", "smoke")))[1:], "--dry-run")
+    assert status == 0, stderr
 
 
 def test_a_scheme_of_ones_own_is_an_arm_where_it_is_typed_that_its_code_may_run(cli, tmp_path, monkeypatch):

@@ -201,6 +201,22 @@ def test_report_of_a_scale_without_records_is_refused(cli, reproduced):
     assert "holds no such records" in stderr
 
 
+@pytest.mark.parametrize("verb", ["report", "claims", "archive", "verify drift"])
+def test_an_experiment_without_records_is_named_beside_one_with_some(cli, reproduced, verb):
+    before = sorted(reproduced.rglob("*"))
+    status, stdout, stderr = cli(*verb.split(), NAME, "covariate_shift", "scale=smoke", f"results_dir={reproduced}")
+    assert (status, stdout, stderr.count("\n")) == (2, "", 1)
+    assert f"covariate_shift: {reproduced} holds no " in stderr
+    assert "`normexp reproduce covariate_shift scale=smoke`" in stderr
+    assert sorted(reproduced.rglob("*")) == before
+
+
+@pytest.mark.parametrize("verb", ["archive", "verify drift"])
+def test_records_that_are_taken_as_they_are_need_no_code(cli, verb):
+    status, _, stderr = cli(*verb.split(), "plugins=[os]", "results_dir=nowhere")
+    assert (status, "key 'plugins' does not exist" in stderr) == (2, True)
+
+
 @pytest.mark.slow
 def test_reproduce_every_experiment_at_scale_smoke_in_real_workers(results):
     command = [sys.executable, "-m", "normexp", "reproduce", "--all", "scale=smoke", f"results_dir={results}"]

@@ -90,7 +90,7 @@ def test_best_mistakes_are_one_line(fabricate: Fabric, swept: Callable[..., Path
         UserError, match=r"metric 'accuracy' does not exist; allowed: .*; did you mean validation/accuracy\?"
     ):
         commands.plot_command([folder], metric="accuracy")
-    with pytest.raises(UserError, match="norm=layer matches no run; there is batch, group"):
+    with pytest.raises(UserError, match="norm=layer matches no run; there is norm=batch,group"):
         best_command([folder, "norm=layer"])
     with pytest.raises(UserError, match="only a filter; give run directories"):
         best_command(["norm=layer"])
@@ -122,6 +122,17 @@ def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Pat
     assert [path.name for path in files] == ["best.png", "best.svg", "best.md"]
     assert "learning rate" in files[1].read_text()
     assert files[2].read_text().endswith("Mean over 2 runs; bars: from the lowest to the highest run.\n")
+
+
+def test_best_says_where_there_is_nothing_to_draw(
+    fabricate: Fabric, cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    for norm in ("batch", "layer"):
+        fabricate(norm=norm)
+    given = ("best", str(fabricate.root), "--over", "norm", "--metric", "test/accuracy", "--out", str(tmp_path / "out"))
+    status, stdout, stderr = cli(*given)
+    assert (status, "Best norm" in stdout) == (0, True)
+    assert stderr == f"normexp: --out {tmp_path / 'out'}: no figure: no run that ended well has a number to stand at\n"
 
 
 def test_the_curve_of_a_choice_has_the_best_of_the_other_hyperparameters(fabricate: Fabric) -> None:

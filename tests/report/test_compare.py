@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from fabricated import Fabric
 
@@ -40,14 +41,15 @@ def test_neighbours_of_other_settings_are_not_parsed(fabricate: Fabric, monkeypa
     assert len(neighbours(RunDirectory(runs["epochs=9"].path))) == 1
 
 
-def test_of_many_neighbours_the_latest_are_compared(fabricate: Fabric, monkeypatch) -> None:
+def test_of_many_neighbours_the_latest_are_compared(tmp_path: Path, monkeypatch) -> None:
+    fabricate = Fabric(tmp_path / "of a friend")
     runs = [fabricate(norm="none", seed=seed) for seed in range(5)]
     for age, run in enumerate(runs):
         os.utime(run.path / "status.json", (age, age))
     monkeypatch.setattr("normexp.report.neighbours.MOST", 3)
     text = compare(RunDirectory(runs[0].path))
     assert "3/3" in text
-    assert f"- 2 older runs; `normexp table {runs[0].path.parent}` reads all" in text
+    assert f"- 2 older runs; `normexp table '{runs[0].path.parent}'` reads all" in text
     assert [run.path for run in latest(runs, runs[0])] == [run.path for run in (runs[0], *runs[3:])]
 
 

@@ -34,6 +34,13 @@ def chart(runs: list[RunDirectory], metric: str | None = None) -> Chart:
     return curves_of(folder_frame(runs), metric)
 
 
+def test_runs_of_a_study_have_no_curves_unasked(fabricate: Fabric) -> None:
+    runs = [fabricate(table=[{"step": 1, "level": 0.5}], columns=("step", "level"))]
+    with pytest.raises(UserError, match=r"no train/loss or other usual metric; --metric takes level$"):
+        chart(runs)
+    assert len(chart(runs, "level").panels) == 1
+
+
 def figure(runs: list[RunDirectory], metric: str | None = None) -> Figure:
     with settings(look()):
         return draw(chart(runs, metric), look())

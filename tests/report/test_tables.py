@@ -189,7 +189,7 @@ def test_filters_keep_runs_and_by_makes_the_rows(fabricate: Fabric) -> None:
     by = list(csv.DictReader(table_command([root], format="csv", by=["optim.lr"]).splitlines()))
     assert [(line["optim.lr"], line["seeds"]) for line in by] == [("0.1", "3"), ("0.3", "3")]
     assert "over a row's runs, whatever they differ in," in table_command([root], by=["optim.lr"])
-    with pytest.raises(UserError, match=r"norm=group matches no run; there is batch, layer, none"):
+    with pytest.raises(UserError, match=r"norm=group matches no run; there is norm=batch,layer,none"):
         table_command([root, "norm=group"])
     with pytest.raises(UserError, match=r"key 'optim\.ir' does not exist.*did you mean optim\.lr"):
         table_command([root], by=["optim.ir"])

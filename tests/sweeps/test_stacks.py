@@ -18,6 +18,8 @@ from normexp.records import RunDirectory, find_runs
 from normexp.runs import stack
 from normexp.runs.progress import NullProgress
 from normexp.runs.python import load_model
+from normexp.sweeps.plan import make_plan
+from normexp.sweeps.shared import Pace, write_plan
 
 SMALL = ("dataset=digits", "model=mlp", "model.widths=[16]", "batch_size=50", "steps=9", "eval_every=4", "device=cpu")
 GRID = (*SMALL, "recipe=none", "threads=1", "jobs=1", "norm=batch", "seed=0,1", "optim.lr=0.05,0.01")
@@ -119,6 +121,22 @@ def test_auto_trains_alone_what_cannot_be_stacked_and_says_so(sweep):
     assert "2 not stacked: digits-mlp-online-seed0: torch.vmap: " in stderr
     stacked = {name: run.environment.get("stacked") for name, run in runs.items()}
     assert [stacked[name] for name in sorted(stacked)] == [2, 2, None, None]  # batch, then online
+
+
+@pytest.mark.parametrize("more", [("stack=true",), ("stack=auto",), ("stack=true", "--dry-run")])
+def test_a_sweep_that_workers_share_is_not_stacked(cli, results, monkeypatch, more):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    words = [*(word for word in GRID if word != "jobs=1"), f"results_dir={results}"]
+    write_plan(make_plan(words).cells, results, Pace(0.2, 2.0))
+    before = sorted(results.rglob("*"))
+    status, _, stderr = cli("sweep", *words, *more)
+    assert (status, "was begun with executor=" in stderr) == (2, True)
+    assert sorted(results.rglob("*")) == before
+
+
+def test_runs_that_none_is_stacked_with_take_no_less_time(sweep):
+    status, stderr, _ = sweep("alone", "stack=auto", "seed=0", "optim.lr=0.05")
+    assert (status, "no run is stacked" in stderr, "less time" in stderr) == (0, True, False)
 
 
 def test_a_run_that_diverges_is_recorded_as_alone_and_the_others_end(sweep):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -90,6 +91,22 @@ def test_sweep_prints_its_table(cli, results, monkeypatch):
     assert cli(*given)[1] == stdout  # all of it was there already
 
 
+STUDY, UNVALIDATED = ("study=orthogonalization",), (*TINY, "optim.lr=0.01,0.1", "dataset.validation=0")
+
+
+@pytest.mark.parametrize("given", [STUDY, UNVALIDATED], ids=["a study", "no validation split"])
+def test_what_a_sweep_proposes_works_when_it_is_pasted(cli, results, monkeypatch, given):
+    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    _, _, stderr = cli("sweep", *given, f"results_dir={results}", "jobs=1")
+    proposed = [line.partition("next: normexp ")[2] for line in stderr.splitlines() if "next: " in line]
+    assert [line.split()[0] for line in proposed] == ["plot"]
+    assert [cli(*shlex.split(line))[0] for line in proposed] == [0]
+
+
+def test_a_sweep_of_failures_proposes_nothing_to_look_at(sweep, bomb):
+    assert "next:" not in sweep(*PLUGIN, "norm.at=3", "seed=0,1", "model.widths=[5]")[1]
+
+
 def test_failures_with_one_cause_are_told_once(caplog, tmp_path):
     caplog.set_level("INFO", logger="normexp")
     cells = [Cell(None, tmp_path / str(i)) for i in range(60)]
@@ -110,6 +127,16 @@ def test_last_sweep_needs_one(cli, tmp_path):
     status, _, stderr = cli("plot", str(tmp_path), "--last-sweep")
     assert (status, stderr.count("\n")) == (2, 1)
     assert "damaged" in stderr
+
+
+def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
+    sweep("norm=none,batch")
+    (results / "chosen").mkdir()
+    for name, said in {"nowhere": "no such file or directory", "chosen": "lies there"}.items():
+        status, _, stderr = cli("table", str(results / name), "--last-sweep")
+        assert (status, stderr.count("\n")) == (2, 1)
+        assert said in stderr
+    assert cli("table", str(results / "runs"), "--last-sweep")[0] == 0
 
 
 def test_sweep_impossible_cell_is_left_out_and_explained(sweep, results):

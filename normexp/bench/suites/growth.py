@@ -26,7 +26,6 @@ TINY = ("run", "model=linear", "epochs=2", "threads=1")
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Measure one after the other, one table each."""
-    rounds = 1 if quick else min(rounds, 3)
     yield directories(DIRECTORIES[: 2 if quick else None])
     yield rows(ROWS[: 2 if quick else None])
     yield steps("batch size", {str(n): (*CNN[:3], "norm=batch", f"batch_size={n}") for n in BATCHES}, rounds)

@@ -25,7 +25,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     cores, cells, data = physical_cores(), [], {}
     for name, work in WORKS.items():
         work = (*work[:-1], "steps=20") if quick else work
-        found = [(spent(work, 1, cores), spent(work, cores, 1)) for _ in range(1 if quick else min(rounds, 3))]
+        found = [(spent(work, 1, cores), spent(work, cores, 1)) for _ in range(rounds)]
         gain = Ratio.of([one[0] for one, _ in found], [side[0] for _, side in found])
         overhead = statistics.median(one[1] for one, _ in found)
         rare = spent((*work, f"eval_every={work[-1].partition('=')[2]}"), 1, cores)

@@ -24,6 +24,7 @@ from normexp.records import CHECKPOINT, FINISHED, METRICS, PROBES, RunDirectory
 from normexp.runs.place import default_run_dir, with_content
 from normexp.sweeps.prefetch import prefetch, to_download
 
+EARLY = "ended before it could be killed, which proves nothing; give more steps"
 Say = Callable[[str], None]
 
 # Noise, dropout and augmentation: all that draws at random while a network trains.
@@ -78,13 +79,12 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
         instants = random.Random(seed)
         done, killed = interrupted(words, Path(folder) / "killed", kills, seconds, instants, lambda path: None)
         wrong = whole.differences(done)
-        say(f"killed {killed} times and continued: {', '.join(wrong) + ' differ' if wrong else 'every bit is equal'}")
+        said = f"{', '.join(wrong)} differ" if wrong else "every bit is equal"
+        say(f"killed {killed} times and continued: {said}" if killed or wrong else EARLY)
         control, times = interrupted(words, Path(folder) / "control", kills, seconds, instants, forget_random_states)
         noticed = whole.differences(control)
-        say(
-            f"control, killed {times} times without the random states: "
-            + (f"{', '.join(noticed)} differ, as they must" if noticed else "nothing differs, so it proves nothing")
-        )
+        told = f"{', '.join(noticed)} differ, as they must" if noticed else "nothing differs, so it proves nothing"
+        say(f"control, {f'killed {times} times without the random states: {told}' if times else EARLY}")
     return 1 if wrong or not killed or not noticed else 0
 
 

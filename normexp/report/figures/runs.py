@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from normexp.errors import UserError
+from normexp.errors import UserError, listed
 from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel
@@ -17,11 +17,8 @@ from normexp.report.figures.styles import Style, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
-from normexp.report.measurements import check_metric, factor, is_share, possible, title
+from normexp.report.measurements import check_metric, drawn_unasked, factor, is_share, possible, title
 
-RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
-    f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
-]
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
 
 
@@ -32,7 +29,8 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
         metric: one metric; None takes the training loss and the validation accuracy (or rmse, or loss).
         by: keys whose values make the lines, instead of the arms.
 
-    Raises: UserError where no run is finished, or none has the metric, and for a key that no run has.
+    Raises: UserError where no run is finished, or none has the metric, and for a key that no run has; where none is
+        named, if the runs have none of the usual ones, as those of a study.
     """
     data = _finished(frame)
     if by:
@@ -42,6 +40,8 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
         check_metric(metric, known)
     places = sorted(dict.fromkeys(data["place"]))
     wanted_by_place = {place: _metrics(data[data["place"] == place], metric) for place in places}
+    if not any(wanted_by_place.values()):
+        raise UserError(f"these runs have no train/loss or other usual metric; --metric takes {listed(known, '')}")
     parts, panels = [], {}
     for place, names in wanted_by_place.items():
         for name in names:
@@ -102,8 +102,7 @@ def _named_by(frame: Frame, by: Sequence[str]) -> dict[str, str]:
 
 def _metrics(data: pd.DataFrame, metric: str | None) -> list[str]:
     known = set(data["metric"])
-    result = [name for name in RESULTS if name in known][:1]
-    return [name for name in ([metric] if metric else ["train/loss", *result]) if name in known]
+    return [name for name in [metric] if name in known] if metric else drawn_unasked(known)
 
 
 def _values(data: pd.DataFrame, place: str, metric: str) -> pd.DataFrame:

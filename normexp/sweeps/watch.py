@@ -72,7 +72,7 @@ def _plain(views: list[View]) -> None:
     for _ in _rounds(views, PLAIN_EVERY):
         lines = [line for view in views for line in text(view, view.snapshot())]
         if lines != before:
-            print("\n".join(lines))
+            print("\n".join(lines), flush=True)  # a pipe would get it at the end
             before = lines
 
 

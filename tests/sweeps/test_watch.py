@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import select
+import subprocess
 import sys
 from pathlib import Path
 
@@ -141,6 +144,19 @@ def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):
     (first, _) = find_runs([results])
     first.write_status("failed", cause="RuntimeError: x")
     assert cli("status", first.path, "--watch")[0] == 1
+
+
+def test_a_pipe_gets_what_is_watched_while_it_goes_on(results):
+    plan = make_plan([*TINY, f"results_dir={results}", "seed=0,1"])
+    with remembered(plan):
+        begun(plan.cells[0].path, 2)
+    command = [sys.executable, "-m", "normexp", "status", str(results), "--watch"]
+    usual = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=usual) as process:
+        ready, _, _ = select.select([process.stdout], [], [], 60)
+        line = process.stdout.readline() if ready else ""
+        process.kill()
+    assert "last sweep: 2 runs" in line
 
 
 def test_watch_prefers_what_is_not_over(results):

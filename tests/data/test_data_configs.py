@@ -35,7 +35,7 @@ def test_config_describes_itself(path: Path) -> None:
     options, about, kind = loaded(path)
     steps = {"_inputs_"} if about["_kind_"] in ("sequence", "text", "token") else set()
     assert (
-        set(about) - {"_masked_by_", "_chance_", "_recipe_"}
+        set(about) - {"_masked_by_", "_chance_", "_recipe_", "_in_order_"}
         == {"_about_", "_source_", "_kind_", "_task_", "_allowed_"} | steps
     )
     assert set(about.get("_masked_by_", [])) <= set(options)

@@ -179,7 +179,8 @@ def test_recipe_of_a_data_set(copied):
 def test_recipe_of_a_study(copied):
     copied.write("normexp/studies/added.py", STUDY)
     copied.write("configs/study/added.yaml", "_target_: normexp.studies.Weights\n_about_: Parameters of a network\n"
-                 "_source_: none\n_metrics_:\n  parameters: number of learned numbers\n")  # fmt: skip
+                 "_source_: none\n_reads_: [network]\n"
+                 "_metrics_:\n  parameters: number of learned numbers\n")  # fmt: skip
     copied.append("normexp/studies/__init__.pyi", "from .added import Weights as Weights\n")
     assert copied.touched == listed("A study:")
     copied.passes("-m", "normexp", "run", "study=added", "model=mlp", "--quiet", "results_dir=results")

@@ -10,7 +10,7 @@ from normexp.errors import UserError, unknown
 
 
 def reproduce(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import reproduce_all
+    from normexp.report.reproduce import reproduce_all
     from normexp.sweeps.pool import stops_between_runs
 
     with stops_between_runs():
@@ -56,7 +56,7 @@ def freeze(arguments: argparse.Namespace) -> int:
     from normexp.experiments.freeze import freeze as write
     from normexp.experiments.keys import RENDER
     from normexp.experiments.load import load
-    from normexp.report.ledger import plugins_of, split
+    from normexp.report.named import plugins_of, split
     from normexp.runs.run import check_writable
 
     chosen, given = split(arguments.names, RENDER)

@@ -18,7 +18,7 @@ def archive(arguments: argparse.Namespace) -> int:
     """Pack the finished runs of experiments; say what was left as it is."""
     from normexp.experiments.keys import REPORT
     from normexp.records.packing import pack
-    from normexp.report.ledger import recorded
+    from normexp.report.named import recorded
 
     for folder in recorded(arguments.names, REPORT):
         done = pack(folder)
@@ -71,7 +71,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 def _drift(arguments: argparse.Namespace) -> int:
     from normexp.experiments.keys import FILES, REPORT
     from normexp.experiments.verify.drift import verify_drift
-    from normexp.report.ledger import recorded
+    from normexp.report.named import recorded
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]

@@ -22,7 +22,7 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
         raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
     if arguments.out is not None:
-        from normexp.report.ledger import figures_to
+        from normexp.report.experiments import figures_to
 
         if folders := _folders(arguments.names):
             instead = f"`normexp plot {shlex.quote(folders[0])} --out {shlex.quote(arguments.out)}`"
@@ -33,7 +33,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 def _written(words: list[str]) -> Iterator[Path]:
     """Render experiments and folders of runs; yield the files, the page last."""
-    from normexp.report.ledger import report_all
+    from normexp.report.experiments import report_all
     from normexp.report.page.runs import write_runs_page
 
     folders = _folders(words)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from normexp.config.options import load_yaml
 from normexp.experiments.verify.drift_table import read_table
-from normexp.report.ledger import recorded
+from normexp.report.named import recorded
 from tests.documents.evidence import RESULTS, TOP
 
 spec = importlib.util.spec_from_file_location("make_drift", TOP / "scripts" / "make_drift.py")

@@ -16,8 +16,9 @@ from normexp.report.experiment.claims import claims_text
 from normexp.report.experiment.rates import RATE
 from normexp.report.experiment.render import CLAIMS, NothingTrained, rendered
 from normexp.report.formats import csv_text, markdown
-from normexp.report.ledger import LEDGER, recorded
+from normexp.report.ledger import LEDGER
 from normexp.report.links import markdown_links
+from normexp.report.named import recorded
 from normexp.report.sources import entries, page, summary
 from tests.documents.evidence import RESULTS, TOP
 

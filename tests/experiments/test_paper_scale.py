@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from normexp.errors import UserError
+from normexp.experiments.keys import REPRODUCE
 from normexp.experiments.load import load, names, read, scales
-from normexp.report.ledger import REPRODUCE
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "paper_scale.sh"
 

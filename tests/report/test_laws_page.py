@@ -11,7 +11,7 @@ from in_process import InProcess
 
 from normexp.errors import UserError
 from normexp.experiments.load import laws, read
-from normexp.report import ledger
+from normexp.report import reproduce
 from normexp.report.laws import page, read_laws
 from normexp.report.laws_document import document
 from normexp.report.ledger import laws_page
@@ -107,7 +107,7 @@ def test_page_of_the_documentation_is_that_of_the_records_and_says_what_every_to
 
 def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
     assert len(laws()) >= 13
-    monkeypatch.setattr(ledger, "laws", lambda: ["law_decay_rate"])
+    monkeypatch.setattr(reproduce, "laws", lambda: ["law_decay_rate"])
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
     assert status == 0

@@ -76,7 +76,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(results):
-    from normexp.report.ledger import report_all
+    from normexp.report.experiments import report_all
 
     written = list(report_all(["digits_five_schemes", f"results_dir={results}"]))
     assert written[-1].name == "report.html"
@@ -130,7 +130,7 @@ def test_cells_that_two_figures_draw_alike_are_told_apart_in_the_viewer():
 
 
 def test_page_of_equal_records_has_equal_bytes(page, results):
-    from normexp.report.ledger import report_all
+    from normexp.report.experiments import report_all
 
     before = page.read_bytes()
     list(report_all(["digits_five_schemes", f"results_dir={results}"]))
@@ -139,7 +139,7 @@ def test_page_of_equal_records_has_equal_bytes(page, results):
 
 @pytest.mark.slow
 def test_page_that_is_too_large_becomes_several(results, monkeypatch):
-    from normexp.report.ledger import report_all
+    from normexp.report.experiments import report_all
     from normexp.report.page import write as module
 
     monkeypatch.setattr(module, "MOST", 1000)

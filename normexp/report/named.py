@@ -1,0 +1,72 @@
+"""What is asked for by the names of experiments and `key=value`: their folders, settings and records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+from normexp.config.allowed import parse
+from normexp.config.overrides import check_once, parse_overrides, plain_value
+from normexp.errors import UserError, nearest_path, unknown
+from normexp.experiments.keys import PLUGINS, RENDER
+from normexp.experiments.load import is_file, names, unknown_experiment
+from normexp.experiments.shape import SCALES
+
+
+def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist."""
+    chosen = [word for word in words if "=" not in word]
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    check_once(word for word in words if "=" in word)
+    for name in chosen:
+        if name not in names() and not is_file(name):
+            raise unknown_experiment(name)
+    for key in given:
+        if key not in keys:
+            raise unknown("key", key, keys)
+    if "scale" in given:
+        parse(" | ".join(SCALES), "").check("scale", given["scale"])
+    return chosen, given
+
+
+def plugins_of(given: Mapping[str, str]) -> list[str]:
+    """Return the modules that were typed as plugins=[...]."""
+    return list(plain_value(parse_overrides([f"{PLUGINS}={given.get(PLUGINS, '[]')}"])[0]))
+
+
+def folder_of(name: str) -> str:
+    """Return the folder in which an experiment's records lie: that of a file of somebody's own has the file's name."""
+    return Path(name).stem if is_file(name) else name
+
+
+def recorded(words: Sequence[str], keys: Sequence[str] = RENDER) -> list[Path]:
+    """Return the folders results/NAME/SCALE that are asked for.
+
+    Args:
+        keys: that may be given.
+
+    Raises: UserError where there is none, or none of an experiment that is named.
+    """
+    chosen, given = split(words, keys)
+    results = Path(given.get("results_dir", "results"))
+    asked = [given["scale"]] if "scale" in given else SCALES
+    folders = [results / folder_of(name) / scale for name in chosen or names() for scale in asked]
+    found = [folder for folder in folders if folder.is_dir()]
+    if not found:
+        raise empty(results, "such records of an experiment")
+    check_there(chosen, {folder.parent.name for folder in found}, given, f"{results} holds no such records of it")
+    return found
+
+
+def check_there(chosen: Sequence[str], there: Collection[str], given: Mapping[str, str], lack: str) -> None:
+    """Raise UserError for an experiment that is named beside others, and of which there is nothing."""
+    for name in chosen:
+        if folder_of(name) not in there:
+            scale = f" scale={given['scale']}" if "scale" in given else ""
+            raise UserError(f"{name}: {lack}; leave it out, or start with `normexp reproduce {quote(name)}{scale}`")
+
+
+def empty(results: Path, what: str) -> UserError:
+    start = nearest_path(results) or "; start with `normexp reproduce NAME`"
+    return UserError(f"{results}: holds no {what}{start}")

@@ -10,10 +10,8 @@ from torch import Tensor
 from normexp.norms.checks.subject import make_subject, settle
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.invariances import ROUNDING, SAME
 from normexp.training.build import build_norm
-
-SAME = 1e-9  # relative, in float64
-ROUNDING = torch.finfo(torch.float64).eps
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ from numpy.linalg import lstsq
 
 from normexp.config import compose
 from normexp.studies.base import StudyContext
-from normexp.studies.expressive_power import SAME, ExpressivePower, _left, rows
+from normexp.studies.expressive_power import ExpressivePower, _left, rows
+from normexp.studies.invariances import SAME
 
 LOST = {  # in training, in evaluation, beyond a plain layer
     "none": "no no no",

@@ -9,12 +9,12 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from io import TextIOWrapper
 from itertools import pairwise, takewhile
 
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import flags, parsers
+from normexp.cli.streams import flush_or_let_go, give_streams, let_go, replace_unknown_characters, takes_no_more
 from normexp.config.text import shortened
 from normexp.errors import (
     Interrupted,
@@ -37,34 +37,19 @@ _NOT_OURS = (  # what is wrong with a path, or the disk it is on
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0 done, 1 a run failed, 2 a mistake of the user, 130 interrupted."""
-    _give_streams()
+    give_streams()
     with logging_to_stderr():
-        return _main(list(sys.argv[1:] if arguments is None else arguments))
-
-
-def _give_streams() -> None:
-    """Let standard streams that are closed, as in `2>&-`, lead nowhere.
-
-    Else the next file that is opened, a record say, would have their number, and get what C libraries print.
-    """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        status = _main(list(sys.argv[1:] if arguments is None else arguments))
+    flush_or_let_go(sys.stderr)
+    return status
 
 
 def _main(given: list[str]) -> int:
     debug = "--debug" in given
     wait_briefly()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character must not fail a run
+    replace_unknown_characters()
     try:
-        return _dispatch([_at_home(word) for word in given if word != "--debug"])
+        return _all_printed([_at_home(word) for word in given if word != "--debug"])
     except UserError as error:
         if debug:
             raise
@@ -81,19 +66,37 @@ def _main(given: list[str]) -> int:
         logger.error("interrupted")
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as in `normexp list | head`
-        sys.stdout = None  # nothing is left to flush at exit
+        let_go(sys.stdout)
         return 0
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, OSError) and error.errno in _NOT_OURS and error.filename:
-            logger.error(f"{error.filename}: {error.strerror}")
-            return 2
-        if isinstance(error, OSError) and str(error.strerror).startswith(_NO_PLACE):
-            logger.error("no folder takes temporary files; set TMPDIR to one that can be written")
-            return 2
-        logger.error(f"failed: {kind_and_line(error)} (--debug shows the traceback)")
-        return 1
+        line, status = _of_failure(error)
+        logger.error(line)
+        return status
+
+
+def _all_printed(words: list[str]) -> int:
+    """Run a command and flush what it printed: here, where it can still be said that this failed."""
+    try:
+        status = _dispatch(words)
+    except SystemExit as helped:  # argparse printed --help
+        status = int(helped.code or 0)
+    sys.stdout.flush()
+    return status
+
+
+def _of_failure(error: Exception) -> tuple[str, int]:
+    """Return the line and the exit status of an error that is no mistake in the words of the command."""
+    if isinstance(error, OSError) and error.errno in _NOT_OURS:
+        if error.filename:
+            return f"{error.filename}: {error.strerror}", 2
+        if takes_no_more(sys.stdout):
+            let_go(sys.stdout)
+            return f"standard output: {error.strerror}", 2
+    if isinstance(error, OSError) and str(error.strerror).startswith(_NO_PLACE):
+        return "no folder takes temporary files; set TMPDIR to one that can be written", 2
+    return f"failed: {kind_and_line(error)} (--debug shows the traceback)", 1
 
 
 def _at_home(word: str) -> str:

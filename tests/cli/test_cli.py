@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -235,5 +236,21 @@ def test_cli_goes_on_where_what_it_says_has_no_room(tmp_path, monkeypatch):
     assert list(tmp_path.glob("runs/*/checkpoint.safetensors"))
     with suppress(OSError):
         full.close()
-    with Path("/dev/full").open("wb") as full:  # what is left to flush when a process ends
-        assert subprocess.run([sys.executable, "-m", "normexp", "run", "norm=bacth"], stderr=full).returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_cli_ends_with_its_own_status_where_standard_streams_take_nothing(unbuffered):
+    """Python flushes what it holds when a process ends, and makes the status 120 where that fails."""
+    command, env = [sys.executable, "-m", "normexp"], os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    ended = partial(subprocess.run, env=env, text=True)
+    with Path("/dev/full").open("wb") as full:
+        assert ended([*command, "run", "norm=bacth"], stderr=full).returncode == 2
+        assert ended([*command, "run", "norm=bacth"], stdout=full, stderr=full).returncode == 2
+        listed = ended([*command, "list", "norms"], stdout=full, stderr=subprocess.PIPE)
+    assert (listed.returncode, listed.stderr) == (2, "normexp: standard output: No space left on device\n")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "--help"], env=env, **pipes) as helped:
+        helped.stdout.close()  # as `normexp --help | true` does
+        assert helped.stderr.read() == b""
+    assert helped.returncode == 0

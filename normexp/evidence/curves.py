@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from normexp.config.text import shown
 from normexp.records import FINISHED
 
 AxisValue = str | int | float | bool | None
 Point = tuple[tuple[str, AxisValue], ...]
+
 _HIGHER = ("accuracy",)
 _LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "bits_per_byte", "nll", "mse")
+
+
+def axis_value(value: Any) -> AxisValue:
+    """Return what a value of an axis is called: a list, as model.widths takes, by its text, [64,64]."""
+    return shown(value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import Config, compose
 from normexp.config.text import override_text
 from normexp.errors import Impossible, UserError
-from normexp.evidence.curves import Cell
+from normexp.evidence.curves import Cell, axis_value
 from normexp.evidence.stats import Design
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
@@ -57,8 +57,8 @@ class Experiment:
 
     @property
     def axes(self) -> dict[str, list[Any]]:
-        """The grid without the seeds."""
-        return {key: values for key, values in self.grid.items() if key != "seed"}
+        """The grid without the seeds, and what its values are called."""
+        return {key: [*map(axis_value, values)] for key, values in self.grid.items() if key != "seed"}
 
     def stages(self) -> list[Experiment]:
         """Return the experiment with the seeds that each of its looks adds; itself where it has none."""
@@ -112,12 +112,16 @@ class Experiment:
         if self.select is None:
             return {}
         places = product({axis: self.grid[axis] for axis in self.select.per})
-        return {str(Cell(arm, place)): (arm, place) for arm in self.selection_arms(arms) for place in places}
+        return {_choice(arm, place): (arm, place) for arm in self.selection_arms(arms) for place in places}
 
     def choice_of(self, arm: str, point: Point) -> str:
         """Return the name of the choice that a run uses."""
         per = self.select.per if self.select else []
-        return str(Cell(arm, tuple((axis, dict(point)[axis]) for axis in per)))
+        return _choice(arm, [(axis, dict(point)[axis]) for axis in per])
+
+
+def _choice(arm: str, place: Sequence[tuple[str, Any]]) -> str:
+    return str(Cell(arm, tuple((axis, axis_value(value)) for axis, value in place)))
 
 
 def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from normexp.config.schema import Strict, refusal
-from normexp.evidence.claims.fields import BEST_OF, At, Text
-from normexp.evidence.curves import AxisValue
+from normexp.evidence.claims.fields import BEST_OF, At, Text, Where
 from normexp.experiments.shape import SCALES, Scale
 
 
@@ -85,7 +84,7 @@ class Figure(Drawing):
     title: str = ""
     caption: str = ""
     arms: list[str] = []
-    where: dict[str, AxisValue] = {}
+    where: Where = {}
     labels: dict[str, str] = {}
     limits: Annotated[dict[Scale, Window], BeforeValidator(_by_scale)] = {}
     zoom: Annotated[dict[Scale, Window], BeforeValidator(_by_scale)] = {}

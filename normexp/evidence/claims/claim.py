@@ -34,9 +34,9 @@ from typing import Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
-from normexp.evidence.claims.fields import BEST_OF, THE_OTHERS, Arm, At, Place, Text
+from normexp.evidence.claims.fields import BEST_OF, THE_OTHERS, Arm, At, Place, Text, Where
 from normexp.evidence.claims.region import Region
-from normexp.evidence.curves import AxisValue, better_direction
+from normexp.evidence.curves import better_direction
 
 Kind = Literal["exact", "full scale", "scaled", "own"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -57,7 +57,7 @@ class Claim(Strict):
     """Whether it is a number that the paper prints: judged at scale paper only."""
     of: Arm
     """An arm, or {arm: NAME, AXIS: VALUE} for one place of the grid."""
-    where: dict[str, AxisValue] = Field(default_factory=dict)
+    where: Where = Field(default_factory=dict)
     """{AXIS: VALUE}: look there only; otherwise at every point of the grid."""
     better: Literal["higher", "lower"] | None = None
     """For a metric whose name does not tell which."""

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from normexp.config.schema import refusal, shortened
 from normexp.errors import UserError
 from normexp.evidence.claims.region import ALLOWED, Region, read_region
-from normexp.evidence.curves import Point
+from normexp.evidence.curves import AxisValue, Point, axis_value
 from normexp.evidence.stats import Printed
 
 BEST_OF = "best of "
@@ -43,7 +43,9 @@ def _read_place(given: Any) -> Any:
         return Place(given)
     if not isinstance(given, Mapping) or not isinstance(given.get("arm"), str):
         raise refusal(f"{shortened(given)} names no arm; write ARM or {{arm: ARM, AXIS: VALUE}}")
-    return Place(given["arm"], tuple(sorted((axis, value) for axis, value in given.items() if axis != "arm")))
+    return Place(
+        given["arm"], tuple(sorted((axis, axis_value(value)) for axis, value in given.items() if axis != "arm"))
+    )
 
 
 def _read_rivals(given: Any) -> Any:
@@ -69,6 +71,10 @@ def _read_at(given: str) -> str:
     return given
 
 
+def _read_where(given: Any) -> Any:
+    return {axis: axis_value(value) for axis, value in given.items()} if isinstance(given, Mapping) else given
+
+
 def _read_text(given: str) -> str:
     if not given.strip():
         raise refusal("is missing")
@@ -80,6 +86,7 @@ Text = Annotated[str, AfterValidator(_read_text)]
 At = Annotated[str, AfterValidator(_read_at), WithJsonSchema({"type": "string", "pattern": f"^({_AT.pattern})$"})]
 AtEvery = Annotated[str, Field(pattern=r"^(last|every|step \d+)$")]
 Arm = Annotated[Place, BeforeValidator(_read_place), WithJsonSchema(_ARM)]
+Where = Annotated[dict[str, AxisValue], BeforeValidator(_read_where)]
 Rivals = Annotated[
     list[Place] | Literal["the others"],
     BeforeValidator(_read_rivals),

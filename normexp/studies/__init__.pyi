@@ -16,6 +16,7 @@ from .equilibrium import Equilibrium as Equilibrium
 from .exercises import Exercises as Exercises
 from .expressive_power import ExpressivePower as ExpressivePower
 from .house_prices_example import HousePricesExample as HousePricesExample
+from .incoherence import Incoherence as Incoherence
 from .inference_cost import InferenceCost as InferenceCost
 from .invariances import Invariances as Invariances
 from .largest_rate import LargestRate as LargestRate

@@ -179,6 +179,7 @@ SET_UPS: Mapping[str, str] = {
     "ferreira2024_exercises": "2 5",
     "gentler_noise": "4,096 102,400",  # UNITS of normexp.studies.batch_noise, times study.rounds
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
+    "incoherence": "0.125",  # 64^(-1/2)
     "ioffe2015_figure1": "50,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
     "law_decay_rate": "1,000 1,000",

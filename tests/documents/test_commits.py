@@ -10,7 +10,7 @@ import pytest
 from tests.documents.evidence import RESULTS, TOP
 
 # Their commits are lost; of each, docs/drift.md has a run that was trained again at a commit of this history.
-LOST = {"dynamic_tanh_start/cpu", "law_layer_norm_scaling/paper"}
+LOST = {"dynamic_tanh_start/cpu"}
 MADE_BY = re.compile(r"^- Made by `normexp .*`, commit (.*)\.$", re.MULTILINE)
 
 

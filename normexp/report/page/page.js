@@ -9,10 +9,14 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// The number that a cell begins with; "1e3", "31.0e6", "33.1 ± 2.4" and "-" are read as people mean them.
+// What may stand before the number of a cell, the number, and in "(5.8 ± 1.0)e-04" the exponent behind the bracket.
+const BEFORE = /(?:\(|~|at most |slower: below |step )?/, NUMBER = /([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/, BEHIND = /(?:[^()]*\)(e[-+]?\d+))?/;
+const CELL = new RegExp(`^${BEFORE.source}${NUMBER.source}${BEHIND.source}`, "i");
+
+// The number that a cell is about, as people mean it; "never in 1500" and "-" have none.
 function numberIn(text) {
-  const found = text.trim().match(/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i);
-  return found ? Number(found[0]) : NaN;
+  const found = text.trim().match(CELL);
+  return found ? Number(found[1] + (found[2] ?? "")) : NaN;
 }
 
 function compare(a, b) {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from normexp.config.recipe import with_recipe
 from normexp.evidence.curves import Cell, Curve
+from normexp.records import find_runs
 from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import _told_apart
 from normexp.report.figures.styles import Style
@@ -96,6 +100,17 @@ def test_page_has_claims_table_figures_curves_and_origins(page):
     for part in ("holds at this scale", "97.94 ± 0.37", "weight_mean_only", "normexp run", "<svg", 'role="img"', "0-4"):
         assert part in text
     assert len(data_of(text)["series"]) == 25
+
+
+def test_commands_on_the_page_train_the_recorded_configurations(page, results):
+    """Older records were made before there were recipes, and name none."""
+    from normexp.config import compose
+
+    commands = [html.unescape(each) for each in re.findall(r"<td[^>]*>normexp run ?([^<]*)</td>", page.read_text())]
+    recorded = [run.config["_changes_"] for run in find_runs([results]) if run.path.name == "seed=0"]
+    made = [compose(with_recipe(shlex.split(each))).changes for each in commands]
+    assert len(made) == 5
+    assert all(changes in recorded for changes in made)
 
 
 def test_viewer_speaks_in_the_words_and_units_of_the_figures(page):

@@ -87,6 +87,36 @@ def test_cells_of_tables_sort_by_their_numbers(report, window, text, number):
     assert (None if found != found else found) == (number if number is None else pytest.approx(number, rel=1e-12))
 
 
+RACE = {  # two arms, three seeds each, one of which diverged
+    "metrics": ["train loss"],
+    "arms": ["plain", "normed"],
+    "styles": [["#000000", []], ["#0072B2", []]],
+    "steps": [[0, 10, 20]],
+    "series": [[arm, seed, 0, int((arm, seed) == (0, 2)), [[3, 2, 1 + arm]]] for seed in range(3) for arm in range(2)],
+}
+
+
+def test_legend_of_single_runs_has_the_means_and_what_diverged(report, window):
+    watched = window("light").open(report)
+    watched.page.evaluate("(data) => openViewer(document.querySelector('.viewer'), data)", RACE)
+    watched.page.locator(".viewer").first.get_by_label("single runs").check()
+    shown = [row.inner_text().strip() for row in watched.page.locator(".viewer").first.locator(".u-legend th").all()]
+    assert shown == ["step", "plain (mean of 3)", "plain, seed 2, diverged", "normed (mean of 3)"]
+    over = watched.page.locator(".viewer").first.locator(".u-over")
+    over.hover()
+    values = watched.page.locator(".viewer").first.locator(".u-legend td").all_inner_texts()
+    assert values == ["10", "2", "2", "2"]
+    assert watched.wrong == []
+
+
+def test_many_single_runs_leave_the_values_of_the_means(report, window):
+    """With 5 arms of 5 seeds nothing said what the cursor is at."""
+    viewer = window("light").open(report).page.locator(".viewer").first
+    viewer.locator("> button").click()
+    viewer.get_by_label("single runs").check()
+    assert viewer.locator(".u-legend th").count() == 6
+
+
 def test_scale_of_colours_of_a_heat_map_is_shown(report, window):
     """Matplotlib makes it a picture inside the figure, which a strict policy takes for something fetched."""
     watched = window("light").open(report)

@@ -21,6 +21,8 @@ from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import _told_apart
 from normexp.report.figures.styles import Style
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
+from normexp.report.page.page import _list
+from normexp.report.page.section import Section
 from normexp.report.page.svg import inline
 from normexp.report.page.write import title_of
 
@@ -186,6 +188,12 @@ def test_page_of_runs_escapes_what_they_say(cli, tmp_path, monkeypatch):
 
 def test_section_of_each_scale_has_a_name_of_its_own(page):
     assert '<section id="digits_five_schemes-cpu" aria-label="Five schemes on digits, scale cpu">' in page.read_text()
+
+
+def test_links_to_two_scales_of_an_experiment_differ_in_their_words():
+    sections = [Section(name, title, "", {}) for name, title in (("a-cpu", "A"), ("a-paper", "A"), ("b-cpu", "B"))]
+    words = re.findall("<a [^>]*>(.*?)</a>", _list(sections, ["#1", "#2", "#3"]))
+    assert words == ["A, scale cpu", "A, scale paper", "B"]
 
 
 def test_an_experiment_at_two_scales_is_in_the_title_once():

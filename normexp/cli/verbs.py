@@ -115,6 +115,7 @@ def _dispatch(arguments: list[str]) -> int:
         raise UserError(f"no command; give one of {', '.join(VERBS)} (normexp --help says what they do)")
     verb, *rest = arguments
     if verb in flags(parser):
+        _check_alone(verb, rest)
         parser.parse_args([verb])  # prints and exits
     if verb.startswith("-"):
         raise unknown("option", verb, [*flags(parser), "--debug"])
@@ -136,6 +137,13 @@ def _dispatch(arguments: list[str]) -> int:
         return VERBS[verb](parsed)
     except SystemExit as ended:  # with status 0 it would count as done
         raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
+
+
+def _check_alone(flag: str, rest: Sequence[str]) -> None:
+    """Raise UserError for a word behind --help or --version, which would be passed over."""
+    if rest:
+        meant = f"`normexp {rest[0]} {flag}`" if rest[0] in VERBS and flag in ("--help", "-h") else None
+        raise UserError(f"{flag}: {shortened(rest[0])!r} is one argument too many{did_you_mean(meant)}")
 
 
 def _behind_dashes(words: Sequence[str]) -> list[str]:

@@ -15,8 +15,8 @@ from normexp.diagnosis.modes import change, disagreements
 from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
-from normexp.diagnosis.weights import is_free, weights
-from normexp.errors import UserError, first_line
+from normexp.diagnosis.weights import has_no_effect, is_free, weights
+from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.modules import check_network
 from normexp.norms.kernels.trial import modes_kept
 from normexp.probes.base import training_mode
@@ -63,7 +63,7 @@ class Look:
 
     def findings(self) -> list[Finding]:
         """Return faults and notes, faults first."""
-        found = [*self.stopped, *_of_modes(self.model, self.norms)]
+        found = [*self.stopped, *_of_modes(self.model, self.norms), *_of_none(self.norms)]
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
         found += _of_disagreements(self.norms, self.local)
         return sorted(found, key=lambda each: each.level != FAULT)
@@ -74,8 +74,10 @@ def _check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor)
     try:
         with modes_kept(model), last_input(norms) as entered:
             first_tensor(model.eval()(x))
-    except (RuntimeError, TypeError, ValueError) as error:
-        reason = too_few(norms, entered) or first_line(error)
+    except UserError:
+        raise
+    except Exception as error:  # somebody's own code may raise any
+        reason = too_few(norms, entered) or _said(error)
         raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from None
 
 
@@ -88,11 +90,23 @@ def _in_training(
     try:
         with training_mode(model, inputs[0].device), last_input(norms) as entered:
             return [], moments(model, norms, inputs, halves=True)
-    except (ValueError, RuntimeError) as error:
-        told = f"train() stops with an error at this batch: {too_few(norms, entered) or first_line(error)}"
+    except Exception as error:  # somebody's own code may raise any
+        stopped = _stopped(too_few(norms, entered), error)
         with training_mode(model, inputs[0].device):
             model.eval()
-            return [Finding("batch of 1", "", told)], moments(model, norms, inputs, halves=True)
+            return [stopped], moments(model, norms, inputs, halves=True)
+
+
+def _stopped(few: str, error: Exception) -> Finding:
+    """Return what is wrong with a network that stops in train() and not in eval()."""
+    if few:
+        return Finding("batch of 1", "", f"train() stops with an error at this batch: {few}")
+    return Finding("train()", "", f"stops with {kind_and_line(error)}")
+
+
+def _said(error: Exception) -> str:
+    usual = isinstance(error, (RuntimeError, TypeError, ValueError))  # as torch says it
+    return first_line(error) if usual else kind_and_line(error)
 
 
 def _of_modes(model: nn.Module, norms: Mapping[str, nn.Module]) -> Iterator[Finding]:
@@ -102,6 +116,12 @@ def _of_modes(model: nn.Module, norms: Mapping[str, nn.Module]) -> Iterator[Find
             own, whole = ("train()", "eval()") if module.training else ("eval()", "train()")
             text = f"is in {own} in a network that is in {whole}; if that is not on purpose, call model.{whole}"
             yield Finding("mode", path, text)
+
+
+def _of_none(norms: Mapping[str, nn.Module]) -> Iterator[Finding]:
+    if not norms:
+        text = "it has none of torch's and no layer with running statistics; what is called as a function is not seen"
+        yield Finding("no normalization", "", text, NOTE)
 
 
 def _of_layers(norms: Mapping[str, nn.Module], seen: Mapping[str, Moments], examples: int) -> Iterator[Finding]:
@@ -160,6 +180,7 @@ def _summary(
     free = [row for row in found.values() if is_free(row)]
     numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)}
     numbers |= {"weights": len(found), "scale_invariant_weights": len(free)}
+    numbers["weights_without_effect"] = sum(has_no_effect(row) for row in found.values())
     numbers["share_of_normalizations_in_a_forward_pass"] = sum(times.values()) / whole
     if rates := [row["effective_rate"] for row in free if "effective_rate" in row]:
         numbers |= {"smallest_effective_rate": min(rates), "largest_effective_rate": max(rates)}

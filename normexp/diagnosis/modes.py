@@ -69,6 +69,6 @@ def _trained(module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any
         module.train()
         try:
             output = module.forward(*given, **given_named)
-        except (ValueError, RuntimeError):
+        except Exception:  # somebody's own code may raise any
             return None
     return output if isinstance(output, Tensor) else None

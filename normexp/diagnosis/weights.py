@@ -15,7 +15,8 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
     """Return scale_change and squared_norm of every Linear and Conv weight.
 
     `scale_change` is ||y' - y|| / ||y|| of the outputs in train() where the weight is doubled. Below a hundredth the
-    weight counts as scale-invariant; then `effective_rate` is rate / ||w||^2, if there is a rate.
+    weight counts as scale-invariant, if the outputs notice its direction: `sign_change` is the same where it is
+    negated. Then `effective_rate` is rate / ||w||^2, if there is a rate.
     """
     whole = FirstOutput(model)
     few = x[:EXAMPLES]
@@ -23,6 +24,8 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
     found = {}
     for name, weight in free_weights(whole).items():
         row = {"scale_change": output_change(whole, few, name, usual)}
+        if row["scale_change"] < TOLERANCE:
+            row["sign_change"] = output_change(whole, few, name, usual, -1.0)
         row["squared_norm"] = float(weight.units.square().sum())
         if rate is not None and is_free(row):
             row["effective_rate"] = rate / row["squared_norm"]
@@ -32,4 +35,9 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
 
 def is_free(row: dict[str, float]) -> bool:
     """Tell a row of a scale-invariant weight."""
-    return row["scale_change"] < TOLERANCE
+    return row["scale_change"] < TOLERANCE <= row["sign_change"]
+
+
+def has_no_effect(row: dict[str, float]) -> bool:
+    """Tell a row of a weight whose part of the outputs is so small that nothing can be said of its scale."""
+    return row["scale_change"] < TOLERANCE and not is_free(row)

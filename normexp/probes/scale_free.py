@@ -23,14 +23,14 @@ def outputs(model: nn.Module, x: Tensor, changed: Mapping[str, Tensor]) -> Tenso
         return functional_call(model, dict(changed), (x,))
 
 
-def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> float:
-    """Return ||y' - y|| / ||y|| where a weight is doubled, or 1 is added to a bias, which may be 0.
+def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor, factor: float = 2.0) -> float:
+    """Return ||y' - y|| / ||y|| where a weight is multiplied, or 1 is added to a bias, which may be 0.
 
     Args:
         usual: y, the outputs as they are.
     """
     value = model.get_parameter(name).detach()
-    changed = outputs(model, x, {name: 2 * value if value.dim() > 1 else value + 1})
+    changed = outputs(model, x, {name: factor * value if value.dim() > 1 else value + 1})
     return float((changed - usual).norm() / usual.norm())
 
 

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -117,6 +117,30 @@ def is_locked(folder: Path) -> bool:
             if not _flock(descriptor, exclusive=False):
                 return True
         return owner is not None and owner.lives(time.time() - os.fstat(descriptor).st_mtime)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Let others see that this process works by a file, as others may, too; nothing where it cannot be opened."""
+    with ExitStack() as kept:
+        with suppress(OSError, UserError):
+            kept.callback(os.close, descriptor := open_regular(path))
+            _flock(descriptor, exclusive=False)
+        yield
+
+
+def is_in_use(path: Path) -> bool:
+    """Tell whether a living process works by a file, also where the file system cannot say it."""
+    try:
+        descriptor = open_regular(path)
+    except (OSError, UserError):
+        return False
+    try:
+        return os.name == "nt" or not _flock(descriptor, exclusive=True)
+    except OSError:
+        return True
     finally:
         os.close(descriptor)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from normexp.errors import UserError
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import LEVEL, false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
 from normexp.records import damaged, printable, read_json
+from normexp.report.formats import escaped, prose
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 PREVIEW = "smoke"
@@ -20,6 +23,7 @@ FULL_SCALE = "full scale"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
+WORDS = ("text", "source", "place", "evidence", "remarks", "changed")
 Judged = Mapping[str, Any]  # one entry of claims.json
 MEANING = """\
 Counted as holds / contradicted / undecided, by kind:
@@ -116,19 +120,31 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
         "command that trains the runs again.",
         "",
     )
-    for report in reports:
+    for report in map(_inert, reports):
         yield from (f"**{_table_of(report)}**, scale {report.scale}", "", *map(claim_line, report.claims))
         yield from (f"- *{change}*" for change in report.changed)
         if report.underpowered:
             yield f"- *underpowered: {report.underpowered}*"
         yield ""
     yield from ("## The evidence", "")
-    for report in reports:
+    for report in map(_inert, reports):
         yield from _details(report)
 
 
+def _inert(report: Report) -> Report:
+    """Return a report whose claims are only words to Markdown."""
+    claims = tuple(
+        {key: _prose(value) if key in WORDS else value for key, value in claim.items()} for claim in report.claims
+    )
+    return replace(report, claims=claims, changed=_prose(report.changed), underpowered=prose(report.underpowered))
+
+
+def _prose(value: Any) -> Any:
+    return prose(value) if isinstance(value, str) else tuple(map(prose, value))
+
+
 def _table_of(report: Report) -> str:
-    return f"[{report.experiment}]({report.experiment}/{report.scale}/table.md)"
+    return f"[{prose(report.experiment)}]({quote(report.experiment)}/{report.scale}/table.md)"
 
 
 def shown_verdict(claim: Judged) -> str:
@@ -152,7 +168,9 @@ def _count_table(reports: Sequence[Report]) -> Iterator[str]:
     yield "|---|---|" + "---|" * (len(KINDS) + 1)
     for each in reports:
         yield _row(
-            each.experiment + (" *" if each.underpowered else ""), each.scale, [each.counts(kind) for kind in KINDS]
+            escaped(each.experiment) + (" *" if each.underpowered else ""),
+            each.scale,
+            [each.counts(kind) for kind in KINDS],
         )
     yield _row("**all**", "", [_total(reports, kind) for kind in KINDS])
 
@@ -213,7 +231,8 @@ def _flags(claim: Judged) -> Iterator[str]:
 
 
 def _details(report: Report) -> Iterator[str]:
-    yield f"<details><summary>{report.experiment}, scale {report.scale}: <code>{report.command}</code></summary>"
+    name, command = (escape(text, quote=False) for text in (report.experiment, report.command))
+    yield f"<details><summary>{name}, scale {report.scale}: <code>{command}</code></summary>"
     yield ""
     for claim in report.claims:
         yield f"- {claim['text']}: **{shown_verdict(claim)}** ({claim['kind']}). [{claim['source']}]"

@@ -15,7 +15,9 @@ from normexp.report.table import Table, one_line
 if TYPE_CHECKING:
     from normexp.report.figures.drawn import Drawn
 
-_MARKUP = re.compile(r"([\\|<>*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_ANYWHERE = r"[\\*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=[(\[])|&(?=#?\w+;)"  # the last: of a link, an entity
+_MARKUP = re.compile(rf"([|<>]|{_ANYWHERE})")
+_IN_PROSE = re.compile(rf"(<(?=[A-Za-z/!?])|{_ANYWHERE})")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _STYLE = (
     "body{font:14px/1.5 sans-serif;margin:2em;color:#222}div{overflow-x:auto}table{border-collapse:collapse;"
@@ -109,10 +111,15 @@ def escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", one_line(text))
 
 
-def _sentence(text: str) -> str:
+def prose(text: str) -> str:
+    """Escape what would be more than words in a line that is no table, except for the commands in it: `code`."""
+    return _sentence(text, _IN_PROSE)
+
+
+def _sentence(text: str, markup: re.Pattern[str] = _MARKUP) -> str:
     """Escape a sentence, except for the commands in it: `code`."""
     return "".join(
-        part if part.startswith("`") and part.endswith("`") and part[1:] else _MARKUP.sub(r"\\\1", part)
+        part if part.startswith("`") and part.endswith("`") and part[1:] else markup.sub(r"\\\1", part)
         for part in re.split(r"(`[^`]+`)", one_line(text))
     )
 

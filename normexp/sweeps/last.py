@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from normexp.errors import UserError, nearest_path
 from normexp.records import write_atomically
 from normexp.records.files import read_json
+from normexp.records.locks import in_use, is_in_use
 from normexp.records.printable import printable
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ FILE = ".last-sweep.json"  # in the results folder; what looks for run directori
 
 @contextmanager
 def remembered(plan: Plan) -> Iterator[None]:
-    """Write which runs are the cells of a sweep, and what they are called; not if it cannot be started."""
+    """Write which runs are the cells of a sweep, and what they are called; not if it cannot be started.
+
+    While it lasts, `is_swept` is true.
+    """
     results, path = plan.results, plan.results / FILE
     before = path.read_text(encoding="utf-8") if path.is_file() else None
     names = {cell.path.relative_to(results).as_posix(): plan.name(cell) for cell in plan.cells}
@@ -31,7 +35,8 @@ def remembered(plan: Plan) -> Iterator[None]:
             results.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content)
     try:
-        yield
+        with in_use(path):
+            yield
     except UserError:
         if before is not None:
             write_atomically(path, before)
@@ -40,6 +45,11 @@ def remembered(plan: Plan) -> Iterator[None]:
             with suppress(OSError):  # holds others
                 results.rmdir()
         raise
+
+
+def is_swept(results: Path) -> bool:
+    """Tell whether the last sweep in a results folder is still at work, also before its first run and between two."""
+    return is_in_use(results / FILE)
 
 
 def last_sweep(folder: Path) -> list[Path]:

@@ -44,7 +44,7 @@ def text(view: View, snapshot: Snapshot) -> list[str]:
         at = f"step {step}" + (f" at {rate} steps/s" if rate else "") if step else ""
         words = (worker, cell, at, f"since {since}", f"{ended} ended" if ended else "", metric, curve)
         lines.append("  " + "  ".join(word for word in words if word))
-    return lines + [f"  {line}" for line in failures(snapshot)]
+    return lines + [f"  {line}" for line in (*failures(snapshot), *nobody(snapshot))]
 
 
 def picture(view: View, snapshot: Snapshot) -> RenderableType:
@@ -62,7 +62,8 @@ def picture(view: View, snapshot: Snapshot) -> RenderableType:
     for cells in found:
         made.add_row(*(Text(cells[place]) for place in columns))
     failed = [Text(line, style="red") for line in failures(snapshot)]
-    return Group(Text(headline(view, snapshot)), bar, *([made] if found else []), *failed)
+    left = [Text(line) for line in nobody(snapshot)]
+    return Group(Text(headline(view, snapshot)), bar, *([made] if found else []), *failed, *left)
 
 
 def headline(view: View, snapshot: Snapshot) -> str:
@@ -144,3 +145,8 @@ def failures(snapshot: Snapshot) -> list[str]:
     lines = [printable(f"failed: {cell}{f': {cause}' if cause else ''}") for cell, cause in named_ones]
     more = len(snapshot.failures) - len(lines)
     return [*lines, *([f"failed: {more} more"] if more else [])]
+
+
+def nobody(snapshot: Snapshot) -> list[str]:
+    """Return how a sweep that was interrupted goes on; nothing while somebody works on it."""
+    return ["nobody works on it; the command that began it continues it"] if snapshot.abandoned else []

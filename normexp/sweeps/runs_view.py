@@ -9,6 +9,7 @@ from pathlib import Path
 
 from normexp.errors import UserError
 from normexp.records import CONFIG, FINISHED, METRICS, RunDirectory, printable
+from normexp.sweeps.last import is_swept
 from normexp.sweeps.snapshot import Snapshot, WorkerView
 from normexp.sweeps.status import state
 
@@ -22,18 +23,24 @@ class RunsView:
         title: what they are of.
         runs: finds them anew; of a sweep also those that have not begun.
         names: what a sweep calls its runs; those of a planned sweep are going to be trained.
+        goes_on: whether somebody will train what is left.
     """
 
     def __init__(
-        self, title: str, runs: Callable[[], Iterable[RunDirectory]], names: Mapping[Path, str] | None = None
+        self,
+        title: str,
+        runs: Callable[[], Iterable[RunDirectory]],
+        names: Mapping[Path, str] | None = None,
+        goes_on: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.title, self.runs, self.names = title, runs, names
+        self.title, self.runs, self.names, self.goes_on = title, runs, names, goes_on
         self._finished: dict[Path, tuple[str, float]] = {}  # how a run ended, and its seconds
         self._left = True
 
     def snapshot(self) -> Snapshot:
         """Look now."""
         counts: Counter[str] = Counter()
+        goes_on = self.goes_on()  # before the runs are looked at: whoever ends then has left none of them open
         left = "stopped" if self.names is None else "free"
         workers, failures = [], {}
         for run in self.runs():
@@ -43,9 +50,10 @@ class RunsView:
                 workers.append(_worker(run))
             elif name == "failed":
                 failures[str(run.path)] = detail
-        self._left = bool(workers) or counts["free"] > 0
+        self._left = bool(workers) or (goes_on and counts["free"] > 0)
         seconds = [spent for _, spent in self._finished.values()]
-        return Snapshot(counts, workers, failures, (len(seconds), sum(seconds)))
+        abandoned = counts["free"] > 0 and not self._left
+        return Snapshot(counts, workers, failures, (len(seconds), sum(seconds)), abandoned)
 
     def is_ended(self) -> bool:
         return not self._left
@@ -92,4 +100,4 @@ def _seconds(run: RunDirectory, name: str) -> float:
 def planned_runs(results: Path, names: Mapping[Path, str]) -> RunsView:
     """Return the view of the sweep that a results folder remembers: its runs, and what it calls them."""
     found = [RunDirectory(run) for run in sorted(names)]
-    return RunsView(f"{printable(results)}, last sweep", lambda: found, names)
+    return RunsView(f"{printable(results)}, last sweep", lambda: found, names, lambda: is_swept(results))

@@ -53,12 +53,14 @@ class Snapshot:
     Args:
         failures: {cell: cause}.
         trained: cells that have ended without a worker's word of it, and their seconds.
+        abandoned: cells are left, and nobody works on them.
     """
 
     counts: Counter[str]
     workers: list[WorkerView]
     failures: Mapping[str, str] = field(default_factory=dict)
     trained: tuple[int, float] = (0, 0.0)
+    abandoned: bool = False
 
     @property
     def total(self) -> int:
@@ -117,7 +119,9 @@ class SweepView:
         counts = Counter(self.ended.values())
         counts["held"] = held
         counts["free"] = len(self.sweep) - len(self.ended) - held
-        return Snapshot(counts, list(self._workers()), self._failures())
+        workers = list(self._workers())
+        abandoned = bool(self._open) and all(worker.silent for worker in workers)
+        return Snapshot(counts, workers, self._failures(), abandoned=abandoned)
 
     @property
     def title(self) -> str:

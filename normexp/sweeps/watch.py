@@ -49,13 +49,16 @@ def _runs_at(path: Path) -> RunsView:
 
 
 def watch(path: Path) -> int:
-    """Follow the sweeps at a path until all have ended; return the exit status, 1 where cells failed.
+    """Follow the sweeps at a path until all have ended or were left by whoever trained them.
+
+    Return the exit status: 1 where cells failed, or are left.
 
     On a terminal that is wide enough the view is redrawn; elsewhere lines are written whenever something has changed.
     """
     views = views_of(path)
     (_live if _redraws() else _plain)(views)
-    return 1 if any(view.snapshot().failures for view in views) else 0
+    ends = [view.snapshot() for view in views]
+    return 1 if any(end.failures or end.abandoned for end in ends) else 0
 
 
 def _redraws() -> bool:

@@ -64,6 +64,59 @@ def test_table_sorts_and_curves_open(report, window):
     assert watched.wrong == []
 
 
+def test_numbers_with_a_common_exponent_sort_by_size(report, window):
+    watched = window("light").open(report)
+    table = watched.page.locator("#digits_five_schemes-cpu table.sortable").first
+    table.locator("th button", has_text="train loss").click()
+    arms = [row.text_content() for row in table.locator("tbody th").all()]
+    assert arms == ["weight_mean_only", "layer", "batch", "group", "none"]  # 1.7e-4, 5.72e-4, ..., 0.0025
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *[("31.0e6", 31e6), ("33.1 ± 2.4", 33.1), ("(5.84 ± 0.99)e-04", 5.84e-4), ("(-3.2 ± 4.1)e-04", -3.2e-4)],
+        *[("(3.8 ± 2.8)e-16 (2 of 5 finite)", 3.8e-16), ("18000 ± 6600 (19 of 20 finite)", 18000), ("7.47%", 7.47)],
+        *[("2.000000 ± 4.2e-08", 2), ("171 (152 to 228)", 171), ("-1.0 [-11.0, +∞] by rank", -1), ("~.972", 0.972)],
+        *[("at most 0.1", 0.1), ("slower: below 0.983", 0.983), ("step 10000", 10000), ("5/5", 5)],
+        *[("never in 1500", None), ("never (2500 to never), 1 of 3 arrive", None), ("-", None), ("diverged", None)],
+    ],
+)
+def test_cells_of_tables_sort_by_their_numbers(report, window, text, number):
+    found = window("light").open(report).page.evaluate("numberIn", text)
+    assert (None if found != found else found) == (number if number is None else pytest.approx(number, rel=1e-12))
+
+
+RACE = {  # two arms, three seeds each, one of which diverged
+    "metrics": ["train loss"],
+    "arms": ["plain", "normed"],
+    "styles": [["#000000", []], ["#0072B2", []]],
+    "steps": [[0, 10, 20]],
+    "series": [[arm, seed, 0, int((arm, seed) == (0, 2)), [[3, 2, 1 + arm]]] for seed in range(3) for arm in range(2)],
+}
+
+
+def test_legend_of_single_runs_has_the_means_and_what_diverged(report, window):
+    watched = window("light").open(report)
+    watched.page.evaluate("(data) => openViewer(document.querySelector('.viewer'), data)", RACE)
+    watched.page.locator(".viewer").first.get_by_label("single runs").check()
+    shown = [row.inner_text().strip() for row in watched.page.locator(".viewer").first.locator(".u-legend th").all()]
+    assert shown == ["step", "plain (mean of 3)", "plain, seed 2, diverged", "normed (mean of 3)"]
+    over = watched.page.locator(".viewer").first.locator(".u-over")
+    over.hover()
+    values = watched.page.locator(".viewer").first.locator(".u-legend td").all_inner_texts()
+    assert values == ["10", "2", "2", "2"]
+    assert watched.wrong == []
+
+
+def test_many_single_runs_leave_the_values_of_the_means(report, window):
+    """With 5 arms of 5 seeds nothing said what the cursor is at."""
+    viewer = window("light").open(report).page.locator(".viewer").first
+    viewer.locator("> button").click()
+    viewer.get_by_label("single runs").check()
+    assert viewer.locator(".u-legend th").count() == 6
+
+
 def test_scale_of_colours_of_a_heat_map_is_shown(report, window):
     """Matplotlib makes it a picture inside the figure, which a strict policy takes for something fetched."""
     watched = window("light").open(report)

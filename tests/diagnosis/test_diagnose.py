@@ -139,6 +139,27 @@ def test_scale_invariant_weights_are_those_a_normalization_follows():
     assert diagnosis.summary["equilibrium_angle_in_radians"] == pytest.approx((2 * 0.1 * 5e-4 / 1.9) ** 0.5)
 
 
+class Branch(nn.Module):
+    """x + scale f(x), as with layer scale, without a normalization."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.layer, self.scale = nn.Linear(6, 6), scale
+
+    def forward(self, x):
+        return x + self.scale * self.layer(x).relu()
+
+
+def test_a_weight_that_hardly_acts_is_not_called_scale_invariant():
+    """Doubling it changes the outputs by less than a hundredth, and so does any other weight in its place."""
+    torch.manual_seed(0)
+    weak, strong = (diagnose(Branch(scale), torch.randn(32, 6), {"lr": 0.1}) for scale in (1e-6, 1.0))
+    assert weak.weights["layer.weight"]["scale_change"] < 0.01
+    assert "effective_rate" not in weak.weights["layer.weight"]
+    assert (weak.summary["scale_invariant_weights"], weak.summary["weights_without_effect"]) == (0, 1)
+    assert strong.summary["weights_without_effect"] == 0
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
     "how", [nn.utils.weight_norm, nn.utils.spectral_norm, lambda layer: prune.l1_unstructured(layer, "weight", 0.5)]
@@ -232,6 +253,42 @@ def test_a_batch_that_the_network_does_not_take_is_one_line():
     with pytest.raises(UserError, match=r"cannot be called with a batch of shape \(4, 5\)") as caught:
         diagnose(small(), torch.randn(4, 5))
     assert "\n" not in str(caught.value)
+
+
+class NeedsTargets(nn.Sequential):
+    """As torchvision's detectors, which return losses in train()."""
+
+    def forward(self, x):
+        assert not self.training, "targets should not be none when in training mode"
+        return super().forward(x)
+
+
+class Picky(nn.Module):
+    def forward(self, x):
+        raise KeyError("pixel_values")
+
+
+def test_a_network_that_cannot_be_called_in_train_is_a_fault_of_its_own_kind():
+    found = diagnose(NeedsTargets(*small()), torch.randn(32, 3, 8, 8))
+    (stopped,) = [each for each in found.faults if each.kind == "train()"]
+    assert stopped.layer == ""
+    assert stopped.text == "stops with AssertionError: targets should not be none when in training mode"
+    assert set(found.layers) == {"1", "5"}
+
+
+def test_whatever_a_network_raises_is_one_line():
+    with pytest.raises(UserError, match=r"cannot be called with a batch of shape \(4, 5\): KeyError: 'pixel_values'"):
+        diagnose(Picky(), torch.randn(4, 5))
+
+
+def test_a_compiled_network_names_the_one_inside_it():
+    with pytest.raises(UserError, match=r"compiled by torch\.compile; give the network inside it, model\._orig_mod"):
+        diagnose(torch.compile(small()), torch.randn(32, 3, 8, 8))
+
+
+def test_a_network_without_a_known_normalization_says_so():
+    (note,) = diagnose(nn.Sequential(nn.Linear(3, 2)), torch.randn(8, 3)).findings
+    assert (note.kind, note.level) == ("no normalization", "note")
 
 
 def test_a_layer_with_one_value_per_channel_is_named_where_torch_stops():

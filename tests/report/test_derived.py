@@ -139,6 +139,15 @@ def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     assert "- It is made up\n" in text
 
 
+def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> None:
+    experiment = runs(fabricate, summary="*Which* <b>one</b>?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
+    found = measured(experiment.experiment, fabricate.root)
+    judged = [each | {"text": "<script> [x](y)"} for each in claim_entries(experiment.experiment, found)]
+    text = summary_text(experiment.experiment, found, judged)["summary.md"]
+    assert text.startswith(r"# \*Which\* \<b>one\</b>?")
+    assert r"- \<script> [x\](y)." in text
+
+
 def test_summary_is_written_where_it_is_asked_for(fabricate: Fabric) -> None:
     experiment = runs(fabricate, claims=CLAIMS)
     found = measured(experiment.experiment, fabricate.root)

@@ -48,6 +48,26 @@ def lines(results: Path) -> list[str]:
     return list(as_markdown(read_reports(results)))
 
 
+def test_names_and_claims_are_only_words_to_markdown(tmp_path: Path) -> None:
+    hostile = "<script>x</script> *a* _b_ [c](d) &lt; \\"
+    inert = r"\<script>x\</script> \*a\* \_b\_ [c\](d) \&lt; \\"
+    judged = claim("own", "holds") | dict.fromkeys(("text", "place", "source", "evidence"), hostile)
+    judged |= {"remarks": [f"ceiling: {hostile}"], "changed": [hostile]}
+    write(tmp_path, "<i>[x](y)", "cpu", [judged], (hostile,), underpowered=hostile)
+    text = "\n".join(lines(tmp_path))
+    assert text.count(inert) == 10
+    assert hostile not in text
+    assert r"**[\<i>[x\](y)](%3Ci%3E%5Bx%5D%28y%29/cpu/table.md)**" in text
+    assert "<summary>&lt;i&gt;[x](y), scale cpu: <code>normexp reproduce &lt;i&gt;[x](y) scale=cpu</code>" in text
+    assert r"| \<i\>[x\](y) * | cpu |" in text
+
+
+def test_words_of_a_claim_stay_as_they_are(tmp_path: Path) -> None:
+    said = "weight_mean_only > 0.1, < -37.9, 1/||v|| [95 %] (t) `code *of* a claim` & so on"
+    write(tmp_path, "first", "cpu", [claim("own", "holds") | {"text": said}])
+    assert "\n".join(lines(tmp_path)).count(said) == 2
+
+
 def test_kinds_are_counted_apart(results: Path) -> None:
     text = lines(results)
     assert "| experiment | scale | exact | full scale | scaled | own | all |" in text

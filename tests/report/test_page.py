@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,11 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from normexp.config.recipe import with_recipe
 from normexp.evidence.curves import Cell, Curve
+from normexp.records import find_runs
 from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import _told_apart
 from normexp.report.figures.styles import Style
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
+from normexp.report.page.page import _list
+from normexp.report.page.section import Section
 from normexp.report.page.svg import inline
 from normexp.report.page.write import title_of
 
@@ -98,6 +104,17 @@ def test_page_has_claims_table_figures_curves_and_origins(page):
     assert len(data_of(text)["series"]) == 25
 
 
+def test_commands_on_the_page_train_the_recorded_configurations(page, results):
+    """Older records were made before there were recipes, and name none."""
+    from normexp.config import compose
+
+    commands = [html.unescape(each) for each in re.findall(r"<td[^>]*>normexp run ?([^<]*)</td>", page.read_text())]
+    recorded = [run.config["_changes_"] for run in find_runs([results]) if run.path.name == "seed=0"]
+    made = [compose(with_recipe(shlex.split(each))).changes for each in commands]
+    assert len(made) == 5
+    assert all(changes in recorded for changes in made)
+
+
 def test_viewer_speaks_in_the_words_and_units_of_the_figures(page):
     data = data_of(page.read_text())
     arms = ["No norm", "Batch norm", "Layer norm", "Group norm", "Weight norm + mean-only batch norm"]
@@ -171,6 +188,12 @@ def test_page_of_runs_escapes_what_they_say(cli, tmp_path, monkeypatch):
 
 def test_section_of_each_scale_has_a_name_of_its_own(page):
     assert '<section id="digits_five_schemes-cpu" aria-label="Five schemes on digits, scale cpu">' in page.read_text()
+
+
+def test_links_to_two_scales_of_an_experiment_differ_in_their_words():
+    sections = [Section(name, title, "", {}) for name, title in (("a-cpu", "A"), ("a-paper", "A"), ("b-cpu", "B"))]
+    words = re.findall("<a [^>]*>(.*?)</a>", _list(sections, ["#1", "#2", "#3"]))
+    assert words == ["A, scale cpu", "A, scale paper", "B"]
 
 
 def test_an_experiment_at_two_scales_is_in_the_title_once():

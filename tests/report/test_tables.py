@@ -114,6 +114,7 @@ def test_data_notes_are_under_the_table(fabricate: Fabric) -> None:
 def awkward(fabricate: Fabric) -> RunDirectory:
     """Names with every character that some format reads as markup."""
     fabricate(norm="weight_mean_only", model__name="<b>&_x_|50%$#{}~^\\*`")
+    fabricate(norm="weight_mean_only", model__name="[x](y)&lt;")
     return fabricate(norm="weight_mean_only", model__name="[plain]", note="<i>100 %</i>")
 
 
@@ -138,19 +139,23 @@ def test_html_is_escaped_and_whole(awkward: RunDirectory) -> None:
     parser.handle_starttag = lambda tag, attrs: tags.append(tag)  # type: ignore[method-assign]
     parser.feed(text)
     assert not {"b", "i", "script", "link", "img"} & set(tags)
-    assert tags.count("tr") == 3
+    assert tags.count("tr") == 4
 
 
 def test_markdown_is_escaped_and_aligned(awkward: RunDirectory) -> None:
     text = table_command([str(awkward.path.parent)])
     assert r"\<b\>&\_x\_\|50%$#{}~^\\\*\`" in text
+    assert r"[x\](y)\&lt;" in text
+    assert "[plain] " in text
     assert "weight_mean_only" in text
     assert len({len(line) for line in text.splitlines() if line.startswith("|")}) == 1
 
 
 def test_csv_round_trips_awkward_names(awkward: RunDirectory) -> None:
     lines = list(csv.DictReader(table_command([str(awkward.path.parent)], format="csv").splitlines()))
-    assert {line["arm"].partition("model.name=")[2] for line in lines} == {"<b>&_x_|50%$#{}~^\\*`", "[plain]"}
+    assert {line["arm"].partition("model.name=")[2] for line in lines} == {
+        *("<b>&_x_|50%$#{}~^\\*`", "[x](y)&lt;", "[plain]")
+    }
 
 
 def test_writing_gives_four_files_with_equal_bytes_again(fabricate: Fabric) -> None:

@@ -131,8 +131,32 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     assert re.search(r"last sweep: 3 runs: 1 done, 1 running, 1 waiting; 1 worker; 2 runs/h; about 48.0 min left", head)
     assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*validation accuracy 40.00 %", row)
     assert not view.is_ended()
-    assert (view.snapshot().counts["free"], view.snapshot().workers) == (2, [])  # its process has gone
-    assert not view.is_ended()
+
+
+def test_watch_of_an_interrupted_sweep_says_that_nobody_works_on_it_and_ends(cli, results):
+    plan = make_plan([*TINY, f"results_dir={results}", "seed=0,1"])
+    with remembered(plan):
+        (view,) = views_of(results)
+        assert [text(view, view.snapshot())[0], view.is_ended()] == [
+            f"{results}, last sweep: 2 runs: 2 waiting; 0 workers",
+            False,  # between two runs, or before the first one
+        ]
+    (view,) = views_of(results)
+    assert "nobody works on it" in drawn(view)
+    assert view.is_ended()
+    status, stdout, stderr = cli("status", results, "--watch")
+    assert (status, stderr) == (1, "")
+    assert stdout.splitlines()[1:] == ["  nobody works on it; the command that began it continues it"]
+
+
+def test_watch_of_a_shared_sweep_without_workers_says_so(results):
+    sweep = shared(results, "seed=0,1")
+    assert looked(results)[1:] == ["  nobody works on it; the command that began it continues it"]
+    worker = SweepWorker(sweep, InProcess(1))
+    with worker.beats.beating():
+        assert "nobody" not in "".join(looked(results))
+    assert worker.serve() == 2
+    assert len(looked(results)) == 1
 
 
 def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):

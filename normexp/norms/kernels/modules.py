@@ -29,6 +29,8 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):
         raise ValueError("model: compiled by torch.jit, so it cannot be changed; give the network that it was made of")
+    if isinstance(getattr(model, "_orig_mod", None), nn.Module):
+        raise ValueError("model: compiled by torch.compile; give the network inside it, model._orig_mod")
     if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
         raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
     if any(map(torch.nn.parameter.is_lazy, [*model.parameters(), *model.buffers()])):

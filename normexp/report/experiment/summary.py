@@ -11,6 +11,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.measured import Measured
+from normexp.report.formats import prose
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {
@@ -31,7 +32,7 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
     """
     if not experiment.summary:
         return {}
-    lines = [f"# {experiment.summary}", "", f"{experiment.about} Scale: {experiment.scale}.", ""]
+    lines = [f"# {prose(experiment.summary)}", "", f"{prose(experiment.about)} Scale: {experiment.scale}.", ""]
     lines += [f"Only {found.partly}.", ""] if found.partly else []
     for verdict, heading in HEADINGS.items():
         judged = [claim for claim in claims if claim["verdict"] == verdict]
@@ -40,15 +41,15 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
     if not found.waiting:
         lines += ["## Ranking", "", *_best(experiment, found), ""]
     if experiment.findings:
-        lines += ["## Findings", "", *(f"- {text}" for text in experiment.findings), ""]
-    lines += ["## What to keep in mind", "", *(f"- {text}" for text in experiment.deviations), ""]
+        lines += ["## Findings", "", *(f"- {prose(text)}" for text in experiment.findings), ""]
+    lines += ["## What to keep in mind", "", *(f"- {prose(text)}" for text in experiment.deviations), ""]
     lines += [f"[The table](table.md) has all arms. Made by `{command(experiment)}`."]
     return {"summary.md": "\n".join(lines) + "\n"}
 
 
 def _claim(claim: Mapping[str, Any]) -> Iterator[str]:
-    yield f"- {claim['text']}. [{claim['source']}]"
-    yield f"  {claim['evidence']}"
+    yield f"- {prose(claim['text'])}. [{prose(claim['source'])}]"
+    yield f"  {prose(claim['evidence'])}"
 
 
 def _best(experiment: Experiment, found: Measured) -> Iterator[str]:
@@ -65,5 +66,5 @@ def _best(experiment: Experiment, found: Measured) -> Iterator[str]:
         known = [row for row in rows if column.centre(row) is not None]
         known.sort(key=lambda row: column.centre(row) or 0.0, reverse=better_direction(look.metric) == "higher")
         where = ", ".join(f"{axis}={value}" for axis, value in point)
-        named = "; ".join(f"{row.cell.arm} {column.text(row)}" for row in known[:BEST])
+        named = "; ".join(f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST])
         yield f"- {f'{where}: ' if where else ''}{named}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from normexp.config.recipe import KEY, NONE
 from normexp.evidence.curves import Made, short_commit
-from normexp.records import CONFIG
+from normexp.records import CONFIG, RunDirectory
 from normexp.records.ranges import ranges
 from normexp.report.page.elements import plain_rows
 from normexp.report.record import Record
 
-HEADS = ("cell", "seeds", "status", "configuration of the first seed", "commit", "torch", "processor", "data (sha256)")
+HEADS = ("cell", "seeds", "status", "command of the first seed", "commit", "torch", "processor", "data (sha256)")
+PROGRAM = "normexp run"
 
 
 def origins(records: Sequence[Record], label: str) -> str:
@@ -30,12 +32,18 @@ def _row(cell: str, runs: Sequence[Record]) -> list[str]:
         cell,
         ranges([run.seed for run in runs if run.seed is not None]),
         _counts(run.state for run in runs),
-        runs[0].directory.first_line(CONFIG).removeprefix("# ").strip(),
+        _command(runs[0].directory),
         _all(short_commit(each.get("commit")) for each in about),
         _all(str((each.get("packages") or {}).get("torch", "?")) for each in about),
         _all(Made.of(each).processor or "?" for each in about),
         _all(" ".join(filter(None, (str(each.get("sha256", ""))[:12], each.get("note")))) for each in data) or "drawn",
     ]
+
+
+def _command(run: RunDirectory) -> str:
+    """Return what trains a run again. Records from before there were recipes do not say that they had none."""
+    command = run.first_line(CONFIG).removeprefix("# ").strip()
+    return command if f" {KEY}=" in command else command.replace(PROGRAM, f"{PROGRAM} {KEY}={NONE}", 1)
 
 
 def _all(values: Iterable[str]) -> str:

@@ -9,10 +9,14 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// The number that a cell begins with; "1e3", "31.0e6", "33.1 ± 2.4" and "-" are read as people mean them.
+// What may stand before the number of a cell, the number, and in "(5.8 ± 1.0)e-04" the exponent behind the bracket.
+const BEFORE = /(?:\(|~|at most |slower: below |step )?/, NUMBER = /([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/, BEHIND = /(?:[^()]*\)(e[-+]?\d+))?/;
+const CELL = new RegExp(`^${BEFORE.source}${NUMBER.source}${BEHIND.source}`, "i");
+
+// The number that a cell is about, as people mean it; "never in 1500" and "-" have none.
 function numberIn(text) {
-  const found = text.trim().match(/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i);
-  return found ? Number(found[0]) : NaN;
+  const found = text.trim().match(CELL);
+  return found ? Number(found[1] + (found[2] ?? "")) : NaN;
 }
 
 function compare(a, b) {
@@ -68,7 +72,8 @@ function draw(viewer, data, plot, state) {
     const [colour, dashes] = data.styles[arm]; // as in the figures
     const dash = dashes.map((length) => WIDTH * length);
     const seeds = state.seeds ? curves.map((curve) => (
-      {at: curve.at, label: `${name}, seed ${curve.seed}${curve.diverged ? ", diverged" : ""}`, colour, width: 0.7, dash: curve.diverged ? [2, 3] : dash})) : [];
+      {at: curve.at, label: `${name}, seed ${curve.seed}${curve.diverged ? ", diverged" : ""}`, colour, width: 0.7,
+        dash: curve.diverged ? [2, 3] : dash, isCrowd: !curve.diverged})) : [];
     return [{at: mean, label: `${name} (mean of ${curves.length})`, colour, width: WIDTH, dash}, ...seeds];
   });
   const steps = [...new Set(lines.flatMap((line) => [...line.at.keys()]))].sort((a, b) => a - b);
@@ -78,11 +83,13 @@ function draw(viewer, data, plot, state) {
     width: Math.max(280, plot.clientWidth - 16), height: 340,
     scales: {x: {time: false}, y: {distr: state.log ? 3 : 1}},
     axes: [{label: "step"}, {label: data.metrics[state.metric], size: 70}],
-    legend: {show: lines.length <= 16},
+    legend: {show: lines.filter((line) => !line.isCrowd).length <= 16},
     series: [{label: "step"}, ...lines.map((line) => (
       {label: line.label, stroke: line.colour, width: line.width, dash: line.dash, spanGaps: true, points: {show: steps.length < 3}}))],
   };
   new uPlot(options, [steps, ...columns], plot);
+  const [, ...named] = plot.querySelectorAll(".u-legend .u-series"); // the first one is the step
+  named.forEach((row, place) => { if (lines[place].isCrowd) row.remove(); });
   plot.setAttribute("aria-label", `Curves of ${data.metrics[state.metric]} for ${chosen.map(({name}) => name).join(", ")}; `
     + "the table and the figures have the same results");
 }

@@ -80,9 +80,12 @@ def _navigation(content: str) -> str:
 
 
 def _list(sections: Sequence[Section], addresses: Sequence[str]) -> str:
+    """Return links to sections; two scales of an experiment have one title, and are told apart."""
+    seen = Counter(each.title for each in sections)
+    names = [f"{each.title}, scale {each.scale}" if seen[each.title] > 1 else each.title for each in sections]
     items = (
-        html.element("li", html.element("a", html.text(each.title), href=address) + f" {_short(each)}")
-        for each, address in zip(sections, addresses, strict=True)
+        html.element("li", html.element("a", html.text(name), href=address) + f" {_short(each)}")
+        for each, name, address in zip(sections, names, addresses, strict=True)
     )
     return html.element("ol", "".join(items))
 

@@ -33,6 +33,10 @@ class Section:
     content: str
     counts: Mapping[str, int]
 
+    @property
+    def scale(self) -> str:
+        return self.name.rpartition("-")[2]
+
 
 def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: Iterator[int]) -> Section:
     """Return an experiment's part of the page.

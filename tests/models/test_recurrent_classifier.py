@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from drawn_weights import drawn_weight, drawn_weights
 from one_line import assert_refused
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
 from normexp.models.lstm_classifier import CELLS, LSTMClassifier
 from normexp.models.recurrent.unroll import last_state, pack
-from normexp.norms.base import Norm, weight_layers
+from normexp.norms.base import Norm
 from normexp.norms.normprop import NormProp
 from normexp.norms.recurrent_batch import RecurrentBatchNorm
 from normexp.training.build import build_model, build_norm
@@ -132,15 +133,10 @@ def test_initial_weights_are_those_of_every_other_norm(cell, scheme, more):
     def weights(name: str) -> list[Tensor]:
         config = compose([*BASE, f"model.cell={cell}", f"norm={name}", *more])
         model = build_model(config, build_norm(config), (7, 2), 3)
-        return [stored(layer).detach() for layer in weight_layers(model)]
+        return drawn_weights(model)
 
     for one, other in zip(weights(scheme), weights("none"), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
-
-
-def stored(layer: nn.Module) -> Tensor:
-    steps = getattr(layer, "parametrizations", None)
-    return getattr(steps.weight, "original", layer.weight) if steps is not None else layer.weight
 
 
 def test_initial_weights_around_the_identity():
@@ -201,7 +197,7 @@ def test_normprop_keeps_weights_at_unit_length():
     norm = NormProp()
     model = LSTMClassifier((5, 3), 2, norm, hidden=4)
     norm.initialize(model, torch.randn(6, 5, 3))
-    lengths = [stored(layer).norm(dim=1) for layer in (model.cell.input, model.cell.state)]
+    lengths = [drawn_weight(layer).norm(dim=1) for layer in (model.cell.input, model.cell.state)]
     torch.testing.assert_close(torch.cat(lengths), torch.ones(32))
     torch.testing.assert_close(model.cell.state.weight.norm(dim=1), torch.full((16,), 2.0))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from drawn_weights import drawn_weight
 from every_scheme import CHANNELS, CONFIGS, instantiate
 from torch import nn
 from torch.nn.utils import parametrize
@@ -73,18 +74,12 @@ def test_block_trains_every_parameter(norm):
     assert all(parameter.grad.abs().sum() > 0 for parameter in block.parameters())
 
 
-def stored_weight(layer):
-    """Return the tensor that the scheme computes the weight from, or the weight where it only splits it."""
-    parametrized = parametrize.is_parametrized(layer, "weight")
-    return getattr(layer.parametrizations.weight, "original", layer.weight) if parametrized else layer.weight
-
-
 def test_same_initial_weights_under_every_scheme(norm):
     block = norm.block(nn.Linear(5, CHANNELS), nn.ReLU())
     value = torch.randn(CHANNELS, 5, generator=torch.Generator().manual_seed(3))
     (layer,) = weight_layers(block)
     set_weight(layer, value)
-    torch.testing.assert_close(stored_weight(layer).detach(), value)
+    torch.testing.assert_close(drawn_weight(layer), value)
 
 
 def test_block_of_a_one_dimensional_convolution_and_a_transposed_one(norm):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 from attentive_equations import AttentiveReference
 from drawn_weights import drawn_weights
 from one_line import assert_refused
+from outcomes import outcome
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
@@ -55,15 +55,6 @@ def batch(documents: Sequence[str] = DOCUMENTS, questions: Sequence[str] = QUEST
 
 def numbers(texts: Sequence[str]) -> list[list[int]]:
     return [[WORDS.index(word) for word in text] for text in texts]
-
-
-def outcome(model: nn.Module, x: Tensor) -> list[Tensor]:
-    """Return answers, gradients and running statistics after one training step, and answers in evaluation."""
-    model = copy.deepcopy(model)
-    y = model(x)
-    grads = torch.autograd.grad(y.square().sum(), list(model.parameters()))
-    buffers = [buffer.clone() for buffer in model.buffers()]
-    return [y.detach(), *grads, *buffers, model.eval()(x).detach()]
 
 
 @each_scheme

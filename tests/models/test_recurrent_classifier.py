@@ -10,6 +10,7 @@ import pytest
 import torch
 from drawn_weights import drawn_weight, drawn_weights
 from one_line import assert_refused
+from outcomes import outcome
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
@@ -39,15 +40,6 @@ def padded(more: int = 0, padding: float = 0.0) -> Tensor:
     values = nn.functional.pad(values, (0, 0, 0, more))
     mask = (torch.arange(STEPS + more) < torch.tensor(LENGTHS)[:, None]).float()[..., None]
     return torch.cat([torch.where(mask > 0, values, padding), mask], dim=2)
-
-
-def outcome(model: nn.Module, x: Tensor) -> list[Tensor]:
-    """Return outputs, gradients and running statistics after one training step, and outputs in evaluation."""
-    model = copy.deepcopy(model)
-    y = model(x)
-    grads = torch.autograd.grad(y.square().sum(), list(model.parameters()))
-    buffers = [buffer.clone() for buffer in model.buffers()]
-    return [y.detach(), *grads, *buffers, model.eval()(x).detach()]
 
 
 @each_case

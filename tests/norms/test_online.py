@@ -107,13 +107,6 @@ def test_half_precision_and_channels_last():
     assert module.running_mean.dtype == torch.float32
 
 
-def test_keeps_its_input_alone():
-    module, x, kept = OnlineNorm().normalization(8), torch.randn(8, 8, 20, 20, requires_grad=True), {}
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
-        module(x)
-    assert sum(kept.values()) < 1.1 * x.nbytes
-
-
 @pytest.mark.parametrize("options", [{"control": "layer"}, {"control_rate": 0.0}])
 def test_impossible_options_are_refused(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):

@@ -33,7 +33,9 @@ def function(norm):
 def test_pre_puts_normalization_before_the_nonlinearity(norm):
     activation = norm.normalization(CHANNELS)
     middle = [] if isinstance(activation, nn.Identity) else [type(activation).__name__]
-    assert kinds(norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())) == ["Conv2d", *middle, *function(norm)]
+    block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())
+    assert kinds(block) == ["Conv2d", *middle, *function(norm)]
+    assert (block[0].bias is None) == norm.cancels_bias
 
 
 def test_post_puts_normalization_after_the_nonlinearity(norm):
@@ -60,18 +62,6 @@ def test_block_without_nonlinearity_is_linear(norm):
         block = norm.block(nn.Linear(5, CHANNELS))
         assert kinds(block) == ["Linear", *last]
         assert (block[0].bias is None) == norm.cancels_bias
-
-
-def test_bias_is_dropped_where_it_is_cancelled(norm):
-    block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.ReLU())
-    assert (block[0].bias is None) == norm.cancels_bias
-
-
-def test_block_trains_every_parameter(norm):
-    block = norm.block(nn.Conv2d(3, CHANNELS, 3), nn.Tanh())
-    (block(torch.randn(4, 3, 8, 8)) + 1).square().sum().backward()  # + 1: a threshold of 0 has a gradient too
-    assert all(parameter.grad is not None for parameter in block.parameters())
-    assert all(parameter.grad.abs().sum() > 0 for parameter in block.parameters())
 
 
 def test_same_initial_weights_under_every_scheme(norm):

@@ -97,16 +97,6 @@ def test_gradients_add_up_to_the_controls_which_stay_bounded():
     assert abs(total / count) < 0.03
 
 
-def test_half_precision_and_channels_last():
-    module = OnlineNorm().normalization(8)
-    x = (torch.randn(4, 8, 5, 3) + 10).bfloat16().contiguous(memory_format=torch.channels_last).requires_grad_()
-    y = module(x)
-    y.float().square().sum().backward()
-    assert y.dtype == x.grad.dtype == torch.bfloat16
-    assert y.is_contiguous(memory_format=torch.channels_last)
-    assert module.running_mean.dtype == torch.float32
-
-
 @pytest.mark.parametrize("options", [{"control": "layer"}, {"control_rate": 0.0}])
 def test_impossible_options_are_refused(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):

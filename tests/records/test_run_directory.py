@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.records import CurveFile, RunDirectory, cell, files, find_runs, parsing, write_atomically
-from normexp.records.curve_file import csv_text
+from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, write_atomically
+from normexp.records.curve_file import cell, csv_text
 from normexp.records.parsing import yaml_mapping
 
 

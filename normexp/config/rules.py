@@ -162,9 +162,10 @@ def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str
             "its test and validation examples are its last ones, nothing is drawn; leave it out",
         )
     recurrent = about["model"].get("_accepts_") in _RECURRENT
-    if not _is_own("norm", about) and about["model"].get("_placed_"):
+    own_norm = _is_own("norm", about)
+    if about["model"].get("_placed_") and not own_norm:
         yield "norm.placement", "model", "where a transformer has its scheme says placement; use placement=post"
-    if not _is_own("norm", about) and recurrent:
+    if recurrent and not own_norm:
         yield "norm.placement", "model", "a recurrent network has its scheme inside the cell; leave it out"
     if not (recurrent or _is_own("model", about)) and choices["study"] == "none":
         for key in about["norm"].get("_in_recurrence_", []):

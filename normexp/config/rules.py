@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from normexp.config.extras import need_extra
@@ -25,13 +25,11 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _model_fits_data(choices, about)
     _augmentation_fits_data(values, choices, about)
     _inputs_fit_data(choices, about)
-    _split_is_drawn(values, choices, about)
     _mask_is_used(values, choices, about)
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
-    _recurrent_keys_are_used(values, choices, about)
+    _keys_are_used(values, choices, about)
     _norm_fits_model(choices, about)
-    _norm_placement_is_used(values, choices, about)
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
     _rate_is_given(values, about)
@@ -104,15 +102,6 @@ def _inputs_fit_data(choices: Mapping[str, str], about: About) -> None:
         )
 
 
-def _split_is_drawn(values: Values, choices: Mapping[str, str], about: About) -> None:
-    seed = values["dataset"].get("split_seed", 0)
-    if about["dataset"].get("_in_order_") and seed != option("dataset", choices["dataset"])["split_seed"]:
-        raise Impossible(
-            f"dataset.split_seed={seed} with dataset={choices['dataset']}: its test and validation examples are its "
-            "last ones, nothing is drawn; leave it out"
-        )
-
-
 def _mask_is_used(values: Values, choices: Mapping[str, str], about: About) -> None:
     given = [key for key in about["dataset"].get("_masked_by_", []) if values["dataset"][key] not in (None, False)]
     masked = values["model"].get("masked")
@@ -145,17 +134,6 @@ def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
         )
 
 
-def _norm_placement_is_used(values: Values, choices: Mapping[str, str], about: About) -> None:
-    """Refuse `post` in a network that has places of its own for a scheme: it would be trained as `pre`, unnoticed."""
-    if values["norm"].get("placement", "pre") == "pre" or _is_own("norm", about):
-        return
-    given = f"norm.placement={values['norm']['placement']} with model={choices['model']}"
-    if about["model"].get("_placed_"):
-        raise Impossible(f"{given}: where a transformer has its scheme says placement; use placement=post")
-    if about["model"].get("_accepts_") in _RECURRENT:
-        raise Impossible(f"{given}: a recurrent network has its scheme inside the cell; leave it out")
-
-
 def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
     norm = about["norm"]
     recurrent = norm.get("_recurrent_") or _is_own("norm", about)  # whose hooks are its business
@@ -167,16 +145,31 @@ def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
         )
 
 
-def _recurrent_keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
-    """Refuse a value for what a scheme does in recurrent networks alone, in a network that is none."""
-    if about["model"].get("_accepts_") in _RECURRENT or _is_own("model", about) or choices["study"] != "none":
-        return
-    for key in about["norm"].get("_in_recurrence_", []):
-        if (value := values["norm"][key]) != option("norm", choices["norm"])[key]:
-            raise Impossible(
-                f"norm.{key}={shown(value)} with model={choices['model']}: norm={choices['norm']} has it in recurrent "
-                "networks alone; leave it out"
-            )
+def _keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
+    """Refuse another value than the usual one of a key that does nothing beside these options."""
+    for key, beside, reason in _unused(choices, about):
+        group, _, name = key.partition(".")
+        if name in values[group] and values[group][name] != option(group, choices[group])[name]:
+            raise Impossible(f"{key}={shown(values[group][name])} with {beside}={choices[beside]}: {reason}")
+
+
+def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:
+    """Yield each key that does nothing, the group whose option is the reason, and why, with a way out."""
+    if about["dataset"].get("_in_order_"):
+        yield (
+            "dataset.split_seed",
+            "dataset",
+            "its test and validation examples are its last ones, nothing is drawn; leave it out",
+        )
+    recurrent = about["model"].get("_accepts_") in _RECURRENT
+    own_norm = _is_own("norm", about)
+    if about["model"].get("_placed_") and not own_norm:
+        yield "norm.placement", "model", "where a transformer has its scheme says placement; use placement=post"
+    if recurrent and not own_norm:
+        yield "norm.placement", "model", "a recurrent network has its scheme inside the cell; leave it out"
+    if not (recurrent or _is_own("model", about)) and choices["study"] == "none":
+        for key in about["norm"].get("_in_recurrence_", []):
+            yield f"norm.{key}", "model", f"norm={choices['norm']} has it in recurrent networks alone; leave it out"
 
 
 def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:

@@ -14,7 +14,6 @@ from normexp.data.house_tables import california, find, sindian, table_of
 from normexp.data.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
 
-FEATURES = ("size (m2)", "bedrooms", "nearest station (m)")
 # Size, bedrooms, station, price in 1000s of USD: Table 1 of the lecture, the four rows that are printed.
 LECTURE = (
     (152, 4, 7200, 1550),
@@ -28,7 +27,8 @@ LECTURE = (
 class HousePrices(Dataset):
     """Features on very different scales -> a price.
 
-    Shapes: x float32 (N, 3) as in FEATURES, y float32 (N, 1) in 1000s of USD; of a file, x (N, its columns).
+    Shapes: x float32 (N, 3), size in m2, bedrooms and metres to the nearest station, y float32 (N, 1) in 1000s of USD;
+    of a file, x (N, its columns).
 
     Args:
         source: `lecture` is the four printed rows, which serve as training, validation and test split alike;

@@ -15,7 +15,6 @@ from normexp.norms.base import Rows, num_outputs, output_dim
 from normexp.norms.kernels import dataflow
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched, why_unread
-from normexp.norms.kernels.reader import Reader
 from normexp.norms.kernels.replacement import swap
 
 LAYERS = (
@@ -174,11 +173,10 @@ def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
     return foldable and not isinstance(module, LAYERS) and _has_state(module) and not touched(module)
 
 
-class ChildlessAreLeaves(Reader):
+class ChildlessAreLeaves(dataflow.Leaves):
     """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn."""
 
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return not any(m.children()) or isinstance(m, Rows) or super().is_leaf_module(m, module_qualified_name)
+    whole = (Rows,)
 
 
 def is_plain(layer: nn.Module) -> bool:

@@ -14,7 +14,6 @@ Nothing that is read back can execute code.
 """
 
 from normexp.records.curve_file import CurveFile as CurveFile
-from normexp.records.curve_file import cell as cell
 from normexp.records.files import MOST_ROWS as MOST_ROWS
 from normexp.records.files import Damaged as Damaged
 from normexp.records.files import damaged as damaged

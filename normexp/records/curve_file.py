@@ -27,6 +27,11 @@ def line(cells: Iterable[object]) -> str:
     return text.getvalue()
 
 
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return a whole file: a line with the names of the columns, then one for each row."""
+    return "".join(map(line, [columns, *([row[name] for name in columns] for row in rows)]))
+
+
 class CurveFile:
     """A CSV file with fixed columns, one row per evaluation, flushed row by row."""
 
@@ -36,8 +41,7 @@ class CurveFile:
     def start(self, keep_until: int) -> None:
         """Create the file, or keep the rows up to step `keep_until` of the one that is there."""
         kept = [row for row in self._rows() if int(row["step"]) <= keep_until] if keep_until >= 0 else []
-        rows = [self.columns, *([row[name] for name in self.columns] for row in kept)]
-        write_atomically(self.path, "".join(map(line, rows)))
+        write_atomically(self.path, csv_text(self.columns, kept))
 
     def append(self, row: Mapping[str, object]) -> None:
         try:

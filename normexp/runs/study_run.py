@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
@@ -17,7 +15,8 @@ from normexp.config import Config, option
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError, kind_and_line
 from normexp.evidence.audit import NUMBERS
-from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, cell, write_atomically
+from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, write_atomically
+from normexp.records.curve_file import csv_text
 from normexp.runs.loggers import Logs
 from normexp.runs.own_part import name_own_part
 from normexp.runs.recorder import held
@@ -74,15 +73,6 @@ def _measure(study: Study, context: StudyContext, directory: RunDirectory, attem
     directory.finish("done", step=last, steps=last, attempts=attempts, seconds=seconds)
     Logs(context.config, directory).end("done", int(str(last)), "")
     return "done"
-
-
-def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Return CSV in which every number reads back to exactly the same number."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell(row[name]) for name in columns] for row in rows)
-    return out.getvalue()
 
 
 def _check(outcome: Outcome, names: Sequence[str]) -> None:

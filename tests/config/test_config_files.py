@@ -56,6 +56,7 @@ CHOSEN = {  # where an option chooses other values than its constructor
     ("optim", "sgd"): {"lr", "momentum"},
     ("optim", "rmsprop"): {"lr"},
 }
+OTHER_DATA = ("sequence", "text", "token")
 KNOWN = {"_about_", "_source_", "_allowed_", "_kind_", "_task_", "_chance_"}
 KNOWN |= {"_accepts_", "_gives_", "_needs_", "_inputs_", "_recipe_"}
 KNOWN |= {"_tokens_", "_placed_", "_causal_", "_normalizes_"}  # of transformers
@@ -86,6 +87,19 @@ def problems(group, name, node, parameters):
             for key in changed(keys, parameters) ^ CHOSEN.get((group, name), set())
         ),
         *(problem for part in keys.values() if isinstance(part, dict) for problem in problems_of_part(part)),
+        *(problems_of_data(node, keys) if group == "dataset" else ()),
+    ]
+
+
+def problems_of_data(node, keys):
+    """Return what a data set does not say of itself; where examples are steps, it says which inputs fit them."""
+    needed = {"_kind_", "_task_", "_allowed_"} | ({"_inputs_"} if node.get("_kind_") in OTHER_DATA else set())
+    unknown = set(node.get("_masked_by_", ())) - set(keys)
+    empty = {key for key, value in keys.items() if value is None} - set(node.get("_allowed_", ()))
+    return [
+        *(f"{key} is missing" for key in needed - set(node)),
+        *(f"_masked_by_ names {key}, which is no key" for key in unknown),
+        *(f"{key}: no range says that it may be null" for key in empty),
     ]
 
 
@@ -142,7 +156,6 @@ def test_config_names_the_placement_of_every_scheme_that_has_something_to_place(
     assert "_batch_statistics_" in option("norm", norm)
 
 
-OTHER_DATA = ("sequence", "text", "token")
 IMAGE_MODELS = [name for name in options("model") if option("model", name)["_accepts_"] not in OTHER_DATA]
 SHAPES = {"1 channel": (1, 16, 16), "3 channels": (3, 20, 20)}
 

@@ -1,6 +1,9 @@
 """Mistakes found in other tools (peers.md, section 5), each as a test that our statistics do not make it.
 
-Traps about sweeps, processes, checkpoints and resuming are in test_sweep*.py, test_checkpoint.py and test_run.py.
+Traps about sweeps, processes, checkpoints and resuming are in test_sweep*.py, test_checkpoint.py and test_run.py; about
+files that are half written in test_run_directory.py; about the data's folder in test_identity.py; about the rows of a
+table (its metrics' names, the divisor n - 1, the last row, runs that diverged, rows that were cut off) in
+test_tables.py and test_measurements.py; about improvements and previews that pass for results in test_verdicts.py.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, along, cells, curve, finals
 
 from normexp.config import compose
-from normexp.errors import UserError
 from normexp.evidence.claims import judge
 from normexp.evidence.curves import Curves
 from normexp.evidence.stats import (
@@ -27,13 +29,11 @@ from normexp.evidence.stats import (
     one_sample,
     paired,
     paired_differences,
-    speed_up,
     standard_deviation,
-    steps_to_target,
 )
 from normexp.evidence.stats.interval import Interval
 from normexp.evidence.verdicts import published_verdict
-from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory, find_runs, write_atomically
+from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory
 from normexp.report.formats import FORMATS
 from normexp.report.frame import folder_frame
 from normexp.report.tables import table
@@ -149,23 +149,6 @@ def test_dropping_diverged_seeds_cannot_win_a_comparison() -> None:
     assert said(cells(BN=finals(lucky), plain=finals(steady)), "higher", than="plain") != "holds"
 
 
-def test_table_says_how_many_stayed_finite(tmp_path: Path) -> None:
-    runs = [record(tmp_path, seed, [0.1, 0.9]) for seed in (0, 1)]
-    runs.append(record(tmp_path, 2, [0.1, 0.2], status="diverged"))
-    row = csv_row(runs)
-    assert row["finite"] == "2"
-    assert row["seeds"] == "3"
-
-
-def test_never_is_not_dropped_from_a_speed_up() -> None:
-    runs = [[0.5, 0.9], [0.5, 0.9], [0.5, 0.5]]
-    steps = {seed: steps_to_target([0, 10], values, 0.9, True) for seed, values in enumerate(runs)}
-    result = speed_up({seed: steps_to_target([0, 10], [0.5, 0.9], 0.9, True) for seed in range(3)}, steps)
-    assert result.n == 3
-    assert result.never == (0, 1)
-    assert median(each.step for each in steps.values()) == 10
-
-
 # "p >= 0.05" read as reproduced; the p-value of one run is NaN and NaN reads as "not significant". The three cases
 # were measured: one run at 0.40, three scattered ones, three tight ones 0.001 below the published 0.85.
 
@@ -203,49 +186,6 @@ def test_equal_seeds_are_no_certainty() -> None:
     assert same.verdict == "undecided"
 
 
-# Metric names lost on the way to the file
-
-
-def test_table_names_its_metrics(tmp_path: Path) -> None:
-    row = csv_row([record(tmp_path, seed, [0.1, 0.9]) for seed in (0, 1)])
-    assert {"test_accuracy_mean", "test_accuracy_sd"} <= set(row)
-
-
-# A standard deviation with divisor n presented as the error of three runs
-
-
-def test_standard_deviation_divides_by_n_minus_1(tmp_path: Path) -> None:
-    values = [0.90, 0.92, 0.97]
-    assert standard_deviation(values) == pytest.approx(statistics.stdev(values))
-    row = csv_row([record(tmp_path, seed, [0.1, value]) for seed, value in enumerate(values)])
-    assert float(row["test_accuracy_sd"]) == pytest.approx(statistics.stdev(values))
-
-
-# A regression test that any improvement passes
-
-
-def test_better_than_published_is_not_reproduced_either() -> None:
-    assert published_verdict({0: 0.95, 1: 0.951, 2: 0.952}, "0.85", 0.005, "paper").verdict == "not reproduced"
-    errors = published_verdict({0: 6.0, 1: 6.1, 2: 6.05}, "7.25", 0.2, "paper")
-    assert errors.verdict == "not reproduced"
-
-
-# A cheap preview that passes for the result
-
-
-@pytest.mark.parametrize("scale", ["smoke", "cpu"])
-def test_preview_never_reproduces_anything(scale: str) -> None:
-    assert published_verdict({0: 0.85, 1: 0.851, 2: 0.849}, "0.85", 0.05, scale).verdict == "scaled"
-
-
-# The data's folder inside the identity of a run
-
-
-def test_identity_does_not_know_where_the_data_lie() -> None:
-    one, other = (compose(["dataset=mnist", f"dataset.archive={folder}/raw.zip"]) for folder in ("a", "/b"))
-    assert one.identity == other.identity
-
-
 # Columns that shift, or a file that is emptied, when a run continues
 
 
@@ -262,40 +202,6 @@ def test_continued_file_keeps_its_columns_and_rows(tmp_path: Path) -> None:
     assert rows == [["step", "a", "b"], ["0", "1.0", "2.0"], ["10", "", "4.0"], ["20", "7.0", "8.0"]]
 
 
-def test_row_that_was_cut_off_is_no_number(tmp_path: Path) -> None:
-    run = record(tmp_path, 0, [0.1, 0.9])
-    path = run.path / METRICS
-    path.write_text(path.read_text()[:-2])  # 0.9 would read as 0.
-    with pytest.raises(UserError, match="cut off"):
-        table(folder_frame([run]))
-
-
-# Results kept in memory until the end
-
-
-def test_evaluation_is_on_the_disk_when_it_is_made(tmp_path: Path) -> None:
-    file = CurveFile(tmp_path / METRICS, ["step", "a"])
-    file.start(keep_until=-1)
-    file.append({"step": 0, "a": 1.0})
-    assert (tmp_path / METRICS).read_text().endswith("0,1.0\n")
-
-
-# A file written in place, so that dying while saving leaves nothing
-
-
-def test_file_is_old_or_new_never_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "status.json"
-    write_atomically(path, "old")
-    monkeypatch.setattr("os.fsync", _dies)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, "new")
-    assert path.read_text() == "old"
-
-
-def _dies(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 # The first of names sorted as text taken for the latest, or 16 before 2
 
 
@@ -303,12 +209,6 @@ def test_numbers_are_sorted_as_numbers() -> None:
     steps = {value: finals([0.5 + value / 1000 + 0.001 * s for s in range(5)]) for value in (128, 16, 2)}
     claim = claim_data("increasing_in", metric=METRIC, axis="batch")
     assert judge([check_claim(claim, ("BN",), (METRIC,))], along("BN", "batch", steps))[0].verdict == "holds"
-
-
-def test_last_evaluation_is_the_last_row_not_the_best_or_first(tmp_path: Path) -> None:
-    run = record(tmp_path, 0, [0.1, 0.99, 0.5])
-    assert float(csv_row([run])["test_accuracy_mean"]) == 0.5
-    assert said(cells(BN={0: curve([0.1, 0.99, 0.5])}), "equals", value=0.5, margin=0.0) == "holds"
 
 
 # A cell without runs averaged away
@@ -319,11 +219,6 @@ def test_missing_cell_is_said_not_averaged_over() -> None:
         "plain", "batch", {16: finals([0.5] * 5)}
     )
     assert said(curves, "higher", than="plain") == "undecided"
-
-
-def test_folder_without_runs_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no run directory"):
-        find_runs([tmp_path])
 
 
 def test_infinite_speed_up_is_not_claimed_from_a_baseline_that_merely_ended() -> None:

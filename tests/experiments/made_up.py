@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from normexp.errors import UserError
 from normexp.experiments.experiment import Point
 from normexp.experiments.grids import Selection
+from normexp.experiments.load import parse
 from normexp.experiments.trials import combinations, points
 
 MADE_UP: dict[str, Any] = {
@@ -24,3 +28,11 @@ MADE_UP: dict[str, Any] = {
 def every_point(select: Selection) -> list[Point]:
     """Return the points of all runs of the full grid of a choice."""
     return [point for values in combinations(select) for point in points(select, values)]
+
+
+def assert_unsound(data: dict[str, Any], message: str) -> None:
+    """Hold an experiment that cannot be meant to one line that says why."""
+    with pytest.raises(UserError) as error:
+        parse("x", "cpu", data)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

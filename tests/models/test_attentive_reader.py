@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 from attentive_equations import AttentiveReference
+from drawn_weights import drawn_weights
 from one_line import assert_refused
+from outcomes import outcome
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
@@ -19,7 +20,6 @@ from normexp.data.tokens import PADDING, UNKNOWN, Question, encode
 from normexp.models.attentive_reader import AttentiveReader
 from normexp.models.recurrent.reader import mirrored
 from normexp.models.texts import document_and_question
-from normexp.norms.base import weight_layers
 from normexp.training.build import build_model, build_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
@@ -55,15 +55,6 @@ def batch(documents: Sequence[str] = DOCUMENTS, questions: Sequence[str] = QUEST
 
 def numbers(texts: Sequence[str]) -> list[list[int]]:
     return [[WORDS.index(word) for word in text] for text in texts]
-
-
-def outcome(model: nn.Module, x: Tensor) -> list[Tensor]:
-    """Return answers, gradients and running statistics after one training step, and answers in evaluation."""
-    model = copy.deepcopy(model)
-    y = model(x)
-    grads = torch.autograd.grad(y.square().sum(), list(model.parameters()))
-    buffers = [buffer.clone() for buffer in model.buffers()]
-    return [y.detach(), *grads, *buffers, model.eval()(x).detach()]
 
 
 @each_scheme
@@ -176,15 +167,10 @@ def test_initial_weights_are_those_of_every_other_arm(arm, more):
     def weights(*overrides: str) -> list[Tensor]:
         config = compose([*BASE, "model.hidden=8", "model.embedding=6", *more, *overrides])
         model = build_model(config, build_norm(config), (STEPS, 3), 20)
-        return [model.words.weight.detach(), *(stored(layer).detach() for layer in weight_layers(model))]
+        return [model.words.weight.detach(), *drawn_weights(model)]
 
     for one, other in zip(weights(*arm), weights("norm=none"), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
-
-
-def stored(layer: nn.Module) -> Tensor:
-    steps = getattr(layer, "parametrizations", None)
-    return getattr(steps.weight, "original", layer.weight) if steps is not None else layer.weight
 
 
 def test_dropout_is_of_training_alone():

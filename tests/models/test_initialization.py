@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from drawn_weights import drawn_weights
 from torch import nn
 
 from normexp.config import compose, options
@@ -28,15 +29,6 @@ def network(init: str, norm: str = "none", seed: int = 0, model: str = "mlp", *m
     return build_model(config, build_norm(config), (1, 16, 16), 10)
 
 
-def stored(layer: nn.Module) -> torch.Tensor:
-    steps = getattr(layer, "parametrizations", None)
-    return (getattr(steps.weight, "original", layer.weight) if steps else layer.weight).detach()
-
-
-def weights(net: nn.Module) -> list[torch.Tensor]:
-    return [stored(layer) for layer in weight_layers(net)]
-
-
 STD = {  # of a weight with this fan-in and fan-out
     "default": lambda i, o: 1 / math.sqrt(3 * i),
     "glorot": lambda i, o: math.sqrt(2 / (i + o)),
@@ -50,7 +42,7 @@ STD = {  # of a weight with this fan-in and fan-out
 
 @pytest.mark.parametrize("init", options("init"))
 def test_init_standard_deviations(init):
-    for weight in weights(network(init)):
+    for weight in drawn_weights(network(init)):
         fan_out, fan_in = weight.shape
         assert weight.std().item() == pytest.approx(STD[init](fan_in, fan_out), rel=0.03)
         assert abs(weight.mean().item()) < 0.1 * weight.std().item()
@@ -63,23 +55,23 @@ def test_init_biases_are_0_but_for_the_default(init):
 
 
 def test_init_convolutions_count_the_kernel():
-    *convolutions, _ = weights(network("he", model="cnn"))
+    *convolutions, _ = drawn_weights(network("he", model="cnn"))
     for weight in convolutions:
         assert weight.std().item() == pytest.approx(math.sqrt(2 / weight[0].numel()), rel=0.1)
 
 
 def test_init_options_reach_the_weights():
-    assert weights(network("gaussian", "none", 0, "mlp", "init.std=0.2"))[0].std().item() == pytest.approx(
+    assert drawn_weights(network("gaussian", "none", 0, "mlp", "init.std=0.2"))[0].std().item() == pytest.approx(
         0.2, rel=0.03
     )
-    fan_out = weights(network("he", "none", 0, "mlp", "init.mode=fan_out", "init.slope=1"))[1]
+    fan_out = drawn_weights(network("he", "none", 0, "mlp", "init.mode=fan_out", "init.slope=1"))[1]
     assert fan_out.std().item() == pytest.approx(math.sqrt(1 / 200), rel=0.03)
-    assert weights(network("glorot", "none", 0, "mlp", "init.gain=2"))[1].abs().max() <= 2 * math.sqrt(6 / 500)
+    assert drawn_weights(network("glorot", "none", 0, "mlp", "init.gain=2"))[1].abs().max() <= 2 * math.sqrt(6 / 500)
 
 
 @pytest.mark.parametrize("init", ["orthogonal", "lsuv"])
 def test_init_orthogonal_rows_or_columns(init):
-    for weight in weights(network(init)):
+    for weight in drawn_weights(network(init)):
         rows = weight if weight.shape[0] <= weight.shape[1] else weight.T
         torch.testing.assert_close(rows @ rows.T, torch.eye(len(rows)), rtol=0, atol=1e-5)
 
@@ -101,20 +93,20 @@ def test_init_default_changes_no_identity():
 @pytest.mark.parametrize("init", options("init"))
 @pytest.mark.parametrize("norm", ["batch", "weight", "spectral", "normprop"])
 def test_init_weights_are_those_of_every_other_norm(init, norm):
-    for one, other in zip(weights(network(init, norm)), weights(network(init)), strict=True):
+    for one, other in zip(drawn_weights(network(init, norm)), drawn_weights(network(init)), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("init", options("init"))
 def test_init_seeds_are_different(init):
-    zero, again, one = (weights(network(init, seed=seed)) for seed in (0, 0, 1))
+    zero, again, one = (drawn_weights(network(init, seed=seed)) for seed in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(zero, again, strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(zero, one, strict=True))
 
 
 def test_init_torchvision_keeps_its_own_unless_asked():
     def first(init: str) -> torch.Tensor:
-        return weights(network(init, "none", 0, "torchvision"))[1]
+        return drawn_weights(network(init, "none", 0, "torchvision"))[1]
 
     assert first("default").std().item() == pytest.approx(math.sqrt(2 / (64 * 9)), rel=0.1)  # He's, by fan-out
     assert first("gaussian").std().item() == pytest.approx(0.05, rel=0.1)
@@ -153,7 +145,7 @@ def test_lsuv_gives_every_layer_variance_1(norm):
 def test_lsuv_keeps_what_is_near_enough():
     model, batch = deep(Norm()), torch.randn(40, 3, 8, 8)
     LSUV(tolerance=1e9).fit(model, batch)
-    assert all(torch.equal(*pair) for pair in zip(weights(model), weights(deep(Norm())), strict=True))
+    assert all(torch.equal(*pair) for pair in zip(drawn_weights(model), drawn_weights(deep(Norm())), strict=True))
 
 
 def test_lsuv_stops_under_a_scheme_that_undoes_it():

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from drawn_weights import drawn_weight, drawn_weights
 from one_line import assert_refused
+from outcomes import outcome
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
 from normexp.models.lstm_classifier import CELLS, LSTMClassifier
 from normexp.models.recurrent.unroll import last_state, pack
-from normexp.norms.base import Norm, weight_layers
+from normexp.norms.base import Norm
 from normexp.norms.normprop import NormProp
 from normexp.norms.recurrent_batch import RecurrentBatchNorm
 from normexp.training.build import build_model, build_norm
@@ -38,15 +40,6 @@ def padded(more: int = 0, padding: float = 0.0) -> Tensor:
     values = nn.functional.pad(values, (0, 0, 0, more))
     mask = (torch.arange(STEPS + more) < torch.tensor(LENGTHS)[:, None]).float()[..., None]
     return torch.cat([torch.where(mask > 0, values, padding), mask], dim=2)
-
-
-def outcome(model: nn.Module, x: Tensor) -> list[Tensor]:
-    """Return outputs, gradients and running statistics after one training step, and outputs in evaluation."""
-    model = copy.deepcopy(model)
-    y = model(x)
-    grads = torch.autograd.grad(y.square().sum(), list(model.parameters()))
-    buffers = [buffer.clone() for buffer in model.buffers()]
-    return [y.detach(), *grads, *buffers, model.eval()(x).detach()]
 
 
 @each_case
@@ -132,15 +125,10 @@ def test_initial_weights_are_those_of_every_other_norm(cell, scheme, more):
     def weights(name: str) -> list[Tensor]:
         config = compose([*BASE, f"model.cell={cell}", f"norm={name}", *more])
         model = build_model(config, build_norm(config), (7, 2), 3)
-        return [stored(layer).detach() for layer in weight_layers(model)]
+        return drawn_weights(model)
 
     for one, other in zip(weights(scheme), weights("none"), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
-
-
-def stored(layer: nn.Module) -> Tensor:
-    steps = getattr(layer, "parametrizations", None)
-    return getattr(steps.weight, "original", layer.weight) if steps is not None else layer.weight
 
 
 def test_initial_weights_around_the_identity():
@@ -201,7 +189,7 @@ def test_normprop_keeps_weights_at_unit_length():
     norm = NormProp()
     model = LSTMClassifier((5, 3), 2, norm, hidden=4)
     norm.initialize(model, torch.randn(6, 5, 3))
-    lengths = [stored(layer).norm(dim=1) for layer in (model.cell.input, model.cell.state)]
+    lengths = [drawn_weight(layer).norm(dim=1) for layer in (model.cell.input, model.cell.state)]
     torch.testing.assert_close(torch.cat(lengths), torch.ones(32))
     torch.testing.assert_close(model.cell.state.weight.norm(dim=1), torch.full((16,), 2.0))
 

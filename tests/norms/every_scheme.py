@@ -11,6 +11,9 @@ import reference
 import torch
 import yaml
 
+from normexp.config.instantiate import instantiate as built
+from normexp.config.options import without_descriptions
+
 CONFIGS = {
     path.stem: yaml.safe_load(path.read_text())
     for path in sorted((Path(__file__).parents[2] / "configs/norm").glob("*.yaml"))
@@ -23,11 +26,8 @@ SHAPES = [(4, CHANNELS), (2, CHANNELS, 5), (2, CHANNELS, 3, 2)]
 
 
 def instantiate(node: Mapping[str, Any], **changes: Any) -> Any:
-    """Build what a YAML node names, without its description keys, nested nodes first."""
-    module, _, name = node["_target_"].rpartition(".")
-    options = {key: value for key, value in node.items() if not key.startswith("_")} | changes
-    nested = {key: instantiate(value) for key, value in options.items() if isinstance(value, Mapping)}
-    return getattr(import_module(module), name)(**{**options, **nested})
+    """Build what a YAML node names, without its description keys."""
+    return built({**without_descriptions(node), **changes})
 
 
 def normalizes(name: str) -> bool:

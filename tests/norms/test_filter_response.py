@@ -64,13 +64,6 @@ def test_without_unit_the_network_keeps_its_nonlinearity():
     assert FilterResponseNorm(unit=False, placement="post").block(nn.Conv2d(2, 3, 1), nn.Tanh())[1].__class__ is nn.Tanh
 
 
-def test_keeps_its_input_and_a_byte_per_value():
-    module, x, kept = FilterResponseNorm().normalization(3), torch.randn(8, 3, 20, 20, requires_grad=True), {}
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.update({t.data_ptr(): t.nbytes}) or t, lambda t: t):
-        module(x)
-    assert sum(kept.values()) < 1.3 * x.nbytes
-
-
 def test_output_may_be_changed_in_place():
     """As residual networks do."""
     x = torch.randn(4, 3, 5, 5, requires_grad=True)

@@ -8,6 +8,8 @@ import pytest
 import torch
 from every_scheme import CHANNELS, CONFIGS, TESTED_WITH, instantiate
 
+from normexp.config.instantiate import locate
+
 AFFINE = [name for name, config in CONFIGS.items() if "affine" in config]
 
 
@@ -58,7 +60,7 @@ REFUSED = {"eps": (0.0, -1.0), "momentum": (0.0, 1.5)}
 def test_impossible_values_are_refused(name, key):
     for value in REFUSED[key]:
         with pytest.raises(ValueError, match=rf"^{key} must be [^\n]*{value}"):
-            instantiate(CONFIGS[name], **{key: value})
+            locate(CONFIGS[name]["_target_"])(**{key: value})
 
 
 @pytest.mark.parametrize("name", [name for name, config in CONFIGS.items() if "momentum" in config])

@@ -99,12 +99,6 @@ def test_agrees_with_torch():
     torch.testing.assert_close(ours, theirs)
 
 
-def test_state_dict_carries_u():
-    layer, copy = (SpectralNorm().parametrize(nn.Linear(7, 5)) for _ in range(2))
-    copy.load_state_dict(layer.state_dict())
-    assert torch.equal(layer.weight, copy.weight)
-
-
 NO_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
 CUDA = pytest.param("cuda", marks=[pytest.mark.gpu, NO_CUDA])
 

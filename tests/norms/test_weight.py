@@ -111,12 +111,6 @@ def test_setting_the_weight_sets_g_and_v(make, wrap):
     assert len(list(layer.parameters())) == 3  # g, v and the bias: no second weight
 
 
-def test_state_dict_round_trip():
-    layer, copy = (WeightNorm().parametrize(nn.Conv2d(3, 4, 3)) for _ in range(2))
-    copy.load_state_dict(layer.state_dict())
-    assert torch.equal(layer.weight, copy.weight)
-
-
 def test_transposed_convolution_in_groups_is_refused():
     with pytest.raises(ValueError, match="groups=1, not 2"):
         WeightNorm().parametrize(nn.ConvTranspose2d(4, 4, 3, groups=2))

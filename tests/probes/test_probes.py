@@ -36,7 +36,9 @@ from normexp.training.build import build, initialize_from_data
 
 TINY = ("model=mlp", "model.widths=[6,5]", "model.activation=sigmoid", "norm=batch", "batch_size=16", "steps=12")
 TINY += ("eval_every=5", "device=cpu", "threads=1")
-ASK_MUCH = ("equilibrium", "residual_variance")  # of the network or the optimizer; test_law_probes has one that fits
+RESIDUAL = ("model=resnet_small", "model.blocks=1", "norm=batch", "batch_size=16", "steps=4", "eval_every=2")
+RESIDUAL += ("dataset.subset=200", "optim.weight_decay=0.01", "optim.momentum=0.9", "device=cpu", "threads=1")
+ASK_MUCH = ("equilibrium", "residual_variance")  # of the network or the optimizer: RESIDUAL has what they ask for
 PROBES = tuple(name for name in options("probe") if name not in ("none", "several", *ASK_MUCH))
 
 
@@ -501,8 +503,8 @@ def test_several_refuses_none_and_twice(cli, results, given):
     assert not results.exists()
 
 
-def run(path: Path, *overrides: str) -> RunDirectory:
-    config = compose([*TINY, *overrides])
+def run(path: Path, *overrides: str, network: tuple[str, ...] = TINY) -> RunDirectory:
+    config = compose([*network, *overrides])
     data = instantiate(config["dataset"]).load(config["seed"])
     trainer.train(config, data, RunDirectory(path), force=False)
     return RunDirectory(path)
@@ -526,9 +528,13 @@ def test_probe_changes_nothing_in_the_run(tmp_path, norm):
     assert (without.path / "probes.csv").read_text() == "step,probe,layer,statistic,value\n"
 
 
-@pytest.mark.parametrize("name", PROBES)
+@pytest.mark.parametrize("name", [*PROBES, *ASK_MUCH])
 def test_probe_alone_changes_nothing_in_the_run(tmp_path, name):
-    with_probe, without = run(tmp_path / "with", f"probe={name}"), run(tmp_path / "without")
+    network = RESIDUAL if name in ASK_MUCH else TINY
+    with_probe, without = (
+        run(tmp_path / "with", f"probe={name}", network=network),
+        run(tmp_path / "without", network=network),
+    )
     check_equal_training(with_probe, without)
     assert len((with_probe.path / "probes.csv").read_text().splitlines()) > 4
 

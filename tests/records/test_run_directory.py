@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.records import CurveFile, RunDirectory, cell, files, find_runs, parsing, write_atomically
+from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, write_atomically
+from normexp.records.curve_file import cell, csv_text
 from normexp.records.parsing import yaml_mapping
 
 
@@ -65,6 +66,10 @@ def test_write_atomically_to_a_folder_that_cannot_be_written(tmp_path, monkeypat
 @pytest.mark.parametrize("value", [0.1, 1e-300, 1 / 3, -0.0, 1e22, 5e-324, math.inf])
 def test_cell_reads_back_to_the_same_number(value):
     assert float(cell(value)) == value
+
+
+def test_csv_text_has_the_names_and_a_line_for_each_row():
+    assert csv_text(["a", "b"], [{"a": None, "b": "x,y"}]) == 'a,b\n,"x,y"\n'
 
 
 def test_cell_of_nothing_is_empty():

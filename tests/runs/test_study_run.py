@@ -10,7 +10,7 @@ import torch
 from normexp.config import compose, option, options
 from normexp.errors import UserError
 from normexp.records import RunDirectory, read_rows
-from normexp.runs.study_run import csv_text, run_study
+from normexp.runs.study_run import run_study
 from normexp.studies.base import Number, Outcome, Study, StudyContext
 
 STUDY = "study=batch_layer_example"
@@ -136,7 +136,3 @@ def test_the_base_study_measures_nothing():
 @pytest.mark.parametrize("name", [name for name in options("study") if name != "none"])
 def test_study_says_what_it_measures(name):
     assert all(text and text[0] != " " for text in option("study", name)["_metrics_"].values())
-
-
-def test_csv_text_writes_what_reads_back():
-    assert csv_text(["a", "b"], [{"a": None, "b": "x,y"}]) == 'a,b\n,"x,y"\n'

@@ -13,8 +13,7 @@ from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, judged
 from normexp.studies.base import StudyContext
-from normexp.studies.batch_collision import collisions, represented
-from normexp.studies.collision import affine_batch, partner
+from normexp.studies.batch_collision import affine_batch, collisions, partner, represented
 
 TINY = [
     "study=batch_collision", "model=mlp", "model.widths=[12]", "steps=5", "threads=1",

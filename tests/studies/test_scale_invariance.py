@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from normexp.config import compose, config_dir, options
-from normexp.config.options import load_yaml
+from normexp.config import compose
 from normexp.studies.base import StudyContext
 from normexp.studies.scale_invariance import ScaleInvariance
 
@@ -43,9 +42,3 @@ def test_what_the_slides_say_of_batch_norm_and_normprop():
     assert [number.agrees for number in measured("batch").numbers] == [True, True]
     assert [number.agrees for number in measured("normprop").numbers] == [True, False]
     assert measured("layer").numbers == []
-
-
-@pytest.mark.parametrize("experiment", ["scale_invariance", "ln_invariances"])
-def test_every_scheme_is_an_arm(experiment):
-    arms = {arm["norm"] for arm in load_yaml(config_dir() / "experiment" / f"{experiment}.yaml")["arms"].values()}
-    assert arms == set(options("norm")) - {"stack"}, "add the new scheme to the arms"

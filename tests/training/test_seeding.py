@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from companions import KINDS
+from drawn_weights import drawn_weights
 
 from normexp.config import compose, option, options
 from normexp.data.base import Data, Split
@@ -57,16 +58,6 @@ def network(model: str, norm: str, seed: int = 0) -> torch.nn.Module:
     return build_model(config, build_norm(config), (3, 12, 12), 10)
 
 
-def weights(net: torch.nn.Module) -> list[torch.Tensor]:
-    return [initial_weight(layer).detach() for layer in weight_layers(net)]
-
-
-def initial_weight(layer: torch.nn.Module) -> torch.Tensor:
-    """The weight as it was drawn: what a scheme such as spectral normalization computes the layer's weight from."""
-    steps = getattr(layer, "parametrizations", None)
-    return getattr(steps.weight, "original", layer.weight) if steps is not None else layer.weight
-
-
 @cache
 def plain_network(model: str) -> torch.nn.Module:
     return network(model, "none")
@@ -75,8 +66,8 @@ def plain_network(model: str) -> torch.nn.Module:
 @each_pair
 def test_seeding_initial_weights_and_biases_are_those_of_every_other_norm(model, norm):
     ours, plain = network(model, norm), plain_network(model)
-    assert len(weights(ours)) == len(weights(plain)) > 0
-    for one, other in zip(weights(ours), weights(plain), strict=True):
+    assert len(drawn_weights(ours)) == len(drawn_weights(plain)) > 0
+    for one, other in zip(drawn_weights(ours), drawn_weights(plain), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
     for one, other in zip(weight_layers(ours), weight_layers(plain), strict=True):
         if one.bias is not None and other.bias is not None:
@@ -86,9 +77,9 @@ def test_seeding_initial_weights_and_biases_are_those_of_every_other_norm(model,
 @pytest.mark.parametrize("norm", ["weight", "weight_mean_only"])
 def test_seeding_data_initialization_keeps_the_directions(norm):
     components = build(config_of("cnn", norm), fake_data())
-    before = weights(components.model)
+    before = drawn_weights(components.model)
     initialize_from_data(components)
-    for one, other in zip(weights(components.model)[:-1], before[:-1], strict=True):
+    for one, other in zip(drawn_weights(components.model)[:-1], before[:-1], strict=True):
         assert not torch.allclose(one, other)
         direction, expected = (F.normalize(weight.flatten(1), dim=1) for weight in (one, other))
         torch.testing.assert_close(direction, expected)
@@ -96,16 +87,16 @@ def test_seeding_data_initialization_keeps_the_directions(norm):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_seeding_seed_0_is_a_seed_and_not_seed_1(model):
-    zero, again, one = (weights(network(model, "none", seed)) for seed in (0, 0, 1))
+    zero, again, one = (drawn_weights(network(model, "none", seed)) for seed in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(zero, again, strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(zero, one, strict=True))
 
 
 def test_seeding_initial_weights_do_not_depend_on_the_state_of_the_process():
     torch.manual_seed(123)
-    first = weights(network("torchvision", "batch"))
+    first = drawn_weights(network("torchvision", "batch"))
     torch.rand(7)
-    assert all(torch.equal(a, b) for a, b in zip(first, weights(network("torchvision", "batch")), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(first, drawn_weights(network("torchvision", "batch")), strict=True))
 
 
 @pytest.mark.parametrize("norm", KINDS)
@@ -120,7 +111,7 @@ def test_seeding_every_kind_of_norm_sees_the_same_batches(norm):
 
 def test_seeding_layers_of_one_shape_start_from_different_weights():
     config = compose(["model=mlp", "model.widths=[9,9,9]"])
-    _, one, other, _ = weights(build_model(config, build_norm(config), (9,), 2))
+    _, one, other, _ = drawn_weights(build_model(config, build_norm(config), (9,), 2))
     assert one.shape == other.shape
     assert not torch.isclose(one, other).any()
 
@@ -157,7 +148,7 @@ def test_seeding_seeded_puts_the_state_back_after_an_error():
 
 @pytest.mark.parametrize("model", ["cnn", "mlp", "linear"])
 def test_seeding_weights_are_uniform_up_to_the_root_of_the_fan_in(model):
-    for weight in weights(network(model, "none")):
+    for weight in drawn_weights(network(model, "none")):
         bound = weight[0].numel() ** -0.5
         assert weight.abs().max() <= bound
         assert weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.2)

@@ -33,8 +33,10 @@ class Untraceable(Exception):
 class Leaves(Reader):
     """Traces a network down to modules without children, those of torch.nn, and normalizations with an activation."""
 
+    whole: tuple[type[nn.Module], ...] = NORMS  # what is not looked into, though it has children
+
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return not any(m.children()) or isinstance(m, NORMS) or super().is_leaf_module(m, module_qualified_name)
+        return not any(m.children()) or isinstance(m, self.whole) or super().is_leaf_module(m, module_qualified_name)
 
 
 def copied(model: nn.Module) -> nn.Module:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from claim_maker import check_claim
+from curve_maker import cells, curve, finals
 
 from normexp.evidence.claims import judge
 from normexp.evidence.claims.reading import value_at
@@ -15,7 +16,6 @@ from normexp.evidence.curves import Cell, Curve, Made
 from normexp.evidence.learned import chance_bound, learned
 from normexp.report.experiment.columns import Difference, Learned, Metric, Row
 from normexp.report.experiment.measured import Measured
-from tests.curve_maker import cells, curve, finals
 
 TEN = Made(examples={"test": 1000}, chance=0.1)
 

@@ -17,7 +17,7 @@ from normexp.experiments.verify.environments import causes
 from normexp.records import RunDirectory, find_runs
 from normexp.records.files import write_atomically
 
-YAML = Path(__file__).parent.parent / "configs" / "experiment" / "digits_five_schemes.yaml"
+YAML = Path(__file__).parents[2] / "configs" / "experiment" / "digits_five_schemes.yaml"
 
 
 @pytest.fixture(scope="module")

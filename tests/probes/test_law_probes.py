@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import csv
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,9 +19,6 @@ from normexp.probes.gram_distance import GramDistance
 from normexp.probes.residual_variance import StreamVariance
 from normexp.records import RunDirectory
 from normexp.runs import trainer
-
-RESIDUAL = ("model=resnet_small", "model.blocks=1", "norm=batch", "batch_size=16", "steps=4", "eval_every=2")
-RESIDUAL += ("dataset.subset=200", "optim.weight_decay=0.01", "optim.momentum=0.9", "device=cpu", "threads=1")
 
 
 def facing(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer | None = None) -> Situation:
@@ -135,21 +131,6 @@ def test_stream_variance_is_of_blocks_that_keep_their_shape():
     assert variances[-1] == pytest.approx(1 + 4 * (1 - 1 / math.pi), rel=0.1)
     with pytest.raises(UserError, match="no block of the network"):
         StreamVariance().measure(facing(nn.Sequential(nn.Linear(3, 2)), torch.randn(8, 3)))
-
-
-def test_law_probes_change_nothing_in_a_run(tmp_path):
-    probes = "[equilibrium,gram_distance,residual_variance]"
-
-    def run(path: Path, *overrides: str) -> RunDirectory:
-        config = compose([*RESIDUAL, *overrides])
-        data = instantiate(config["dataset"]).load(config["seed"])
-        trainer.train(config, data, RunDirectory(path), force=False)
-        return RunDirectory(path)
-
-    with_probes, without = run(tmp_path / "with", "probe=several", f"probe.of={probes}"), run(tmp_path / "without")
-    assert (with_probes.path / "metrics.csv").read_bytes() == (without.path / "metrics.csv").read_bytes()
-    rows = list(csv.DictReader((with_probes.path / "probes.csv").read_text().splitlines()))
-    assert {row["statistic"] for row in rows} >= {"angle", "equilibrium_angle", "gram_distance", "mean_square"}
 
 
 @pytest.mark.slow

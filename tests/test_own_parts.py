@@ -64,6 +64,14 @@ def words(step, total):
     return "fast"
 
 
+def rising(step, total, to):
+    return 1 + (eval(to) - 1) * step / (total - 1)
+
+
+def keyed(step, total):
+    return {0: 1.0}[step]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading(Dataset):
     made: str = "rows"
@@ -426,6 +434,15 @@ MISTAKES = {
     ),
     "underscores": (["model=my_parts.Net", "model.width=1_0"], "model.width=1_0: 1_0 is no number"),
     "no schedule": (["schedule=odd_parts.no_schedule"], "odd_parts.no_schedule: is no schedule"),
+    "a schedule below 0": (
+        ["schedule=odd_parts.rising", "schedule.to='-1'"],
+        "returns the factor of the learning rate (-1.0 for the last step)",
+    ),
+    "a schedule of nothing": (
+        ["schedule=odd_parts.rising", "schedule.to='float(\"nan\")'"],
+        "returns the factor of the learning rate (nan for the first step)",
+    ),
+    "a schedule that fails": (["schedule=odd_parts.keyed"], "odd_parts.keyed: is no schedule"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
     "ours": (["model=normexp.models.MLP"], "is normexp's own: give its option, model=NAME"),

@@ -113,6 +113,6 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
 def listed(names: Sequence[str], like: str = "") -> str:
     """Return names for one line of an error: all, or of many those that are most like a word, and how many more."""
     if len(names) <= MOST_NAMES:
-        return ", ".join(names)
+        return ", ".join(names) or "nothing"
     near = difflib.get_close_matches(like[:LONGEST], names, n=FEW_NAMES, cutoff=0.0)
     return f"{', '.join(near)} and {len(names) - len(near)} more"

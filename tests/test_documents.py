@@ -77,6 +77,22 @@ def test_readme_is_short_and_shows_a_picture_and_a_table() -> None:
     assert "<!-- table:" in readme
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        "--config",
+        "--like",
+        "normexp diff",
+        "normexp new experiment",
+        "docs/experiments.md",
+        "docs/own_parts.md",
+        "load_model",
+    ],
+)
+def test_readme_says_how_ones_own_things_are_brought(named: str) -> None:
+    assert named in (TOP / "README.md").read_text()
+
+
 @pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])
 def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int) -> None:
     module = script("make_performance")

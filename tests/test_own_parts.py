@@ -19,7 +19,7 @@ TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
 MINE = "plugins=[my_parts,odd_parts]"
 ODD = """
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +64,14 @@ def words(step, total):
     return "fast"
 
 
+def rising(step, total, to):
+    return 1 + (eval(to) - 1) * step / (total - 1)
+
+
+def keyed(step, total):
+    return {0: 1.0}[step]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading(Dataset):
     made: str = "rows"
@@ -72,7 +80,27 @@ class Reading(Dataset):
         rows = np.zeros((40, 4), np.float32), np.arange(40) % 2
         train = Split(*map(torch.tensor, rows)) if self.made == "tensors" else Split(*rows)
         data = Data(train, Split(*rows), Split(*rows), "classification", ("a", "b"))
-        return train if self.made == "split" else data
+        return train if self.made == "split" else replace(data, **self.changed(*rows).get(self.made, {}))
+
+    def changed(self, x, y):
+        return {
+            "no test": {"test": Split(x[:0], y[:0])},
+            "columns": {"test": Split(x[:, :3], y)},
+            "lengths": {"train": Split(x, y[1:])},
+            "gap": {"validation": Split(np.where(np.arange(4) == 2, np.nan, x), y)},
+            "labels": {"train": Split(x, y + 1)},
+            "int32": {"train": Split(x, y.astype(np.int32))},
+            "words": {"train": Split(x.astype(str), y)},
+            "one number": {"task": "regression", "train": Split(x, x[:, 0])},
+            "row": {"train": Split(x[:, 0], y)},
+            "task": {"task": "clasification"},
+            "classes": {"classes": ()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unread(Dataset):
+    pass
 
 
 class Counts(torch.optim.SGD):
@@ -318,6 +346,10 @@ def test_own_parts_files_count_by_content(cli, folder):
     assert run_of(cli, *words) != first
 
 
+def _data(made: str, said: str) -> tuple[list[str], str]:
+    return ["dataset=odd_parts.Reading", f"dataset.made='{made}'"], f"odd_parts.Reading: {said}"
+
+
 def _odd(returns: str) -> list[str]:
     return ["model=odd_parts.Odd", f"model.returns='{returns}'"]
 
@@ -350,6 +382,20 @@ MISTAKES = {
         ["dataset=odd_parts.Reading", "dataset.made=tensors"],
         "odd_parts.Reading: a Split holds NumPy arrays, not a Tensor",
     ),
+    "no read": (["dataset=odd_parts.Unread"], "read failed (NotImplementedError: the class has no `read(self, seed)`"),
+    "no test split": _data("no test", "the test split has no example"),
+    "other columns": _data("columns", "the test split has examples of shape (3,), the train split of (4,)"),
+    "other lengths": _data("lengths", "the train split has 40 examples in x and 39 in y"),
+    "a gap": _data("gap", "the validation split has nan in x, in example 0"),
+    "labels from 1": _data("labels", "the train split has the label 2; those of its classes are 0 to 1"),
+    "short labels": _data("int32", "the train split has y of int32 (40,); labels of a classification are int64 (N,)"),
+    "words": _data("words", "the train split has x of type <U32; images are uint8, tables float32"),
+    "flat targets": _data("one number", "the train split has y of float32 (40,); targets of a regression are float32"),
+    "flat inputs": _data(
+        "row", "the train split has x of shape (40,); rows of a table are (N, D), images (N, H, W, C)"
+    ),
+    "no task": _data("task", "task 'clasification' does not exist; allowed: classification, regression, language; did"),
+    "no classes": _data("classes", "a classification has classes, the names in the order of the labels"),
     "crops of rows": (
         ["dataset=odd_parts.Reading", "dataset.crop=2"],
         "dataset.crop and dataset.flip need images (H, W, C), an example has shape (4,)",
@@ -388,6 +434,15 @@ MISTAKES = {
     ),
     "underscores": (["model=my_parts.Net", "model.width=1_0"], "model.width=1_0: 1_0 is no number"),
     "no schedule": (["schedule=odd_parts.no_schedule"], "odd_parts.no_schedule: is no schedule"),
+    "a schedule below 0": (
+        ["schedule=odd_parts.rising", "schedule.to='-1'"],
+        "returns the factor of the learning rate (-1.0 for the last step)",
+    ),
+    "a schedule of nothing": (
+        ["schedule=odd_parts.rising", "schedule.to='float(\"nan\")'"],
+        "returns the factor of the learning rate (nan for the first step)",
+    ),
+    "a schedule that fails": (["schedule=odd_parts.keyed"], "odd_parts.keyed: is no schedule"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
     "ours": (["model=normexp.models.MLP"], "is normexp's own: give its option, model=NAME"),

@@ -138,7 +138,8 @@ def _add_claims(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser(
         "claims",
         help="what the papers claim, and whether it holds here",
-        description="Print the ledger of claims from the reports under results/, and write it to claims.md there.",
+        description="Print the ledger of claims from the reports under results/. That of everything, where nothing is "
+        "named and no scale= given, is also written to claims.md there.",
     )
     add_names(command, "default: all that has a report")
     command.add_argument("--json", action="store_true", help="print counts and claims as JSON")

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from normexp.config.config import flat
 from normexp.config.options import is_description, option, options, root, usual_options, without_descriptions
+from normexp.config.own import TARGET
 from normexp.config.parts import chosen_parts, with_parts
 
 Tree = dict[str, Any]
+RECORDED = ("_changes_", "_choices_")  # what the config.yaml of a run has beside its values
 
 
 def with_defaults(record: Mapping[str, Any]) -> Tree:
@@ -20,6 +23,21 @@ def with_defaults(record: Mapping[str, Any]) -> Tree:
     choices = {**usual_options(), **record["_choices_"]}
     defaults = {**_outside_groups(), **{group: _option(group, name, record) for group, name in choices.items()}}
     return {**_filled(record, defaults), "_choices_": choices}
+
+
+def beyond_changes(record: Mapping[str, Any]) -> Tree:
+    """Return {dotted key: value} of what a recorded config.yaml says and its `_changes_` do not make of the defaults.
+
+    That is what somebody has changed by hand, or a default of another version. Where code lies is each version's own.
+    """
+    said = flat({key: value for key, value in record.items() if key not in RECORDED})
+    made = flat(with_defaults({key: record[key] for key in RECORDED})) | dict(_changes(record))
+    untold = object()
+    return {
+        key: value
+        for key, value in said.items()
+        if made.get(key, untold) != value and not key.endswith(TARGET) and (key, value) != ("epochs", None)
+    }
 
 
 def _filled(given: Mapping[str, Any], defaults: Tree) -> Tree:

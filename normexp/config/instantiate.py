@@ -44,9 +44,9 @@ def is_inside(module: str, roots: Sequence[str]) -> bool:
 
 
 def _defined_in(module: str) -> list[str]:
-    """Return the names of what a module defines itself; none where it could not be imported."""
+    """Return the names of what a module, or one below it, defines; none where it could not be imported."""
     there = vars(sys.modules[module]) if module in sys.modules else {}
-    return [name for name, value in there.items() if getattr(value, "__module__", "") == module]
+    return [name for name, value in there.items() if is_inside(str(getattr(value, "__module__", "")), [module])]
 
 
 def _find_in_current_folder() -> None:

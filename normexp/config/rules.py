@@ -29,6 +29,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
     _keys_are_used(values, choices, about)
+    _running_averages_are_read(values, choices, about)
     _norm_fits_model(choices, about)
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
@@ -170,6 +171,23 @@ def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str
     if not (recurrent or _is_own("model", about)) and choices["study"] == "none":
         for key in about["norm"].get("_in_recurrence_", []):
             yield f"norm.{key}", "model", f"norm={choices['norm']} has it in recurrent networks alone; leave it out"
+
+
+def _running_averages_are_read(values: Values, choices: Mapping[str, str], about: About) -> None:
+    """Refuse a value for what moves running averages, where evaluation takes the population's statistics instead.
+
+    In a recurrent network a step that one sequence alone has reached in training is normalized by them, too.
+    """
+    norm = about["norm"]
+    recurrent = about["model"].get("_accepts_") in _RECURRENT or _is_own("model", about)
+    if values["norm"].get("estimates") != "population" or (norm.get("_recurrent_") and recurrent):
+        return
+    for key in norm.get("_of_running_averages_", []):
+        if (value := values["norm"][key]) != option("norm", choices["norm"])[key]:
+            raise Impossible(
+                f"norm.{key}={shown(value)} with norm.estimates=population: nothing reads running averages; leave it "
+                "out, or use norm.estimates=running"
+            )
 
 
 def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:

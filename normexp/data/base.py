@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from normexp.config.text import amount
+from normexp.data.contract import check_contract
 from normexp.errors import UserError, kind_and_line
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +127,7 @@ class Dataset:
 
     def read(self, seed: int) -> Data:
         """Return all of the data. `seed` is for generated data only. `validation` may be empty."""
-        raise NotImplementedError
+        raise NotImplementedError("the class has no `read(self, seed)` of its own")
 
     def content(self) -> str:
         """Return the sha256 of the data that the user brings; nothing, or PUBLISHED, where the name says all.
@@ -160,15 +161,19 @@ class Dataset:
 
     def _read(self, seed: int) -> Data:
         """Return all of the data. Raises UserError, which says so, where code of the user's own fails."""
-        own = f"{type(self).__module__}.{type(self).__name__}"
+        name = f"{type(self).__module__}.{type(self).__name__}"
+        own = not name.startswith("normexp.")
         try:
-            return _checked(own, self.read(seed))
+            data = _checked(name, self.read(seed))
+            if own:
+                check_contract(name, data)
+            return data
         except UserError:
             raise
         except Exception as error:
-            if own.startswith("normexp."):
+            if not own:
                 raise
-            raise UserError(f"{own}: read failed ({kind_and_line(error)}); --debug shows where") from error
+            raise UserError(f"{name}: read failed ({kind_and_line(error)}); --debug shows where") from error
 
     def _check_crop(self, data: Data) -> None:
         if (self.crop or self.flip) and data.train.x.ndim != 4:

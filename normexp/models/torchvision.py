@@ -11,6 +11,7 @@ from normexp.errors import UserError, did_you_mean, nearest
 from normexp.models.pretrained import load_pretrained
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.convert import convert
+from normexp.norms.kernels.effect import Effect
 from normexp.norms.kernels.replacement import swap
 
 SMALL = 64  # images below this side get the CIFAR stem: an ImageNet stem shrinks them fourfold at once
@@ -33,7 +34,8 @@ def torchvision_model(
         weights: torchvision's name of the weights that it was trained to; None: it begins untrained.
 
     Raises:
-        UserError: if torchvision has no such classification network or weights, or it does not take these images.
+        UserError: if torchvision has no such classification network or weights, or it does not take these images; if
+            the scheme does nothing to the output layer that it should normalize.
         ValueError: if it cannot be converted.
     """
     from torchvision import models
@@ -55,10 +57,21 @@ def torchvision_model(
         load_pretrained(network, name, weights, options, num_outputs)
     elif min(input_shape[1:]) < SMALL:
         _use_small_stem(network)
+    if normalize_output and _leaves_output(network, norm):
+        scheme = type(norm).__name__
+        raise UserError(
+            f"model.normalize_output=true with model.name={name}: {scheme} leaves its last layer as it is; leave it out"
+        )
     converted = convert(network, norm, output=normalize_output)
     converted.keeps_initialization = True  # type: ignore[assignment]  # torchvision's own, see normexp.training.build
     converted.pretrained = weights is not None  # type: ignore[assignment]
     return converted
+
+
+def _leaves_output(network: nn.Module, norm: Norm) -> bool:
+    """Tell whether a scheme does nothing to the last layer: one on activations stands behind convolutions alone."""
+    effect = Effect.of(norm)
+    return effect.normalizes and not effect.sets_weights and isinstance(weight_layers(network)[-1], nn.Linear)
 
 
 def _options(name: str, input_shape: Sequence[int]) -> dict[str, object]:

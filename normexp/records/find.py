@@ -37,7 +37,9 @@ def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
 
 
 def _instead(folder: Path) -> str:
-    """Return what to do about a folder without runs: name the link in it that leads elsewhere, or start a run."""
+    """Return what to do about a path without runs: name the folder of a file, the link to elsewhere, or start a run."""
+    if not folder.is_dir() and os.path.lexists(folder.parent / STATUS):
+        return f"name its folder, {printable(folder.parent)}"
     linked = sorted(each for each in folder.glob("*") if each.is_symlink() and each.is_dir())
     return f"links are not followed: name {printable(linked[0])}" if linked else "start one with `normexp run`"
 

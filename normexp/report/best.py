@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from normexp.report.labels import NOTE, PLACES
 from normexp.report.measurements import check_metric, title
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
-from normexp.report.table import Table
+from normexp.report.table import Table, Value
 from normexp.report.tables import EMPTY, Row, rows_of
 from normexp.report.tidy import text
 
@@ -68,14 +68,19 @@ def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> 
     return Choice(over, metric, shown, list(groups.values()), frame)
 
 
-def best(choice: Choice) -> Table:
-    """Return one row per arm: its best combination, the next best one, and what to doubt about the choice."""
+def best(choice: Choice, depends: Table | None = None) -> Table:
+    """Return one row per arm: its best combination, the next best one, and what to doubt about the choice.
+
+    Args:
+        depends: the table of `dependence`; its numbers stand in the same row of a CSV.
+    """
     shown, over, metric = choice.shown, choice.over, choice.metric
+    further = {row["arm"]: row for row in depends.values} if depends else {}
     return Table(
         title=f"Best {', '.join(over)} by {title(metric)}.",
         heads=[*shown, *over, title(metric), "next best", "remark"],
         rows=[_line(group, choice) for group in choice.groups],
-        values=[_plain(group, choice) for group in choice.groups],
+        values=[_plain(group, choice) | _beside(further.get(_name(group, shown), {})) for group in choice.groups],
         texts=len(shown),
         notes={"": [MEANING, *choice.frame.left_out]},
     )
@@ -116,7 +121,11 @@ def _arm(group: Sequence[Row], shown: Sequence[str]) -> str:
     """Return what an arm is called: its scheme, then what else tells it apart."""
     from normexp.report.figures.words import of_arm
 
-    return of_arm(", ".join(_told(name, group[0].key[name]) for name in shown))
+    return of_arm(_name(group, shown))
+
+
+def _name(group: Sequence[Row], shown: Sequence[str]) -> str:
+    return ", ".join(_told(name, group[0].key[name]) for name in shown)
 
 
 def _told(name: str, value: str) -> str:
@@ -188,13 +197,19 @@ def _line(group: Sequence[Row], choice: Choice) -> list[str]:
     return [*names, *(first.key[key] for key in over), first.text(metric), after, "; ".join(remarks) or EMPTY]
 
 
-def _plain(group: Sequence[Row], choice: Choice) -> dict[str, str | int | float]:
+def _plain(group: Sequence[Row], choice: Choice) -> dict[str, Value]:
     first = next(iter(_ranked(group, choice.metric)), None)
-    names: dict[str, str | int | float] = {key: group[0].key[key] for key in choice.shown}
+    names: dict[str, Value] = {key: group[0].key[key] for key in choice.shown}
     if first is None:
         return names
     chosen = {key: first.key[key] for key in choice.over}
     return {**names, **chosen, choice.metric: mean(first.values[choice.metric]), "n": first.seeds}
+
+
+def _beside(row: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the columns of a row on the dependence that a row on the best value lacks; its `n` is of all values."""
+    renamed = {"n": "n of every value"}
+    return {renamed.get(key, key): value for key, value in row.items() if key != "arm"}
 
 
 def _edges(first: Row, group: Sequence[Row], over: Sequence[str]) -> Iterator[str]:

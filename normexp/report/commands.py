@@ -103,7 +103,7 @@ def best_command(
 ) -> tuple[str, list[Path]]:
     """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure."""
     from normexp.report.best import best, curve, dependence, tried
-    from normexp.report.formats import FORMATS
+    from normexp.report.formats import FORMATS, together
 
     if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
@@ -115,8 +115,8 @@ def best_command(
         from normexp.report.figures.formats import USUAL, look
 
         files = _files(chart, _stem(Path(out), "best"), look(), USUAL)
-    tables = [best(choice), dependence(choice) if format == "md" else None]
-    return "\n".join(FORMATS[format](table) for table in tables if table), files
+    depends = dependence(choice)
+    return together([best(choice, depends), *([depends] if depends else [])], format), files
 
 
 def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:

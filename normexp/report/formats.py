@@ -59,21 +59,15 @@ def json_text(table: Table) -> str:
     return plain_json({"title": table.title, "rows": list(table.values), "notes": notes})
 
 
-def html_page(table: Table, figures: Sequence[Drawn] = ()) -> str:
-    """Return one page without a script: the table, and pictures that lie beside it with their captions."""
+def html_page(table: Table, figures: Sequence[Drawn] = (), further: Sequence[Table] = ()) -> str:
+    """Return one page without a script: the table, pictures that lie beside it with their captions, further tables."""
     lines = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
         f"<title>{html.escape(table.title)}</title>",
         f"<style>{_STYLE}</style></head><body>",
-        f"<div><table><caption>{html.escape(table.title)}</caption>",
-        f"<thead>{_html_row('th', table.heads, table.texts)}</thead>",
-        "<tbody>",
-        *(_html_row("td", line, table.texts) for line in table.rows),
-        "</tbody></table></div>",
-        *([f"<p>{html_links(html.escape(table.source))}</p>"] if table.source else []),
-        *map(_html_figure, figures),
-        *_html_notes(table),
+        *_html_table(table, figures),
+        *(line for each in further for line in _html_table(each)),
         "</body></html>",
     ]
     return "\n".join(lines) + "\n"
@@ -82,11 +76,31 @@ def html_page(table: Table, figures: Sequence[Drawn] = ()) -> str:
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
 
 
+def together(tables: Sequence[Table], format: str) -> str:
+    """Return tables below each other: one page of HTML; CSV of the first alone, a file of which has one header."""
+    if format == "html":
+        return html_page(tables[0], further=tables[1:])
+    return "\n".join(FORMATS[format](table) for table in (tables[:1] if format == "csv" else tables))
+
+
 def _markdown_notes(table: Table) -> Iterator[str]:
     for heading, notes in table.notes.items():
         if notes:
             yield from ("", f"## {escaped(heading)}", "") if heading else ("",)
             yield from (f"- {_sentence(note)}" for note in notes)
+
+
+def _html_table(table: Table, figures: Sequence[Drawn] = ()) -> list[str]:
+    return [
+        f"<div><table><caption>{html.escape(table.title)}</caption>",
+        f"<thead>{_html_row('th', table.heads, table.texts)}</thead>",
+        "<tbody>",
+        *(_html_row("td", line, table.texts) for line in table.rows),
+        "</tbody></table></div>",
+        *([f"<p>{html_links(html.escape(table.source))}</p>"] if table.source else []),
+        *map(_html_figure, figures),
+        *_html_notes(table),
+    ]
 
 
 def _html_figure(figure: Drawn) -> str:

@@ -8,20 +8,23 @@ from shlex import quote
 from typing import Any
 
 from normexp.config import Config
+from normexp.config.defaults import RECORDED, beyond_changes
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.recipe import KEY, NONE, left_by
-from normexp.config.text import override_text, shortened
+from normexp.config.text import override_text, shortened, shown
 from normexp.errors import UserError, first_line, nearest_file
 from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
+from normexp.records.forms import check_config
 from normexp.records.meaning import check_keys, meant
 
 MOST = 1 << 20  # bytes of a file of settings
-RECORDED = ("_changes_", "_choices_")  # what the config.yaml of a run has beside its values
 CODE = "plugins"  # names code that is run: typed, never read
 
 
 def settings_of_file(path: str) -> dict[str, Any]:
     """Return {dotted key or group: value} of a YAML file; of a run's config.yaml, what differs from the defaults.
+
+    What was changed by hand in a copy of a run's config.yaml counts, under `_changes_` or where the value stands.
 
     A mapping inside stands for keys of its group: `optim: {lr: 0.1}` is `optim.lr: 0.1`.
 
@@ -29,13 +32,17 @@ def settings_of_file(path: str) -> dict[str, Any]:
     """
     if not Path(path).exists():
         raise UserError(f"--config {path}: no such file{nearest_file(Path(path), Path(path).suffix or '.yaml')}")
+    if Path(path).is_dir():
+        raise UserError(f"--config {path}: a folder, no file; the settings of a run are --like {path}")
     try:
         data = read_regular(Path(path), MOST)
         content = yaml_mapping(data)
         if all(key in content for key in RECORDED):
             check_keys(data.decode())
-            return _changes(content["_changes_"] or {})
-        found = dict(_leaves(meant(data.decode()), path))
+            check_config(content)
+            found = _of_record(content, f"--config {path}")
+        else:
+            found = dict(_leaves(meant(data.decode()), path))
     except ValueError as error:
         raise UserError(f"--config {path}: {first_line(error)}") from None
     if found.get(CODE, []) != []:
@@ -44,12 +51,12 @@ def settings_of_file(path: str) -> dict[str, Any]:
 
 
 def settings_of_run(path: str) -> dict[str, Any]:
-    """Return what a recorded run changed of the defaults; where it was computed is left out.
+    """Return what a recorded run has other than today's defaults; where it was computed is left out.
 
     Raises: UserError where there is no run, or more than one.
     """
     run = find_run(path, f"--like {path}:")
-    return _changes(run.config.get("_changes_") or {})
+    return _of_record(run.config, f"--like {path}")
 
 
 def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
@@ -70,6 +77,16 @@ def save(config: Config, path: str) -> None:
     changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != CODE}
     head = f"# normexp run --config {quote(place.name)}\n"
     write_atomically(place, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
+
+
+def _of_record(config: Mapping[str, Any], named: str) -> dict[str, Any]:
+    """Return what a recorded configuration changed, and what else it says that today's defaults do not."""
+    changes = config.get("_changes_") or {}
+    beyond = {key: value for key, value in beyond_changes(config).items() if key != CODE}
+    for key in beyond.keys() & changes.keys():
+        told = f"{key} is {shown(beyond[key])}, and {shown(changes[key])} under _changes_"
+        raise UserError(f"{named}: {told}; let both say the same")
+    return _changes(changes) | beyond
 
 
 def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:

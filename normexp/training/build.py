@@ -221,7 +221,7 @@ def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameter
         raise UserError(f"{config['schedule']['_target_']}: is no function of the step")
     schedule = partial(factors, total=steps, **options)
     optim = config["optim"]
-    check_schedule(schedule, config["schedule"]["_target_"])
+    check_schedule(schedule, config["schedule"]["_target_"], steps)
 
     def hyperparameters(step: int) -> Hyperparameters:
         factor, beta1 = as_setting(schedule(step))

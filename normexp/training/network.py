@@ -14,6 +14,7 @@ from normexp.errors import UserError
 from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
 from normexp.norms.convert import convert
+from normexp.norms.kernels.modules import LAZY, has_lazy_layers
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
 
@@ -32,7 +33,10 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
     if "norm" in parameters:
         if "placement" in parameters and "placement" not in node:
             taken["placement"] = instantiate_part(config, "placement", Placement)
-        return instantiate_part(config, "model", nn.Module, **taken, norm=norm)
+        network = instantiate_part(config, "model", nn.Module, **taken, norm=norm)
+        if has_lazy_layers(network):
+            raise UserError(f"model={node['_target_']}: {LAZY}")
+        return network
     network = instantiate_part(config, "model", nn.Module, **taken)
     try:
         converted = convert(network, norm)

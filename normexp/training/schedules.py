@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from normexp.errors import UserError, first_line
+from normexp.errors import UserError, first_line, kind_and_line
 
 
 class Setting(NamedTuple):
@@ -74,13 +74,27 @@ def as_setting(given: Any) -> Setting:
     return given if isinstance(given, Setting) else Setting(float(given))
 
 
-def check_schedule(schedule: Callable[..., Any], name: str) -> None:
-    """Raise UserError for a function of the user's own that is not (step, total steps, ...) -> factor."""
+def check_schedule(schedule: Callable[[int], Any], name: str, steps: int) -> None:
+    """Raise UserError for a function of the user's own that is not (step, total steps, ...) -> factor.
+
+    Args:
+        schedule: step -> what it returns.
+        name: of the function.
+        steps: their number; the first and the last are asked for.
+    """
+    for place, step in (("first", 0), ("last", steps - 1)):
+        if wrong := _wrong(schedule, step, place):
+            raise UserError(
+                f"{name}: is no schedule, a function (step, total, ...) that returns the factor of the learning rate "
+                f"({wrong})"
+            )
+
+
+def _wrong(schedule: Callable[[int], Any], step: int, place: str) -> str:
     try:
-        as_setting(schedule(0))
+        factor = as_setting(schedule(step)).factor
     except (TypeError, ValueError) as error:
-        reason = first_line(error)
-        raise UserError(
-            f"{name}: is no schedule, a function (step, total, ...) that returns the factor of the learning rate "
-            f"({reason})"
-        ) from None
+        return first_line(error)
+    except Exception as error:
+        return kind_and_line(error)
+    return "" if 0 <= factor < math.inf else f"{factor} for the {place} step"

@@ -122,6 +122,15 @@ class Net(torch.nn.Module):
         return self.head(self.layer(x).mean((2, 3)))
 
 
+class Lazy(torch.nn.Module):
+    def __init__(self, num_outputs, norm):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(num_outputs))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Points(Dataset):
     count: int = 60

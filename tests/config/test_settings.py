@@ -65,6 +65,29 @@ def test_settings_of_a_run_make_the_same_run(cli, folder):
     assert trained(cli, "--like", first, "seed=1") != first
 
 
+def test_settings_changed_in_a_copy_of_a_run_count(cli, folder):
+    """What stands there and under `_changes_` otherwise is refused."""
+    first = Path(trained(cli, "--config", "my.yaml"))
+    text = (first / "config.yaml").read_text()
+    Path("edited.yaml").write_text(text.replace("\nseed: 0", "\nseed: 3").replace("  momentum: 0.9", "  momentum: 0.5"))
+    changes = printed_settings(cli, "--config", "edited.yaml")
+    assert (changes["seed"], changes["optim.momentum"], changes["batch_size"]) == (3, 0.5, 16)
+    Path("edited.yaml").write_text(text.replace("\nbatch_size: 16", "\nbatch_size: 32"))
+    status, _, stderr = cli("run", "--config", "edited.yaml")
+    said = "batch_size is 32, and 16 under _changes_; let both say the same"
+    assert (status, stderr) == (2, f"normexp: --config edited.yaml: {said}\n")
+
+
+def test_settings_of_another_version_keep_what_was_recorded(cli, folder):
+    """A default that has changed since is said anew; a key that is gone is refused."""
+    text = (Path(trained(cli, "--config", "my.yaml")) / "config.yaml").read_text()
+    Path("older.yaml").write_text(text.replace("  momentum: 0.1", "  momentum: 0.01"))
+    assert printed_settings(cli, "--config", "older.yaml")["norm.momentum"] == 0.01
+    Path("older.yaml").write_text(text.replace("\nseed: 0", "\nseed: 0\nshuffle: true"))
+    status, _, stderr = cli("run", "--config", "older.yaml")
+    assert (status, stderr.partition(";")[0]) == (2, "normexp: --config older.yaml: key 'shuffle' does not exist")
+
+
 def test_settings_of_a_run_on_a_file_that_is_here_name_it(cli, folder):
     (folder / "points.csv").write_text("x,y\n" + "".join(f"{i},{2 * i}\n" for i in range(40)))
     table = ("dataset=csv", "dataset.file=points.csv", "dataset.target=y", "model=linear", "steps=1", "threads=1")
@@ -105,6 +128,8 @@ def test_settings_of_a_record_name_no_code(cli, folder):
 
 MISTAKES = {
     "no file": (["--config", "none.yaml"], "", "--config none.yaml: no such file"),
+    "a folder": (["--config", "."], "", "--config .: a folder, no file; the settings of a run are --like ."),
+    "no record": (["--config", "bad.yaml"], "_choices_: 3\n_changes_: [1]\n", "--config bad.yaml: its _choices_ is 3"),
     "no mapping": (["--config", "bad.yaml"], "- a\n", "--config bad.yaml: not a mapping"),
     "no text": (["--config", "bad.yaml"], "a: [\n", "--config bad.yaml: not YAML"),
     "an unknown option": (["--config", "bad.yaml"], "norm: bach\n", "--config bad.yaml: norm=bach does not exist"),

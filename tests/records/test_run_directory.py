@@ -161,6 +161,11 @@ def test_find_runs_returns_each_once_sorted(run, tmp_path):
     assert [directory.path.name for directory in found] == ["0-run", "a-run"]
 
 
+def test_find_runs_names_the_run_of_a_file(run):
+    with pytest.raises(UserError, match=f"holds no run directory .*; name its folder, {run.path}$"):
+        find_runs([run.path / "config.yaml"])
+
+
 def test_find_runs_passes_over_what_was_set_aside_unless_it_is_named(run):
     aside = run.path.rename(f"{run.path}.damaged-1")
     run.path.mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,6 +160,19 @@ def test_best_tells_how_much_every_arm_depends_on_its_rate(swept: Callable[..., 
     assert found["none"][3].startswith("0")
     assert found["batch"][0] == "85.0 ± 7.1"
     assert found["batch"][-1] == "6/6"
+
+
+def test_best_tells_the_dependence_in_every_format(swept: Callable[..., Path]) -> None:
+    """LaTeX has two tables, HTML one page of two, CSV one row per arm, which a program reads as one table."""
+    folder = str(swept("batch", {0.01: (0.1, 0.1), 0.1: (0.9, 0.8), 1.0: (0.5, 0.3)}))
+    swept("none", {0.01: (0.5, 0.5), 0.1: (0.9, 0.9)})
+    tex, page = best_command([folder], format="tex"), best_command([folder], format="html")
+    assert (tex.count(r"\begin{table}"), tex.count("sensitivity &")) == (2, 1)
+    assert (page.count("<!doctype"), page.count("<caption>"), page.count("Sensitivity: how far")) == (1, 2, 1)
+    none, batch = csv.DictReader(io.StringIO(best_command([folder], format="csv")))
+    assert (batch["norm"], batch["optim.lr"], batch["n"], batch["n of every value"]) == ("batch", "0.1", "2", "2")
+    assert float(batch["sensitivity low"]) < float(batch["sensitivity"]) < float(batch["sensitivity high"])
+    assert (none["optim.lr"], none["sensitivity"]) == ("0.1", "")
 
 
 def test_best_tells_no_dependence_on_two_values(swept: Callable[..., Path]) -> None:

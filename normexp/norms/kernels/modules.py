@@ -21,6 +21,7 @@ TORCHS = (
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GRID = torch.linspace(-8, 8, 161, dtype=torch.double, device="cpu")  # wherever this is imported first
 CLOSE = 1e-9
+LAZY = "has lazy layers, which have no weights yet; pass a batch through it first"
 
 
 def check_network(model: object, valued: bool = True) -> None:
@@ -33,10 +34,15 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError("model: compiled by torch.compile; give the network inside it, model._orig_mod")
     if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
         raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
-    if any(map(torch.nn.parameter.is_lazy, [*model.parameters(), *model.buffers()])):
-        raise ValueError("model: has lazy layers, which have no weights yet; pass a batch through it first")
+    if has_lazy_layers(model):
+        raise ValueError(f"model: {LAZY}")
     if valued and any(value.is_meta for value in model.parameters()):
         raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
+
+
+def has_lazy_layers(model: nn.Module) -> bool:
+    """Tell whether a layer waits for its first batch to know its shape."""
+    return any(map(torch.nn.parameter.is_lazy, [*model.parameters(), *model.buffers()]))
 
 
 def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:

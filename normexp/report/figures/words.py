@@ -9,7 +9,8 @@ from normexp.config import groups, option, options
 AT = re.compile(r" at ([\w.]+)=(\S+)")  # a point of the grid, as claims write it
 KEYS = {"lr": "learning rate", "batch_size": "batch size", "weight_decay": "weight decay", "num_groups": "groups"}
 KEYS |= {"optim": "optimizer", "init": "initialization", "dataset.subset": "training examples"}
-KEYS |= {"init.std": "initial deviation"}
+KEYS |= {"init.std": "initial deviation", "model.name": "network", "dataset.name": "text"}
+KEYS |= {"evals_per_epoch": "evaluations per epoch", "eval_every": "evaluated every"}
 KEYS |= {"norm.momentum": "momentum of the estimates"}  # optim.momentum is the one that everybody calls so
 NAMED = ("norm", "optim")  # groups whose options say what they are called
 BETWEEN = re.compile(r"(, | \+ )")  # parts of an arm's name

@@ -1,0 +1,74 @@
+"""What `read` of a data set of the user's own returns, held to what `Data` says before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from normexp.config.text import amount
+from normexp.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    from normexp.data.base import Array, Data, Split
+
+TASKS = ("classification", "regression", "language")
+SPLITS = ("train", "validation", "test")
+LABELS = ("int64", "uint8")  # what torch's cross-entropy takes
+
+
+def check_contract(name: str, data: Data) -> None:
+    """Raise UserError for the first thing that cannot be trained on, or measured.
+
+    Args:
+        name: what returned it.
+    """
+    if data.task not in TASKS:
+        raise UserError(f"{name}: {unknown('task', str(data.task), TASKS)}")
+    if data.task != "regression" and not data.classes:
+        raise UserError(f"{name}: a {data.task} has classes, the names in the order of the labels")
+    for split in SPLITS:
+        if problem := next(_problems(data, split), ""):
+            raise UserError(f"{name}: the {split} split {problem}")
+
+
+def _problems(data: Data, name: str) -> Iterator[str]:
+    split: Split = getattr(data, name)
+    if len(split.x) != len(split.y):
+        yield f"has {amount(len(split.x), 'example')} in x and {len(split.y)} in y"
+    if len(split) == 0:
+        if name != "validation":
+            yield "has no example"
+        return
+    yield from _of_inputs(split.x, data.train.x)
+    yield from _of_targets(split.y, data)
+
+
+def _of_inputs(x: Array, trained: Array) -> Iterator[str]:
+    if x.ndim < 2:
+        yield f"has x of shape {x.shape}; rows of a table are (N, D), images (N, H, W, C)"
+    if x.shape[1:] != trained.shape[1:]:
+        yield f"has examples of shape {x.shape[1:]}, the train split of {trained.shape[1:]}"
+    if x.dtype.kind not in "buif":
+        yield f"has x of type {x.dtype}; images are uint8, tables float32"
+    yield from _not_finite("x", x)
+
+
+def _of_targets(y: Array, data: Data) -> Iterator[str]:
+    if data.task == "regression":
+        if y.ndim != 2 or y.dtype.kind != "f":
+            yield f"has y of {y.dtype} {y.shape}; targets of a regression are float32 (N, T)"
+        yield from _not_finite("y", y)
+        return
+    if y.dtype not in LABELS or y.ndim != (1 if data.task == "classification" else 2):
+        shape = "(N,)" if data.task == "classification" else "(N, T)"
+        yield f"has y of {y.dtype} {y.shape}; labels of a {data.task} are int64 {shape}"
+    if data.task == "classification" and (wrong := y[(y < 0) | (y >= len(data.classes))]).size:
+        yield f"has the label {wrong[0]}; those of its classes are 0 to {len(data.classes) - 1}"
+
+
+def _not_finite(name: str, values: Array) -> Iterator[str]:
+    if values.dtype.kind == "f" and not (finite := np.isfinite(values)).all():
+        first: Any = np.argwhere(~finite)[0]
+        yield f"has {values[tuple(first)]} in {name}, in example {first[0]}"

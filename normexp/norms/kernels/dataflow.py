@@ -37,13 +37,18 @@ class Leaves(Reader):
         return not any(m.children()) or isinstance(m, NORMS) or super().is_leaf_module(m, module_qualified_name)
 
 
-def copied(model: nn.Module) -> nn.Module:
+def copied(model: nn.Module, *changing: nn.Module) -> nn.Module:
     """Return a copy that shares the parameters and nothing else: reading a forward runs what it keeps or counts.
 
     Tensors that were computed (by torch's older weight_norm, by pruning) cannot be copied, and are shared too.
+
+    Args:
+        changing: modules of it whose parameters the copy has to itself.
     """
     computed = (value for module in model.modules() for value in vars(module).values() if isinstance(value, Tensor))
-    return copy.deepcopy(model, {id(value): value for value in [*model.parameters(), *computed]})
+    shared = {id(value): value for value in [*model.parameters(), *computed]}
+    own = {id(value) for module in changing for value in module.parameters()}
+    return copy.deepcopy(model, {key: value for key, value in shared.items() if key not in own})
 
 
 @contextmanager

@@ -165,6 +165,20 @@ class Dataflow:
         after = [user for node in self.calls(layer) for user in node.users]
         return not read and all(self.module(user) is module for user in after)
 
+    def ends(self, layers: Iterable[nn.Module]) -> list[nn.Module]:
+        """Return those layers whose output goes to the network's, and to no other layer, wherever they are called."""
+        known, leads, ends = set(layers), set(), dict[nn.Module, bool]()
+        arrives = {node for node in self.nodes if node.op == "output"}
+        for node in reversed(self.nodes):
+            parts = {user: self.module(user) for user in node.users}
+            if any(user in leads or (part and known & set(part.modules())) for user, part in parts.items()):
+                leads.add(node)
+            if arrives & set(parts):
+                arrives.add(node)
+            if (module := self.module(node)) in known:
+                ends[module] = ends.get(module, True) and node in arrives and node not in leads
+        return [layer for layer in layers if ends.get(layer)]
+
     def functional(self, names: set[str]) -> Iterator[str]:
         """Yield the names of functions and methods, of these, that the network calls without a module."""
         for node in self.nodes:

@@ -75,7 +75,7 @@ def chosen(words: Sequence[str], quick: bool) -> tuple[list[str], list[str]]:
     suites = names or list(QUICK if quick else ABOUT)[: None if quick else 1]
     if overrides:
         check_once(overrides)
-        if (device := compose(overrides)["device"]) not in ("auto", "cpu"):
+        if (device := compose(["device=cpu", *overrides])["device"]) != "cpu":
             raise UserError(f"bench: device={device}: all sides are timed on the CPU; leave it out")
         if alone := [name for name in suites if name not in ANY_WORK]:
             raise UserError(f"bench {alone[0]}: {overrides[0]!r}: takes no overrides")

@@ -30,7 +30,8 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     Args:
         model: for example a torchvision classification network.
         norm: the scheme; its `placement` must be `pre`.
-        output: treat the last layer, the classifier, like the others.
+        output: treat the layers whose output is the network's (the classifier, every head) like the others. Where its
+            forward cannot be read, these are the last one that it has.
         strict: False leaves what cannot be converted as it is; `model.not_converted` lists it, a line for each.
 
     Raises:

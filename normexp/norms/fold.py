@@ -15,6 +15,7 @@ from normexp.norms.base import Rows, num_outputs, output_dim
 from normexp.norms.kernels import dataflow
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched, why_unread
+from normexp.norms.kernels.readers import described
 from normexp.norms.kernels.replacement import swap
 
 LAYERS = (
@@ -66,7 +67,7 @@ def fold(model: nn.Module) -> nn.Module:
     neighbours = pairs(model, read)
     ahead = [(layer, norm) for layer, norm in neighbours if can_be_folded(model, layer, norm)]
     behind = [(layer, norm) for norm, layer in neighbours if can_be_folded(model, layer, norm)]
-    free = only_called(model, {norm for _, norm in [*ahead, *behind]}, read)
+    free = only_called(model, [*ahead, *behind], read)
     model.eval()
     for layer_name, norm_name in ahead:
         layer = model.get_submodule(layer_name)
@@ -119,50 +120,65 @@ def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
     owners = Counter(id(value) for module in model.modules() for value in module._parameters.values())
     uses = Counter(str(node.target) for node in calls)
 
-    def alone(name: str) -> bool:
-        shared = any(owners[id(value)] > 1 for value in model.get_submodule(name).parameters())
-        return uses[name] == 1 and not shared and not any(target.startswith(f"{name}.") for target in read)
+    def alone(node: fx.Node) -> bool:
+        name, module = str(node.target), model.get_submodule(str(node.target))
+        shared = any(owners[id(value)] > 1 for value in module.parameters())
+        more = len(node.all_input_nodes) > 1 or len(node.args) != 1 or node.kwargs  # than what is normalized
+        kept = isinstance(module, LAYERS) or not more
+        return uses[name] == 1 and kept and not shared and not any(target.startswith(f"{name}.") for target in read)
 
     for node in calls:
-        before = node.args[0] if node.args else None
-        if isinstance(before, fx.Node) and before.op == "call_module" and len(before.users) == 1:
-            names = str(before.target), str(node.target)
-            if all(map(alone, names)):
-                yield names
+        before: Any = node.args[0] if node.args else None
+        called = isinstance(before, fx.Node) and before.op == "call_module"
+        if called and len(before.users) == 1 and alone(before) and alone(node):
+            yield str(before.target), str(node.target)
 
 
-def graphs(model: nn.Module, standing: Iterable[str] = ()) -> list[fx.Graph]:
+def graphs(model: nn.Module, folded: Iterable[tuple[str, str]] = ()) -> list[fx.Graph]:
     """Read the forward in evaluation, on copies: called with and without its optional inputs.
 
     Args:
-        standing: modules in whose place an identity stands.
+        folded: layers that have another weight and bias there, with the modules in whose place an identity stands.
     """
+    pairs = list(folded)
 
     def trial() -> nn.Module:
-        made = copied(model)
-        swap(made, {made.get_submodule(name): nn.Identity() for name in standing})
+        made = copied(model, *(model.get_submodule(layer) for layer, _ in pairs))
+        for layer in (made.get_submodule(layer) for layer, _ in pairs):
+            ones = next(layer.parameters()).new_ones(num_outputs(layer), dtype=torch.double)
+            absorb(layer, 2 * ones, ones)
+        swap(made, {made.get_submodule(norm): nn.Identity() for _, norm in pairs})
         return made
 
     return dataflow.graphs(model, lambda _: ChildlessAreLeaves(), trial, [False])
 
 
-def only_called(model: nn.Module, names: set[str], read: list[fx.Graph]) -> set[str]:
-    """Return those of some modules that the network calls by their place, and does nothing else with.
+def only_called(model: nn.Module, pairs: list[tuple[str, str]], read: list[fx.Graph]) -> set[str]:
+    """Return the norms that the network calls by their place, and does nothing else with, nor with their layers.
+
+    A number that it computes of their weights, or of how many there are, would become another.
 
     Args:
+        pairs: layer and norm.
         read: the network's `readings`.
     """
 
-    def calls(found: list[fx.Graph]) -> list[list[tuple[str, str]]]:
-        return [[(node.op, str(node.target)) for node in graph.nodes] for graph in found]
-
-    def same(standing: Iterable[str]) -> bool:
+    def same(folded: list[tuple[str, str]]) -> bool:
         try:
-            return calls(graphs(model, standing)) == calls(read)
+            found = graphs(model, folded)
         except Exception:  # reads what an identity does not have; keeps the module elsewhere too, in a list
             return False
+        both = [[node for graph in each for node in graph.nodes] for each in (read, found)]
+        return len(both[0]) == len(both[1]) and all(map(alike, *both))
 
-    return names if not names or same(names) else {name for name in names if same([name])}
+    return {norm for _, norm in (pairs if same(pairs) else [pair for pair in pairs if same([pair])])}
+
+
+def alike(one: fx.Node, other: fx.Node) -> bool:
+    """Tell whether two calls are the same, of the same numbers where these are known."""
+    was, becomes = one.meta.get("value"), other.meta.get("value")
+    same = not isinstance(was, Tensor) or (isinstance(becomes, Tensor) and torch.equal(was, becomes))
+    return same and described(one) == described(other)
 
 
 def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
@@ -181,8 +197,9 @@ class ChildlessAreLeaves(dataflow.Leaves):
 
 def is_plain(layer: nn.Module) -> bool:
     """Tell whether the layer is exactly torch's, parametrized or not, and nothing else watches or changes it."""
-    kind = type(layer).__bases__[0] if parametrize.is_parametrized(layer) else type(layer)
-    return kind in LAYERS and not touched(layer)
+    computed = list(layer.parametrizations) if parametrize.is_parametrized(layer) else []  # type: ignore[arg-type]
+    kind = type(layer).__bases__[0] if computed else type(layer)
+    return kind in LAYERS and not touched(layer) and computed in ([], ["weight"])
 
 
 def _has_state(module: nn.Module) -> bool:
@@ -192,13 +209,22 @@ def _has_state(module: nn.Module) -> bool:
 def affine_map(module: nn.Module, shape: tuple[int, ...]) -> tuple[Tensor, Tensor] | None:
     """Return scale and shift per channel, in float64, if the module is that map in evaluation; else None.
 
+    The same map for another number of examples and of positions.
+
     Args:
         shape: of one example, channels first.
     """
     exact = copy.deepcopy(module).double().eval()
+    small, large = (4, *shape), (3, shape[0], *(size + 5 for size in shape[1:]))
+    found, again = _map_of(exact, small), _map_of(exact, large)
+    return found if found and again and all(map(_close, found, again)) else None
+
+
+def _map_of(exact: nn.Module, shape: tuple[int, ...]) -> tuple[Tensor, Tensor] | None:
+    """Return scale and shift per channel if the module in float64 is that map for inputs of this shape."""
     state = next(iter([*exact.parameters(), *exact.buffers()]))
     source = torch.Generator().manual_seed(0)
-    probe = (torch.randn(4, *shape, dtype=torch.double, generator=source) * 10).to(state.device)
+    probe = (torch.randn(shape, dtype=torch.double, generator=source) * 10).to(state.device)
     probe[2:] *= 1e4  # a bound far out is a bound
     try:
         shift, low, high, found = (exact(x) for x in (0 * probe, 0 * probe - FAR, 0 * probe + FAR, probe))
@@ -209,8 +235,11 @@ def affine_map(module: nn.Module, shape: tuple[int, ...]) -> tuple[Tensor, Tenso
     first = (0, slice(None), *[0] * (probe.dim() - 2))
     scale, shift = ((high - low) / (2 * FAR))[first], shift[first]
     by_channel = (-1, *[1] * (probe.dim() - 2))
-    same = torch.allclose(found, probe * scale.view(by_channel) + shift.view(by_channel), rtol=1e-9, atol=1e-9)
-    return (scale, shift) if same else None
+    return (scale, shift) if _close(found, probe * scale.view(by_channel) + shift.view(by_channel)) else None
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def absorb(layer: Any, scale: Tensor, shift: Tensor) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from normexp.records.names import STATUSES
+from normexp.records.names import METRICS, PROBES, STATUSES, TIMING
 
 MOST_CHARACTERS = 10_000  # of one value: a path, a note, a cause
 MOST_VALUES = 20_000  # in one file
@@ -65,6 +65,35 @@ CONFIG_FORM: dict[str, Form] = {
 }
 
 
+def _is_step(cell: Any) -> bool:
+    return isinstance(cell, str) and len(cell) < 20 and cell.isdecimal()
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+ROW_FORMS: dict[str, dict[str, Form]] = {
+    METRICS: {"step": _is_step},
+    TIMING: {"step": _is_step, "seconds": _is_number},
+    PROBES: {"step": _is_step, "layer": _is_text, "statistic": _is_text, "value": _is_number},
+}
+
+
+def check_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Hold the rows of a run's CSV file to the columns that are read of it by name."""
+    for line, row in enumerate(rows, start=2):
+        for column, is_right in ROW_FORMS.get(name, {}).items():
+            if column not in row:
+                raise ValueError(f"no {column} column")
+            if not is_right(row[column]):
+                raise ValueError(f"line {line}: its {column} is {_short(row[column])}")
+
+
 def check_status(status: Mapping[str, Any]) -> None:
     if status.get("status") not in STATUSES:
         known = ", ".join(STATUSES)
@@ -107,11 +136,16 @@ def _check_values(content: Mapping[str, Any]) -> None:
             if len(value) > MOST_CHARACTERS:
                 raise ValueError(f"a value of {len(value):,} characters")
         elif isinstance(value, dict):
-            if not all(isinstance(key, str) and len(key) <= MOST_CHARACTERS for key in value):
-                raise ValueError("a key that is no short text")
+            if not all(map(_is_key, value)):
+                raise ValueError("a key that is no short printable text")
             left.extend(value.values())
         elif isinstance(value, list):
             left.extend(value)
+
+
+def _is_key(key: Any) -> bool:
+    """Tell whether a key can be shown: keys name the arms of tables and figures."""
+    return isinstance(key, str) and len(key) <= MOST_CHARACTERS and key.isprintable()
 
 
 def _short(value: Any) -> str:

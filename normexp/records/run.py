@@ -7,14 +7,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
 from normexp.records.files import MOST_ROWS, MOST_TEXT, damaged, sha256_of, sweep_temporaries, write_atomically
-from normexp.records.forms import check_config, check_environment, check_status
+from normexp.records.forms import check_config, check_environment, check_rows, check_status
 from normexp.records.locks import is_locked, locked
 from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, LOCK, STATUS, TRACEBACK
 from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
@@ -79,12 +79,17 @@ class RunDirectory:
             return ""
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """Return the rows of a CSV file that end in a line break, as text; none where there is no file."""
+        """Return the rows of a CSV file that end in a line break, as text; none where there is no file.
+
+        Raises: UserError where it is damaged, or lacks what is read of it by name.
+        """
         try:
             data = self.read(name)
         except FileNotFoundError:
             return []
-        return self._parsed(name, data, csv_rows)
+        rows = self._parsed(name, data, csv_rows)
+        self._parsed(name, rows, partial(check_rows, name))
+        return rows
 
     @property
     def status(self) -> Mappings:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from normexp.errors import UserError, did_you_mean, listed, unknown
 from normexp.evidence.curves import is_share as is_share
-from normexp.records import METRICS, RunDirectory
+from normexp.records import METRICS, PROBES, TIMING, RunDirectory
 
 Columns = dict[str, list[float]]
 RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
@@ -20,7 +20,8 @@ NEVER_NEGATIVE = ("loss", "rmse", "mse", "error", "perplexity", "bpc", "byte", "
 def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
     """Return the columns of metrics.csv, one value per evaluation; an empty cell is NaN.
 
-    Raises UserError, naming the file, where it is missing, damaged, or shorter than the status says.
+    Raises UserError, naming the file, where it is missing, damaged, or shorter than the status says; or where another
+    curve of the run is damaged.
     """
     path = run.path / METRICS
     try:
@@ -28,6 +29,8 @@ def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
         columns = _columns(text)
         _check_steps(columns["step"])
         _check_end(columns["step"], status)
+        for name in (TIMING, PROBES):
+            run.rows(name)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, csv.Error) as error:

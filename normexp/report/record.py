@@ -139,7 +139,14 @@ class Record:
     @cached_property
     def probes(self) -> list[dict[str, str]]:
         """The rows of probes.csv, as text: step, probe, layer, statistic, value."""
-        return [] if self.unreadable else self.directory.rows(PROBES)
+        return [] if self.unreadable else self._rows(PROBES)
+
+    def _rows(self, name: str) -> list[dict[str, str]]:
+        """Return the rows of a file; nothing where it is damaged, as it may be of an unfinished run."""
+        try:
+            return self.directory.rows(name)
+        except UserError:
+            return []
 
     @property
     def curve(self) -> Curve:
@@ -156,7 +163,7 @@ class Record:
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""
-        rows = self.directory.rows(TIMING) if len(self.steps) else []
+        rows = self._rows(TIMING) if len(self.steps) else []
         seconds = {int(row["step"]): float(row["seconds"]) for row in rows}
         found = np.array([seconds.get(step, np.nan) / step if step else np.nan for step in self.steps.tolist()])
         return {SECONDS_PER_STEP: found} if seconds else {}

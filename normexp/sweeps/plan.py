@@ -106,8 +106,9 @@ class Plan:
 def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOLE) -> Plan:
     """Compose and check every cell before anything starts; equal cells collapse into one.
 
-    Raises: UserError for the first value that is not allowed. A combination of allowed values that cannot work
-    (batch statistics with one example, say) is left out and explained, unless nothing else remains.
+    Raises: UserError for the first value that is not allowed, and for a shard without cells. A combination of allowed
+    values that cannot work (batch statistics with one example, say) is left out and explained, unless nothing else
+    remains.
     """
     cells: dict[Path, Cell] = {}
     typed: dict[Path, list[str]] = {}
@@ -129,6 +130,10 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no run (an empty range)")
     results = Path(next(iter(cells.values())).config["results_dir"])
     own = in_shard(list(cells.values()), shard)
+    if not own:
+        raise UserError(
+            f"shard={shard.part}/{shard.parts}: {amount(len(cells), 'run')} make at most {len(cells)} parts"
+        )
     check_cells(own, force)
     return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed), tuple(recipes))
 

@@ -110,6 +110,9 @@ def run_shared(
     engine = executor(settings, workers)
     sweep = shared_sweep(cells, results)
     if (sweep.path / PLAN).exists() and (engine.is_left(sweep) or is_anybody_there(sweep, 2 * sweep.pace.heartbeat)):
+        if sharing.settings or sharing.jobs:
+            more = shlex.join(["normexp", "worker", str(sweep.path)])
+            logger.info(f"its workers stay as they are, whatever executor= and jobs= say; `{more}` adds one")
         logger.info(f"attached to {sweep.path}; Ctrl-C leaves its workers alone")
         return follow(sweep, engine, stops=False)
     is_new = not (sweep.path / PLAN).exists()

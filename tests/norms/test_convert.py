@@ -18,6 +18,7 @@ from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.kernels.modules import NORMS
+from normexp.norms.rms import RMSNorm
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
 
@@ -149,6 +150,55 @@ def test_running_mean_forgets_a_bias_that_is_dropped():
     expected = model.eval()(x)
     assert convert(model, BatchNorm())[0].bias is None
     torch.testing.assert_close(model(x), expected)
+
+
+class HeadsFirst(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.policy, self.value = nn.Linear(8, 3), nn.Linear(8, 1)
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU())
+
+    def forward(self, x):
+        x = self.body(x)
+        return self.policy(x), self.value(x)
+
+
+def test_every_output_layer_is_left_wherever_it_stands():
+    model = convert(HeadsFirst(), BatchNorm())
+    assert [type(each) for each in (model.policy, model.value)] == [nn.Linear] * 2
+    assert count(model, AnyRankBatchNorm) == 2
+    model = convert(HeadsFirst(), WeightNorm())
+    computed = [parametrize.is_parametrized(layer) for layer in weight_layers(model)]
+    assert computed == [False, False, True, True]
+    assert count(convert(HeadsFirst(), BatchNorm(), output=True), AnyRankBatchNorm) == 4
+
+
+def test_tokens_have_their_channels_last():
+    torch.manual_seed(0)
+    model = convert(nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)), BatchNorm())
+    x = torch.randn(7, 5, 8)
+    expected = nn.functional.batch_norm(model[0][0](x).flatten(0, 1), None, None, training=True)
+    torch.testing.assert_close(model[0](x), expected.view(7, 5, 5))
+
+
+def test_a_layer_whose_weight_torchs_module_reads_is_refused():
+    class Attends(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.attention, self.last = nn.Linear(8, 8), nn.MultiheadAttention(8, 2), nn.Linear(8, 3)
+
+        def forward(self, x):
+            x = self.first(x)
+            return self.last(self.attention(x, x, x)[0])
+
+    with pytest.raises(ValueError, match=r"attention\.out_proj .*MultiheadAttention computes with its weight"):
+        convert(Attends(), RMSNorm())
+    assert convert(Attends(), RMSNorm(), strict=False)(torch.randn(4, 2, 8)).shape == (4, 2, 3)
+
+
+def test_a_network_that_is_one_normalization_is_refused():
+    with pytest.raises(ValueError, match=r"is the whole network, .*give nn\.Sequential\(model\)"):
+        convert(nn.BatchNorm2d(3), GroupNorm())
 
 
 def test_group_norm_is_replaced_too():

@@ -12,6 +12,7 @@ from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
+from normexp.norms.weight import WeightNorm
 
 
 def scale_of(norm):
@@ -195,6 +196,78 @@ def test_asking_what_a_module_is_is_refused():
     model = convert(Asking(), GroupNorm(num_groups=2), strict=False)
     assert type(model.bn) is nn.BatchNorm2d
     assert len(model.not_converted) == 1
+
+
+@pytest.mark.parametrize("norm", [Norm(), WeightNorm(), BatchNorm()])
+@pytest.mark.parametrize("readable", [True, False])
+def test_normalizing_by_a_function_alone_is_refused(readable, norm):
+    class ByFunction(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.last = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 2, 1)
+
+        def forward(self, x):
+            x = x if readable or x.sum() > 0 else -x
+            return self.last(F.group_norm(self.conv(x), 2).relu())
+
+    with pytest.raises(ValueError, match=r"calls group_norm\(\) as a function"):
+        convert(ByFunction(), norm)
+
+
+class Upsampling(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.up, self.last = nn.Conv2d(3, 4, 2), nn.ConvTranspose2d(4, 4, 3, 2), nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        return self.last(self.up(self.conv(x).relu(), [12, 12]))
+
+
+class UpsamplingInBranch(Upsampling):
+    def forward(self, x):
+        return super().forward(x) if x.sum() > 1e9 else self.last(self.up(self.conv(x), [12, 12]))
+
+
+@pytest.mark.parametrize("network", [Upsampling, UpsamplingInBranch])
+def test_more_inputs_than_the_schemes_module_takes_are_refused(network):
+    model = network()
+    assert model(IMAGES).shape == (4, 2, 12, 12)
+    with pytest.raises(
+        ValueError, match=r"up \(ConvTranspose2d\): the network calls it with 2 inputs, which Sequential in"
+    ):
+        convert(model, GroupNorm(num_groups=2))
+    assert convert(model, GroupNorm(num_groups=2), strict=False)(IMAGES).isfinite().all()
+
+
+def test_an_activation_with_another_input_is_not_taken():
+    class Scaled(nn.ReLU):
+        def forward(self, x, scale=1.0):
+            return super().forward(x) * scale
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.bn, self.act, self.last = (
+                nn.Conv2d(3, 8, 3),
+                nn.BatchNorm2d(8),
+                Scaled(),
+                nn.Conv2d(8, 2, 1),
+            )
+
+        def forward(self, x):
+            return self.last(self.act(self.bn(self.conv(x)), 2.0))
+
+    with pytest.raises(ValueError, match=r"act .*calls it with 2 inputs, which Identity"):
+        convert(Net(), EvoNormS0())
+
+
+def test_asking_for_a_type_is_found_in_the_source():
+    class Asks(Net):
+        def read(self, x):
+            return x * 2 if x.sum() > 0 and isinstance(self.bn, nn.BatchNorm2d) else x
+
+    with pytest.raises(ValueError, match=r"bn \(BatchNorm2d\): the network reads its type\(\)"):
+        convert(Asks(), GroupNorm())
 
 
 def test_normalizing_by_a_function_is_refused():

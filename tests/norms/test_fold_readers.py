@@ -6,6 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils import parametrize
+from torch.nn.utils.parametrizations import weight_norm
 
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
@@ -66,7 +68,50 @@ class Grouped(Net):
         return self.head(self.bn(self.conv(x)))
 
 
-@pytest.mark.parametrize(("kind", "left"), [(Reads, 1), (InAList, 1), (WithoutIt, 1), (Grouped, 1), (OnlyCalls, 0)])
+class CountsItsState(Net):
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x))) * len(self.state_dict())
+
+
+class AddsItsWeights(Net):
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x))) + sum(value.sum() for value in self.parameters())
+
+
+class GoesByABias(Net):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, bias=False)
+
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x))) * (2 if self.conv.bias is None else 3)
+
+
+class ReadsAComputedWeight(Net):
+    def __init__(self):
+        super().__init__()
+        weight_norm(self.conv)
+
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x)) + F.conv2d(x, self.conv.weight))
+
+
+class WithAComputedBias(Net):
+    def __init__(self):
+        super().__init__()
+        parametrize.register_parametrization(self.conv, "bias", nn.Tanh())
+
+    def forward(self, x):
+        return self.head(self.bn(self.conv(x)))
+
+
+READERS = [CountsItsState, AddsItsWeights, GoesByABias, ReadsAComputedWeight, WithAComputedBias]
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"),
+    [(Reads, 1), (InAList, 1), (WithoutIt, 1), (Grouped, 1), (OnlyCalls, 0), *((reader, 1) for reader in READERS)],
+)
 def test_fold_is_exact_or_leaves_it(kind, left):
     torch.manual_seed(0)
     model = kind().double()
@@ -78,6 +123,54 @@ def test_fold_is_exact_or_leaves_it(kind, left):
     assert sum(isinstance(each, nn.BatchNorm2d) for each in folded.modules()) == left
     assert not isinstance(getattr(folded, "last", IMAGES), torch.fx.Proxy)
     assert folded.calls == 2 * (kind is OnlyCalls)  # reading it is no call
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor([2.0, 3.0, 4.0]).view(-1, 1, 1))
+
+    def forward(self, x, more=None):
+        return x * self.scale + (0 if more is None else more)
+
+
+class ByPositions(Scaled):
+    def forward(self, x):
+        return x * self.scale / x.shape[-1]
+
+
+class ByExamples(Scaled):
+    def forward(self, x):
+        return x * self.scale / x.shape[0]
+
+
+class FarFromTheCorner(Scaled):
+    def forward(self, x):
+        return x * self.scale + (torch.arange(x.shape[-1]) > 2)
+
+
+@pytest.mark.parametrize("kind", [ByPositions, ByExamples, FarFromTheCorner])
+def test_a_map_of_one_size_alone_is_left(kind):
+    model = nn.Sequential(nn.Conv2d(3, 3, 3), kind()).double()
+    with torch.no_grad():
+        expected = model(IMAGES)
+        torch.testing.assert_close(fold(model)(IMAGES), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", [lambda net, x: net.bn(net.conv(x), x), lambda net, x: net.bn(net.conv(x), more=x)])
+def test_what_gets_more_than_the_layers_output_is_left(call):
+    class TakesMore(Net):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.bn, self.known = nn.Conv2d(3, 3, 3, padding=1), Scaled(), []
+
+        def forward(self, x):
+            return call(self, x)
+
+    model = TakesMore().double()
+    with torch.no_grad():
+        expected = model(IMAGES)
+        torch.testing.assert_close(fold(model)(IMAGES), expected, rtol=1e-12, atol=1e-12)
 
 
 COMPLEX = nn.Sequential(nn.Conv2d(3, 4, 3, dtype=torch.cfloat), nn.Conv2d(4, 4, 3))

@@ -109,6 +109,7 @@ CONTENTS: dict[str, dict[str, bytes]] = {
         "seed null": b"_choices_: {}\nseed:\n",
         "seed infinite": b"_choices_: {}\nseed: .inf\n",
         "key is a number": b"_choices_: {}\n1: 2\n",
+        "key with an escape": b'_choices_: {}\nmodel: {"\\e[31m": 2}\n',
         "many values": b"_choices_: {}\na:\n" + b"- 1\n" * 30_000,
     },
     "environment.json": {
@@ -122,6 +123,17 @@ CONTENTS: dict[str, dict[str, bytes]] = {
     "metrics.csv": {
         "a field of 200,000": b"step,loss\n0," + b"1" * 200_000 + b"\n",
         "100,000 columns": b",".join([b"a"] * 100_000) + b"\n",
+        "no steps": b"epoch,loss\n0,1\n",
+        "a step that is none": b"step,loss\nx,1\n",
+    },
+    "timing.csv": {
+        "no seconds": b"step,minutes\n0,1\n",
+        "a row cut short": b"step,seconds\n0\n",
+        "seconds a text": b"step,seconds\n0,soon\n",
+    },
+    "probes.csv": {
+        "no layer": b"step,probe,statistic,value\n0,a,b,1\n",
+        "a value that is none": b"step,probe,layer,statistic,value\n0,a,b,c,x\n",
     },
 }
 

@@ -13,7 +13,7 @@ from drawn import learning, made
 from fabricated import Fabric
 
 from normexp.errors import UserError
-from normexp.records import CONFIG, METRICS, STATUS
+from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
 from normexp.report.commands import plot_command, table_command
 from normexp.report.figures.runs import curves_of
 from normexp.report.frame import Frame, _joined, experiment_frame, folder_frame, frame_of
@@ -93,6 +93,21 @@ def test_table_and_plot_work_beside_bad_runs_and_say_what_they_left_out(fabricat
     assert "75.0" in text
     assert "Left out, 5 that cannot be used: " in text
     assert all(path.stat().st_size for path in plot_command([str(fabricate.root)]))
+
+
+@pytest.mark.parametrize(("name", "content"), [(TIMING, "step,minutes\n0,1\n"), (PROBES, "step,value\n0,1\n")])
+def test_a_run_with_a_damaged_curve_is_left_out_and_one_that_has_not_ended_is_without_it(
+    fabricate: Fabric, name: str, content: str
+) -> None:
+    fabricate(norm="batch", seed=0)
+    for seed, status in ((1, "done"), (2, "interrupted")):
+        (fabricate(name=status, norm="batch", seed=seed, status=status).path / name).write_text(content)
+    frame = frame_of([fabricate.root])
+    assert sorted(frame.curves["seed"].unique()) == [0, 2]
+    assert frame.probes.empty
+    (line,) = frame.left_out
+    assert "1 that cannot be used: done" in line
+    assert f"{name}: damaged (no" in line
 
 
 def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:

@@ -211,6 +211,18 @@ def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, 
     assert len(list((results / ".sweeps").rglob("*"))) > before
 
 
+@pytest.mark.parametrize("given", [{"settings": checked("local", {"workers": 3})}, {"jobs": 3}, {}])
+def test_who_attaches_is_told_that_no_worker_is_started(results, monkeypatch, caplog, given):
+    plan = make_plan([*TINY, f"results_dir={results}", "seed=0,1"])
+    sweep = write_plan(plan.cells, results, Pace(2.0, 60.0))
+    monkeypatch.setattr(submit, "is_anybody_there", lambda *_: True)
+    monkeypatch.setattr(submit, "follow", lambda *_, stops: {})
+    with caplog.at_level("INFO", "normexp"):
+        run_shared(plan.cells, results, Sharing(**given), [])
+    told = f"its workers stay as they are, whatever executor= and jobs= say; `normexp worker {sweep.path}` adds one"
+    assert (told in caplog.messages) == bool(given)
+
+
 @pytest.mark.slow
 def test_shared_sweep_attaches_to_workers_that_live(results):
     words = [*TINY, f"results_dir={results}", "seed=0,1"]

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
-from normexp.norms.base import Norm, num_outputs, weight_layers
+from normexp.norms.base import Norm, Rows, num_outputs, weight_layers
 from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
 from normexp.norms.kernels.effect import Effect
 from normexp.norms.kernels.modules import (
@@ -32,6 +32,7 @@ from normexp.norms.kernels.readers import Differs, Lacks, check_readers
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
 
 
@@ -52,7 +53,7 @@ class Conversion:
         self.model, self.norm = model, norm
         self.names = {module: name for name, module in model.named_modules()}
         self.layers = weight_layers(model)
-        self.hidden = self.layers if output else self.layers[:-1]
+        self.hidden = self.layers if output else self._hidden()
         self.new: dict[nn.Module, nn.Module] = {}
         self.together: list[set[nn.Module]] = []
         self.left: list[str] = []
@@ -71,6 +72,12 @@ class Conversion:
         self._normalizations()
         self._readers()
         self.reparametrized = [layer for layer in self.hidden if self._try(layer, self._check_weight)]
+
+    def _hidden(self) -> list[nn.Module]:
+        """Return the layers but those whose output is the network's: the classifier, or every head."""
+        read = self._reading
+        ends = read.ends(self.layers) if isinstance(read, Dataflow) else []
+        return [layer for layer in self.layers if layer not in (ends or self.layers[-1:])]
 
     def _try(self, module: nn.Module, step: Callable[[Any], object]) -> bool:
         """Do one step for a module; note why it cannot be done."""
@@ -217,18 +224,24 @@ class Conversion:
         after = self._made(num_outputs(layer), like=layer, linear=self.effect.replaces and act is None)
         if isinstance(layer, nn.Linear) and not self.effect.takes_vectors:
             raise CannotConvert("the scheme needs positions, and the output of a Linear layer has none")
+        owner = self.model.get_submodule(self.names[layer].rpartition(".")[0])
+        if type(owner).__module__.startswith("torch.nn.") and not isinstance(owner, CONTAINERS):
+            raise CannotConvert(f"{type(owner).__name__} computes with its weight and does not call it")
+        after = Rows(after) if isinstance(layer, nn.Linear) else after  # its channels are last, behind any tokens
         return {layer: nn.Sequential(layer, after), **({act: nn.Identity()} if act is not None else {})}
 
     # --- the network's own code
 
     def _place(self, new: dict[nn.Module, nn.Module]) -> None:
         """Replace modules together or not at all: a normalization and the activation that the scheme brings."""
+        if self.model in new:
+            raise CannotConvert("is the whole network, in whose place nothing can be put; give nn.Sequential(model)")
         self.new |= new
         self.together.append(set(new))
 
     def _readers(self) -> None:
         """Leave what the network's own forward reads, where the scheme's module lacks that."""
-        while self.new:
+        while True:
             try:
                 return check_readers(self.model, self._reading, self.new)
             except Lacks as read:
@@ -239,6 +252,7 @@ class Conversion:
             except Differs as why:
                 self._try(self.model, cannot(str(why)))
                 self.new = {}
+                return
 
     def _leave(self, modules: set[nn.Module]) -> None:
         """Take modules out of what is replaced, and what is replaced together with them."""

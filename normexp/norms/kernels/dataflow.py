@@ -39,13 +39,18 @@ class Leaves(Reader):
         return not any(m.children()) or isinstance(m, self.whole) or super().is_leaf_module(m, module_qualified_name)
 
 
-def copied(model: nn.Module) -> nn.Module:
+def copied(model: nn.Module, *changing: nn.Module) -> nn.Module:
     """Return a copy that shares the parameters and nothing else: reading a forward runs what it keeps or counts.
 
     Tensors that were computed (by torch's older weight_norm, by pruning) cannot be copied, and are shared too.
+
+    Args:
+        changing: modules of it whose parameters the copy has to itself.
     """
     computed = (value for module in model.modules() for value in vars(module).values() if isinstance(value, Tensor))
-    return copy.deepcopy(model, {id(value): value for value in [*model.parameters(), *computed]})
+    shared = {id(value): value for value in [*model.parameters(), *computed]}
+    own = {id(value) for module in changing for value in module.parameters()}
+    return copy.deepcopy(model, {key: value for key, value in shared.items() if key not in own})
 
 
 @contextmanager
@@ -161,6 +166,20 @@ class Dataflow:
         read = any(node.op == "get_attr" and node.target in [f"{name}.bias" for name in names] for node in self.nodes)
         after = [user for node in self.calls(layer) for user in node.users]
         return not read and all(self.module(user) is module for user in after)
+
+    def ends(self, layers: Iterable[nn.Module]) -> list[nn.Module]:
+        """Return those layers whose output goes to the network's, and to no other layer, wherever they are called."""
+        known, leads, ends = set(layers), set(), dict[nn.Module, bool]()
+        arrives = {node for node in self.nodes if node.op == "output"}
+        for node in reversed(self.nodes):
+            parts = {user: self.module(user) for user in node.users}
+            if any(user in leads or (part and known & set(part.modules())) for user, part in parts.items()):
+                leads.add(node)
+            if arrives & set(parts):
+                arrives.add(node)
+            if (module := self.module(node)) in known:
+                ends[module] = ends.get(module, True) and node in arrives and node not in leads
+        return [layer for layer in layers if ends.get(layer)]
 
     def functional(self, names: set[str]) -> Iterator[str]:
         """Yield the names of functions and methods, of these, that the network calls without a module."""

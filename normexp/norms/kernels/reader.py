@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -61,6 +62,8 @@ class Reader(fx.Tracer):
         self.asked: list[UnknownAttribute] = []
         with noticed() as errors:
             graph = super().trace(root, concrete_args)
+        for node in graph.find_nodes(op="get_attr"):
+            node.meta["value"] = attrgetter(str(node.target))(self.root)
         for attribute in self.asked:
             if not attribute.called and attribute._node is None:
                 raise fx.proxy.TraceError(f"it asks for the {attribute.attr} of what is not known")

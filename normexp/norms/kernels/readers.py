@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch import fx, nn
 
 from normexp.norms.kernels.dataflow import Dataflow, Leaves, Untraceable, copied, graphs, name_of
+from normexp.norms.kernels.modules import LAYERS
 
 Calls = list[tuple[Any, ...]]
 KEEPS = "keeps modules in another place too (a list, a function), where the scheme would not come"
 ASKS = "asks what its modules are, and computes something else where they are the scheme's"
+TYPE = "type()"
 NORMALIZING = {"batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"}
 
 
@@ -22,12 +24,12 @@ class Lacks(Exception):
     """The network reads an attribute of a module, or calls it with a name, that what replaces it does not have.
 
     Args:
-        asked: "running_var" for an attribute, "input=" for a name of an argument.
+        asked: "running_var" for an attribute, "input=" for a name of an argument, "2 inputs" for how many it is given.
     """
 
     def __init__(self, name: str, asked: str) -> None:
         super().__init__(name, asked)
-        self.name, self.how = name, f"calls it with {asked}" if asked.endswith("=") else f"reads its {asked}"
+        self.name, self.how = name, f"calls it with {asked}" if is_given(asked) else f"reads its {asked}"
 
 
 class Differs(Exception):
@@ -42,9 +44,9 @@ class Around(Leaves):
         self.inner = inner
 
     def call_module(self, m: nn.Module, forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for name in kwargs if m in self.inner else ():
-            if not takes(m, name):
-                raise Lacks(self.inner[m], f"{name}=")
+        for asked in given(len(args), kwargs) if m in self.inner else ():
+            if not takes(m, asked):
+                raise Lacks(self.inner[m], asked)
         return super().call_module(m, forward, args, kwargs)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
@@ -67,23 +69,42 @@ def check_readers(model: nn.Module, flow: Dataflow | Untraceable, new: dict[nn.M
         return
     before = [described(node) for node in flow.nodes]
     for _, target, _ in before:
-        if target in NORMALIZING:
-            raise Differs(f"calls {target}() as a function, which the scheme cannot replace")
+        refuse_function(target)
     if before != calls(model, new):
         raise Differs(ASKS)
 
 
+def refuse_function(name: object) -> None:
+    if name in NORMALIZING:
+        raise Differs(f"calls {name}() as a function, which the scheme cannot replace")
+
+
 def lacks(old: nn.Module, made: nn.Module, attribute: str) -> bool:
     """Tell whether an attribute that the old module has is missing in the new one, or None there alone."""
-    if attribute.endswith("="):
-        return not takes(made, attribute[:-1])
-    return getattr(old, attribute, None) is not None and getattr(made, attribute, None) is None
+    if is_given(attribute):
+        return not takes(made, attribute)
+    missing = getattr(old, attribute, None) is not None and getattr(made, attribute, None) is None
+    return attribute == TYPE or missing
 
 
-def takes(module: nn.Module, name: str) -> bool:
-    """Tell whether a module can be called with an argument of this name."""
+def given(inputs: int, names: Iterable[str]) -> Iterator[str]:
+    """Yield what a call gives a module beside its one input: names of arguments, and how many have none."""
+    yield from (f"{name}=" for name in names)
+    if inputs > 1:
+        yield f"{inputs} inputs"
+
+
+def is_given(asked: str) -> bool:
+    return asked.endswith(("=", " inputs"))
+
+
+def takes(module: nn.Module, asked: str) -> bool:
+    """Tell whether a module can be called with an argument of this name, or with this number of them."""
     known = inspect.signature(module.forward).parameters
-    return name in known or any(each.kind is each.VAR_KEYWORD for each in known.values())
+    if asked.endswith("="):
+        return asked[:-1] in known or any(each.kind is each.VAR_KEYWORD for each in known.values())
+    places = [each for each in known.values() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return len(places) >= int(asked.split()[0]) or any(each.kind is each.VAR_POSITIONAL for each in known.values())
 
 
 # --- by reading its calls
@@ -155,7 +176,9 @@ def attributes(model: nn.Module, modules: set[nn.Module]) -> Iterator[tuple[str,
 def in_source(owner: nn.Module) -> Iterator[tuple[nn.Module, str]]:
     """Yield module and attribute where a forward, or a method that it calls, says `self.module.attribute`.
 
-    Module and `argument=` where it says `self.module(argument=...)`.
+    Module and `argument=` where it says `self.module(argument=...)`, `2 inputs` where `self.module(x, y)`.
+
+    Raises: Differs where it calls a function that normalizes; a layer may normalize its own weight.
     """
     waiting, seen = ["forward"], set()
     while waiting:
@@ -167,7 +190,10 @@ def in_source(owner: nn.Module) -> Iterator[tuple[nn.Module, str]]:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 known[node.targets[0].id] = found(node.value, known)
             if isinstance(node, ast.Call) and isinstance(called := found(node.func, known), nn.Module):
-                yield from ((called, f"{each.arg}=") for each in node.keywords if each.arg)
+                inputs = sum(not isinstance(each, ast.Starred) for each in node.args)
+                yield from ((called, each) for each in given(inputs, (each.arg for each in node.keywords if each.arg)))
+            if not isinstance(owner, LAYERS):
+                refuse_function(function(node, known))
             if (read := asked(node)) is None:
                 continue
             module, attribute = found(read[0], known), read[1]
@@ -178,14 +204,23 @@ def in_source(owner: nn.Module) -> Iterator[tuple[nn.Module, str]]:
 
 
 def asked(node: ast.AST) -> tuple[ast.expr, str] | None:
-    """Return the expression and the attribute of `a.b` and of `getattr(a, "b")`."""
+    """Return the expression and the attribute of `a.b` and of `getattr(a, "b")`, or that its type is asked."""
     if isinstance(node, ast.Attribute):
         return node.value, node.attr
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
+        return (node.args[0], TYPE) if node.args else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
         match node.args:
             case [of, ast.Constant(value=str(name)), *_]:
                 return of, name
     return None
+
+
+def function(node: ast.AST, known: dict[str, Any]) -> str:
+    """Return the name of what a call calls, if that is no part of what is known here: `F.relu`, not `self.relu`."""
+    if not isinstance(node, ast.Call) or any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node.func)):
+        return ""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def found(expression: ast.expr, known: dict[str, Any]) -> Any:

@@ -59,6 +59,8 @@ class NormPlacement(Study):
     def measure(self, context: StudyContext) -> Outcome:
         if self.reference not in self.layers:
             raise UserError(f"study.reference={self.reference} is none of study.layers={list(self.layers)}")
+        if self.width % HEADS:
+            raise UserError(f"study.width={self.width}: is not divisible by the {HEADS} heads of a layer")
         norm = build_norm(context.config)
         if self.every:
             found = self._gradients(norm, context.seed, self.reference)

@@ -347,6 +347,29 @@ def test_equilibrium_without_a_known_law_is_refused(overrides, message):
         measured("study=equilibrium", *FREE, *given)
 
 
+@pytest.mark.parametrize("overrides", [("study.weight_decay=10",), ("study.momentum=0.9", "study.weight_decay=1")])
+def test_decay_that_leaves_no_equivalent_rate_is_refused(overrides):
+    with pytest.raises(UserError, match=r"study\.weight_decay=1.*the law has no rate .* below \(1 - sqrt\(") as error:
+        measured("study=decay_rate", *FREE, *overrides)
+    assert "\n" not in str(error.value)
+
+
+def test_a_transformer_layer_wants_a_width_that_its_heads_divide():
+    with pytest.raises(UserError, match=r"study\.width=30: is not divisible by the 4 heads of a layer"):
+        measured("study=norm_placement", "norm=layer", "study.width=30", "study.layers=[1]", "study.reference=1")
+
+
+@pytest.mark.parametrize("widths", ["[]", "[16]", "[16,16]"])
+def test_a_slope_wants_two_widths(widths):
+    with pytest.raises(UserError, match=r"study\.widths=.*: a slope needs two different widths or more, each once"):
+        measured("study=orthogonalization", "norm=batch", "study.depth=10", f"study.widths={widths}")
+
+
+def test_least_squares_want_more_examples_than_features():
+    with pytest.raises(UserError, match=r"study\.features=9: must be fewer than study\.examples=9"):
+        measured("study=least_squares_rate", "study.features=9", "study.examples=9", "study.updates=3")
+
+
 # At full scale
 
 

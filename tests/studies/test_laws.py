@@ -21,6 +21,7 @@ from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_norm_explosion import LIMIT
 from normexp.studies.least_squares_rate import LeastSquaresRate
 from normexp.studies.orthogonalization import expected_likeness
+from normexp.studies.rezero import ReZero
 from normexp.studies.selectable_keys import in_hull_of_others
 from normexp.studies.weight_distance import line, misfits
 
@@ -212,6 +213,20 @@ def test_rezero_begins_as_the_identity_and_layer_norm_stretches(version, growth)
     assert rows[0][0]["log10_formula"] == pytest.approx(growth)
     mean = np.mean([row["log10_growth"] for (row,) in rows])
     assert mean == pytest.approx(growth, abs=1e-6 if version == "rezero" else 0.35)
+
+
+def test_layer_norm_stretches_a_squared_gradient_by_the_derived_factor_at_finite_width():
+    """For a random gradient that has nothing along the norm's output, given what enters ReLU, of every unit."""
+    n = 256
+    z = np.random.default_rng(0).standard_normal((10_000, n))
+    h, active = np.maximum(z, 0), z > 0
+    u = (h - h.mean(1, keepdims=True)) / h.std(1, keepdims=True)
+    kept = (active * (1 - 1 / n - u**2 / n)).sum(1) / (n - 1)  # of the gradient's square, behind the norm and ReLU
+    variance = h.var(1) * 2 * LIMIT  # over that of a rectified normal
+    factor = 2 * (n - 1) / n * kept / variance
+    known = (variance - 1) - (2 * active.mean(1) - 1)  # of mean -1 / n, and most of the factor's own scatter
+    assert n * (factor - 1 + known).mean() + 1 == pytest.approx(2.34, abs=0.2)
+    assert "(1 + 2.3 / n)" in str(ReZero.__doc__)
 
 
 def test_rezero_with_a_branch_switched_on_is_no_identity():

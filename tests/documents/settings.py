@@ -56,6 +56,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "down to 0.59",
         "ends at 0.71",
     ),
+    "law_norm_placement": ("more than the 6 % that the law allows",),  # 1 / 16
     "law_rezero": ("2.9 depth / width", "2.3 depth / width"),
     "law_selectable_keys": ("The 32 to 51 % of our notes", "At 8 dimensions"),
     "ioffe2015_table": ("31 million steps",),

@@ -23,12 +23,14 @@ class Remote:
 
     Args:
         sha256: given where that is what was published; then there is no MD5.
+        key: which key takes a copy of one's own instead.
     """
 
     name: str
     urls: tuple[str, ...]
     md5: str = ""
     sha256: str = ""
+    key: str = "dataset.archive"
 
     @property
     def checksum(self) -> str:
@@ -72,7 +74,7 @@ def fetch(remote: Remote, folder: Path) -> Path:
             return target
     raise UserError(
         f"cannot download {remote.name} ({'; '.join(problems)}); no partial file was left: "
-        "try again, or give a copy of your own with dataset.archive=PATH"
+        f"try again, or give a copy of your own with {remote.key}=PATH"
     )
 
 

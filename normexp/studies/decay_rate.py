@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.probes.scale_free import check_scale_free
 from normexp.seeding import generator
@@ -43,7 +44,8 @@ class DecayRate(Study):
         examples, batch: in all, and of an update.
         control: measure also where the law does not apply.
 
-    Raises: UserError, unless `control`, for a network with a weight whose scale changes the outputs.
+    Raises: UserError for a decay that is too strong for a positive a, lr wd from (1 - sqrt(g))^2 up; unless `control`,
+        for a network with a weight whose scale changes the outputs.
 
     Source: Li & Arora 2020, arXiv:1910.07454; the formula is derived above.
     """
@@ -59,6 +61,7 @@ class DecayRate(Study):
     control: bool = False
 
     def measure(self, context: StudyContext) -> Outcome:
+        self._check_root()
         norm = build_norm(context.config)
         source = generator(context.seed, "examples")
         x = torch.randn(self.examples, FEATURES, dtype=torch.double, generator=source)
@@ -73,6 +76,14 @@ class DecayRate(Study):
             if step & (step - 1) == 0:
                 rows.append(self._row(step, one, other, rounding))
         return Outcome(rows)
+
+    def _check_root(self) -> None:
+        most = (1 - math.sqrt(self.momentum)) ** 2
+        if self.lr * self.weight_decay >= most:
+            raise UserError(
+                f"study.weight_decay={self.weight_decay:g} at study.lr={self.lr:g}: the law has no rate that does the "
+                f"same; their product must be below (1 - sqrt(study.momentum))^2, {most:.3g}"
+            )
 
     @property
     def root(self) -> float:

@@ -40,9 +40,9 @@ class Equilibrium(Study):
     weight turns, in radians; `formula` is `normexp.probes.equilibrium.equilibrium_angle`, which derives it. Under SGD
     `norm` is the weight's length, fourth powers averaged, and `norm_formula` the fourth root of
     lr ||g||^2 / (2 wd (1 - m)), g being the gradient at length 1; under AdamW both are empty. The remainders are the
-    next order, lr wd / (1 - m); 1 / sqrt(updates) of the finite average; and half the `drift`, by how much of what
-    decay takes off per update the length still changes, since angle^2 is (1 + drift) times that at rest. The table
-    `windows` has the angle over time.
+    next order, lr wd / (1 - m); half the `drift`, by how much of what decay takes off per update the length still
+    changes, since angle^2 is (1 + drift) times that at rest; and 1 / sqrt(updates) for the finite average, which is
+    chosen and not derived: how far averages scatter, seeds show. The table `windows` has the angle over time.
 
     Random labels make gradients independent from step to step, as the derivation assumes; data to learn from would not.
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from normexp.errors import UserError
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
 
@@ -37,6 +38,8 @@ class LeastSquaresRate(Study):
         features, examples: of the data.
         noise: standard deviation of the targets' noise.
 
+    Raises: UserError unless there are fewer features than examples: else the minimum is 0 or H has no inverse.
+
     Source: Cai, Li & Shen 2019, arXiv:1810.00122; Arora, Li & Lyu 2019, arXiv:1812.03981; Kohler et al. 2019,
     arXiv:1805.10694.
     """
@@ -49,6 +52,11 @@ class LeastSquaresRate(Study):
     noise: float = 0.5
 
     def measure(self, context: StudyContext) -> Outcome:
+        if self.features >= self.examples:
+            raise UserError(
+                f"study.features={self.features}: must be fewer than study.examples={self.examples}; "
+                "else the minimum is 0 or no single one"
+            )
         source = generator(context.seed, "regression")
         x, w, e = (torch.randn(n, dtype=torch.double, generator=source).numpy()
                    for n in ((self.examples, self.features), (self.features,), (self.examples,)))  # fmt: skip

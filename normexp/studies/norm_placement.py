@@ -32,6 +32,7 @@ class NormPlacement(Study):
     either place. Post: the last N divides by the size of x + f(x), which is the same in every layer. Pre: the stream's
     square is s0 + c L, every sub-layer adding the same, and the last N divides the gradient by its root:
     sqrt((s0 + c L0) / (s0 + c L)) is sqrt(L0 / L) but for terms of order 1 / L0. Without the last N nothing divides.
+    The remainder is 1 / L0 of the formula at either place; its factor of 1, and that post has one, are not derived.
 
     With `every` step l is layer l of the net with L0 layers, `relative` its gradient over the last layer's, and there
     is no formula.
@@ -59,6 +60,8 @@ class NormPlacement(Study):
     def measure(self, context: StudyContext) -> Outcome:
         if self.reference not in self.layers:
             raise UserError(f"study.reference={self.reference} is none of study.layers={list(self.layers)}")
+        if self.width % HEADS:
+            raise UserError(f"study.width={self.width}: is not divisible by the {HEADS} heads of a layer")
         norm = build_norm(context.config)
         if self.every:
             found = self._gradients(norm, context.seed, self.reference)

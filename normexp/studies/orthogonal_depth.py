@@ -28,11 +28,11 @@ class OrthogonalDepth(Study):
     H H' is a multiple of I, W H has rows of one length, which the norm leaves alone: every layer is then a rotation.
 
     Derived, `allowed`: without what the norm's gradient takes off, the way back is F', F = H(end) / H(0), and as H(end)
-    is orthogonal its singular values are the inverses of those of the Gaussian H(0) / sqrt(width). A random gradient
-    grows by their root mean square, which the smallest one rules: s_min^2 = x / width with P(x < t) =
-    1 - exp(-t/2 - sqrt(t)) [Edelman 1988], so by ln(width) / 2 + ln(1/x) / 2 and a constant; ln(width) is passed where
-    x < 1 / width, in one net of ten at a width of 100. That what is taken off only makes it smaller is argued, not
-    proved.
+    is sqrt(width) times an orthogonal matrix its singular values are sqrt(width) over those of the Gaussian H(0). A
+    random gradient grows by their root mean square, which the smallest s of H(0) rules: s_min^2 = x / width with
+    P(x < t) = 1 - exp(-t/2 - sqrt(t)) [Edelman 1988], so by ln(width) / 2 + ln(1/x) / 2 and a constant;
+    ln(width) is passed where x < 1 / width, in one net of ten at a width of 100. That what is taken off only makes it
+    smaller is argued, not proved.
 
     Args:
         weights: `orthogonal` (uniformly distributed) or `gaussian`, of variance 1 / width.

@@ -11,6 +11,7 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
+from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
@@ -52,6 +53,8 @@ class Orthogonalization(Study):
         alike: the share of their variance that all examples have in common at first.
         centre: whether the norm subtracts the mean over the batch, which makes the rank n - 1; the theory's does not.
 
+    Raises: UserError for fewer than two widths, or one that is given twice.
+
     Source: Daneshmand, Joudaki & Bach 2021, arXiv:2106.03970 [set-up from the authors' code,
     hadidaneshmand/batchnorm21; the text says width 800, the notebook 500]; printed slope -0.46.
     """
@@ -63,6 +66,8 @@ class Orthogonalization(Study):
     centre: bool = False
 
     def measure(self, context: StudyContext) -> Outcome:
+        if len(set(self.widths)) < max(2, len(self.widths)):
+            raise UserError(f"study.widths={list(self.widths)}: a slope needs two different widths or more, each once")
         norm = build_norm(context.config)
         hidden = {width: list(self._hidden(norm, context.seed, width)) for width in self.widths}
         by_width = {width: [gram_distance(h) for h in layers] for width, layers in hidden.items()}

@@ -38,10 +38,11 @@ class ReZero(Study):
     ReLU, which lets half of the gradient through, multiply a squared gradient by X = 2 (sum of d g^2 / sum of g^2)
     chi2(n) / n: of mean 1, variance 3 / n + 2 / n, and E ln X = -5/2 / n. Layer norm divides by the deviation of
     rectified normals, whose mean square is 1 and whose variance 1 - 1/pi: X is pi / (pi - 1) times as large, its mean
-    (1 + 2.9 / n) times: -1.5 / n for what the norm takes off (its output's mean and size), -1 / n for the direction of
-    the inputs, which gets nothing, +1 / n and 4.4 / n for the mean of one over the variance of n units; E ln X has half
-    of the last, and -5/2 / n as above: -1.8 / n. The logarithm of an average over examples lies between the two
-    (Jensen), after `depth` layers depth times as far. `remainder` is wider, 5 depth / n, in both directions. No formula
+    (1 + 2.3 / n) times: -1.5 / n for what the norm takes off (its output's mean and size), -1 / n for the direction of
+    the inputs, which gets nothing, +1 / n and 4.4 / n for the mean of one over the variance of n units, -0.5 / n as
+    that variance is larger where more units let a gradient through; E ln X has half of the 4.4, nothing of the last,
+    and -5/2 / n as above: -1.8 / n. The logarithm of an average over examples lies between the two (Jensen), after
+    `depth` layers depth times as far. `remainder` is wider, 5 depth / n, in both directions. No formula
     is known to us for the residual version, whose branches correlate with the stream: it has that of rezero.
 
     Args:

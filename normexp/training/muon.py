@@ -58,7 +58,7 @@ class Muon(Optimizer):
 
         Hidden matrices are the parameters of two dimensions that the weight of a linear layer is, or is computed from,
         but for those of what turns features into outputs: `head` or `output`, and where nothing is called so, the
-        last layer.
+        last layer. A decoder whose output layer is its embedding has no such matrix, so that all its layers are hidden.
 
         Raises: UserError for a network without any, which AdamW alone would train under Muon's name.
         """
@@ -94,8 +94,12 @@ def matrices_of(layer: nn.Module) -> Iterator[nn.Parameter]:
 
 
 def head_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
-    """Yield the parameters of what turns features into outputs: `head` or `output`, else the last layer."""
-    named = [getattr(model, name, None) for name in ("head", "output")]
-    parts = [part for part in named if isinstance(part, nn.Module)] or weight_layers(model)[-1:]
+    """Yield the parameters of what turns features into outputs: `head` or `output`, else the last layer.
+
+    A head that is None is no layer: an embedding turns features into outputs, and the last layer is a hidden one.
+    """
+    named = [getattr(model, name) for name in ("head", "output") if hasattr(model, name)]
+    parts = [part for part in named if part is None or isinstance(part, nn.Module)] or weight_layers(model)[-1:]
     for part in parts:
-        yield from part.parameters()
+        if part is not None:
+            yield from part.parameters()

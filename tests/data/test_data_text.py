@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from normexp.config import compose
 from normexp.config.identity import PUBLISHED
+from normexp.data import text
 from normexp.data.text import BYTES, FILE, Text, decode, encode, topics
 from normexp.errors import UserError
 from normexp.runs.place import with_content
@@ -140,6 +142,13 @@ def test_identity_knows_the_help_texts_of_this_python(monkeypatch):
 def test_a_download_counts_by_its_name(file):
     assert Text(name="tiny_shakespeare").content() == PUBLISHED
     assert Text(name="tiny_shakespeare", file=str(file)).content() != PUBLISHED
+
+
+def test_a_download_that_fails_names_the_key_of_a_text(monkeypatch, tmp_path):
+    monkeypatch.setenv("NORMEXP_DATA", str(tmp_path))
+    monkeypatch.setattr(text, "FILE", replace(FILE, urls=("http://127.0.0.1:9/input.txt",)))
+    with pytest.raises(UserError, match=r"give a copy of your own with dataset\.file=PATH"):
+        Text(name="tiny_shakespeare").load(0)
 
 
 @pytest.mark.data

@@ -192,6 +192,12 @@ def angles(arms: Sequence[str], layers: Sequence[int]) -> list[float]:
     return [min(found), max(found)]
 
 
+def post_norm() -> list[float]:
+    """Return the percentage by which post-norm's last gradient is larger than in the reference, for both depths."""
+    relative = curve("law_norm_placement/paper", "Post", "relative")
+    return [100 * (relative[depth] - 1) for depth in (32, 48)]
+
+
 def unselectable(arm: str) -> list[float]:
     return [100 * cell("law_selectable_keys/paper", f"Control: {arm} study.keys=150", "unselectable mean")]
 
@@ -220,6 +226,11 @@ QUOTES = (
         "law_equilibrium",
         "AdamW's output layer turns by {:.0f} to {:.0f} % less than the formula",
         lambda: angles(["AdamW,-rate-0.002,-decay-1", "AdamW,-rate-0.01,-decay-0.2"], [3]),
+    ),
+    Quote(
+        "law_norm_placement",
+        "is on average {:.0f} % larger with 32 layers and {:.0f} % with 48 than in the reference, with 48 by",
+        post_norm,
     ),
     Quote(
         "law_orthogonalization",

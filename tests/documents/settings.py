@@ -56,6 +56,8 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "down to 0.59",
         "ends at 0.71",
     ),
+    "law_norm_placement": ("more than the 6 % that the law allows",),  # 1 / 16
+    "law_rezero": ("2.9 depth / width", "2.3 depth / width"),
     "law_selectable_keys": ("The 32 to 51 % of our notes", "At 8 dimensions"),
     "ioffe2015_table": ("31 million steps",),
     "salimans2016_beta1": ("After 100 epochs",),
@@ -189,7 +191,7 @@ SET_UPS: Mapping[str, str] = {
     "law_norm_placement": "2",
     "law_orthogonalization": "250 250",
     "law_residual_variance": "2",
-    "law_rezero": "2.9 2.5 1.8",
+    "law_rezero": "2.3 2.5 1.8 2.9 2.3",
     "law_selectable_keys": "12",
     "ln_invariances": "2.2 15",
     "ln_variable_length": "0.41 0.41",

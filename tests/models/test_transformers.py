@@ -62,6 +62,18 @@ def test_every_placement_is_its_formula(placement):
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("qk_norm", ["none", "layer"])
+def test_every_placement_is_its_formula_with_the_other_options_too(placement, qk_norm):
+    """Rotary positions, SwiGLU, a head of its own, normalized queries and keys; angles are kept in float32."""
+    own = [] if placement in ("reordered", "hybrid", "ngpt") else [f"model.qk_norm={qk_norm}"]
+    other = ["model.positions=rotary", "model.feed_forward=swiglu", "model.tied=false", *own]
+    model = disturbed(gpt(*other, placement=placement))
+    arrays = {name: value.numpy() for name, value in model.state_dict().items()}
+    expected = Equations(arrays, 2, 4, placement).outputs(TOKENS)
+    np.testing.assert_allclose(outputs(model, TOKENS).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
 def test_no_position_sees_a_later_token(placement):
     model = disturbed(gpt(placement=placement)).train()
     before, after = outputs(model, TOKENS), outputs(model, [*TOKENS[:4], 0, 2])

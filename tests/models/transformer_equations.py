@@ -1,7 +1,8 @@
 """Every placement's formula in float64 NumPy, from the docstrings' sources; nothing here knows torch.
 
-`Equations(arrays, heads).outputs(tokens)` is the whole decoder, with layer normalization as N and learned positions.
-The names of the arrays are those of a GPT's state_dict.
+`Equations(arrays, heads, depth, placement).outputs(tokens)` is the whole decoder, with layer normalization as N. The
+names of the arrays are those of a GPT's state_dict, and what is not among them is not there: without learned positions
+they are rotary, a first layer with twice the second one's inputs is SwiGLU's, and a head of its own is not tied.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ EPS = 1e-5
 
 def gelu(x: Array) -> Array:
     return x * 0.5 * (1 + erf(x / math.sqrt(2)))
+
+
+def rotated(x: Array) -> Array:
+    """Return (T, heads, d) with pairs half of d apart as complex numbers, turned by t 10000^(-2 i / d)."""
+    pairs = np.arange(x.shape[-1] // 2)
+    angles = np.arange(len(x))[:, None, None] * 10_000.0 ** (-2 * pairs / x.shape[-1])
+    z = (x[..., : len(pairs)] + 1j * x[..., len(pairs) :]) * np.exp(1j * angles)
+    return np.concatenate([z.real, z.imag], -1)
 
 
 def unit(x: Array) -> Array:
@@ -47,13 +56,15 @@ class Equations:
         d = width // self.heads
         q, k, v = (part.reshape(steps, self.heads, d) for part in np.split(self.linear(f"{at}.qkv", x), 3, axis=1))
         scale = 1 / math.sqrt(d)
-        if self.placement in ("reordered", "hybrid"):
+        if f"{at}.query.module.weight" in self.arrays:
             q, k = self.norm(f"{at}.query", q), self.norm(f"{at}.key", k)
         if self.placement == "hybrid":
             v = self.norm(f"{at}.value", v)
         if self.placement == "ngpt":
             gain = self.arrays[f"{at}.query.1.weight"][:, 0] * math.sqrt(width)  # stored as gain / sqrt(C)
             q, k, scale = gain * unit(q), gain * unit(k), math.sqrt(d)
+        if "positions.weight" not in self.arrays:
+            q, k = rotated(q), rotated(k)
         heads = np.zeros((steps, self.heads, d))
         for t in range(steps):
             for h in range(self.heads):
@@ -68,12 +79,15 @@ class Equations:
         h = self.linear(f"{at}.expand", x)
         if self.placement == "ngpt":
             h = h * self.arrays[f"{at}.entering.weight"] * math.sqrt(x.shape[1])
-        h = gelu(h)
+        half = self.arrays[f"{at}.output.weight"].shape[1]
+        h = gelu(h) if h.shape[1] == half else h[:, :half] / (1 + np.exp(-h[:, :half])) * h[:, half:]
         return self.linear(f"{at}.output", self.norm(f"{at}.inner", h) if self.placement == "sub" else h)
 
     def outputs(self, tokens: list[int]) -> Array:
         table = self.arrays["tokens.weight"]
-        x = table[tokens] + self.arrays["positions.weight"][: len(tokens)]
+        x = table[tokens]
+        if "positions.weight" in self.arrays:
+            x = x + self.arrays["positions.weight"][: len(tokens)]
         if self.placement == "peri":
             x = self.norm("entry.0", x)
         if self.placement == "ngpt":
@@ -83,7 +97,7 @@ class Equations:
                 x = self.join(f"layers.{layer}.{place}", branch, x, layer + 1, place)
         if "final.module.weight" in self.arrays:
             x = self.norm("final", x)
-        logits = x @ table.T
+        logits = x @ self.arrays.get("head.weight", table).T
         return logits * self.arrays["outputs.weight"] * math.sqrt(x.shape[1]) if self.placement == "ngpt" else logits
 
     def join(self, at: str, branch: Callable[[str, Array], Array], x: Array, layer: int, place: int) -> Array:

@@ -21,6 +21,7 @@ from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_norm_explosion import LIMIT
 from normexp.studies.least_squares_rate import LeastSquaresRate
 from normexp.studies.orthogonalization import expected_likeness
+from normexp.studies.rezero import ReZero
 from normexp.studies.selectable_keys import in_hull_of_others
 from normexp.studies.weight_distance import line, misfits
 
@@ -214,6 +215,20 @@ def test_rezero_begins_as_the_identity_and_layer_norm_stretches(version, growth)
     assert mean == pytest.approx(growth, abs=1e-6 if version == "rezero" else 0.35)
 
 
+def test_layer_norm_stretches_a_squared_gradient_by_the_derived_factor_at_finite_width():
+    """For a random gradient that has nothing along the norm's output, given what enters ReLU, of every unit."""
+    n = 256
+    z = np.random.default_rng(0).standard_normal((10_000, n))
+    h, active = np.maximum(z, 0), z > 0
+    u = (h - h.mean(1, keepdims=True)) / h.std(1, keepdims=True)
+    kept = (active * (1 - 1 / n - u**2 / n)).sum(1) / (n - 1)  # of the gradient's square, behind the norm and ReLU
+    variance = h.var(1) * 2 * LIMIT  # over that of a rectified normal
+    factor = 2 * (n - 1) / n * kept / variance
+    known = (variance - 1) - (2 * active.mean(1) - 1)  # of mean -1 / n, and most of the factor's own scatter
+    assert n * (factor - 1 + known).mean() + 1 == pytest.approx(2.34, abs=0.2)
+    assert "(1 + 2.3 / n)" in str(ReZero.__doc__)
+
+
 def test_rezero_with_a_branch_switched_on_is_no_identity():
     assert measured(*SMALL_NET, "study.start=1").rows[0]["log10_growth"] > 2
     assert measured(*SMALL_NET, "study.version=residual").rows[0]["log10_growth"] > 0.5
@@ -345,6 +360,29 @@ def test_equilibrium_without_a_known_law_is_refused(overrides, message):
     given = [*overrides, *(["optim.weight_decay=0.1"] if "optim=adam" in overrides else [])]
     with pytest.raises(UserError, match=message):
         measured("study=equilibrium", *FREE, *given)
+
+
+@pytest.mark.parametrize("overrides", [("study.weight_decay=10",), ("study.momentum=0.9", "study.weight_decay=1")])
+def test_decay_that_leaves_no_equivalent_rate_is_refused(overrides):
+    with pytest.raises(UserError, match=r"study\.weight_decay=1.*the law has no rate .* below \(1 - sqrt\(") as error:
+        measured("study=decay_rate", *FREE, *overrides)
+    assert "\n" not in str(error.value)
+
+
+def test_a_transformer_layer_wants_a_width_that_its_heads_divide():
+    with pytest.raises(UserError, match=r"study\.width=30: is not divisible by the 4 heads of a layer"):
+        measured("study=norm_placement", "norm=layer", "study.width=30", "study.layers=[1]", "study.reference=1")
+
+
+@pytest.mark.parametrize("widths", ["[]", "[16]", "[16,16]"])
+def test_a_slope_wants_two_widths(widths):
+    with pytest.raises(UserError, match=r"study\.widths=.*: a slope needs two different widths or more, each once"):
+        measured("study=orthogonalization", "norm=batch", "study.depth=10", f"study.widths={widths}")
+
+
+def test_least_squares_want_more_examples_than_features():
+    with pytest.raises(UserError, match=r"study\.features=9: must be fewer than study\.examples=9"):
+        measured("study=least_squares_rate", "study.features=9", "study.examples=9", "study.updates=3")
 
 
 # At full scale

@@ -36,15 +36,16 @@ def names_of(model, group):
     return {known[id(parameter)] for parameter in group["params"]}
 
 
-def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw():
-    model, optimizer = parts("model.tied=false")
+@pytest.mark.parametrize("head", [{"head.weight"}, set()], ids=["a head of its own", "tied to the embedding"])
+def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw(head):
+    model, optimizer = parts(f"model.tied={not head}")
     matrices, rest = optimizer.param_groups
     assert (matrices[MATRICES], rest[MATRICES]) == (True, False)
     assert names_of(model, matrices) == {
         f"layers.0.{place}.branch.{layer}.weight"
         for place, layer in ((0, "qkv"), (0, "output"), (1, "expand"), (1, "output"))
     }
-    assert {"tokens.weight", "positions.weight", "head.weight"} <= names_of(model, rest)
+    assert {"tokens.weight", "positions.weight", *head} <= names_of(model, rest)
     assert names_of(model, matrices) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
 
 

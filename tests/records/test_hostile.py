@@ -288,7 +288,7 @@ def test_escapes_in_claims_are_made_visible(results, cli):
     path.write_text(json.dumps({**CLAIMS, "claims": [{**CLAIM, "text": "a\x1b]0;t\x07\r\n## b"}]}))
     status, stdout, stderr = cli("claims", f"results_dir={results}")
     assert status == 0, stderr
-    assert r"a\x1b]0;t\x07\r\n## b" in stdout
+    assert r"a\\x1b]0;t\\x07\\r\\n## b" in stdout  # of a backslash that Markdown shows
     assert "\x1b" not in stdout
 
 

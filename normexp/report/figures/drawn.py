@@ -27,7 +27,7 @@ class Drawn:
     def markdown(self) -> str:
         """Return the picture with its caption, for a page in the folder of the files."""
         picture = next(iter(self.files))
-        title = re.sub(r"([][])", r"\\\1", escaped(self.title or self.name))
+        title = re.sub(r"(\\.)|([][])", _bracket_escaped, escaped(self.title or self.name))
         return f"![{title}]({quote(picture, errors='surrogateescape')})\n\n{escaped(self.caption)}\n"
 
 
@@ -35,3 +35,8 @@ def drawn(name: str, chart: Chart, look: Look, formats: Sequence[str]) -> Drawn:
     """Draw the chart into files called NAME. Equal charts give equal bytes."""
     files = images(partial(draw, chart), look, formats)
     return Drawn(name, chart.title, caption(chart), {f"{name}{suffix}": content for suffix, content in files.items()})
+
+
+def _bracket_escaped(found: re.Match[str]) -> str:
+    """Return what is escaped already, or a bracket with a backslash."""
+    return found[1] or f"\\{found[2]}"

@@ -31,7 +31,8 @@ def reports() -> dict[tuple[str, str], Report]:
 def badges(report: Report) -> str:
     """Return how many claims have which verdict, each in its colour."""
     counts = Counter(str(claim["verdict"]) for claim in report.claims)
-    return " ".join(f"{{bdg-{COLOURS.get(verdict, 'light')}}}`{count} {verdict}`" for verdict, count in counts.items())
+    ordered = {verdict: counts[verdict] for verdict in (*VERDICTS, *counts) if counts[verdict]}
+    return " ".join(f"{{bdg-{COLOURS.get(verdict, 'light')}}}`{count} {verdict}`" for verdict, count in ordered.items())
 
 
 def scales(name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -120,23 +120,20 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
         "command that trains the runs again.",
         "",
     )
-    for report in map(_inert, reports):
+    for report in reports:
         yield from (f"**{_table_of(report)}**, scale {report.scale}", "", *map(claim_line, report.claims))
-        yield from (f"- *{change}*" for change in report.changed)
+        yield from (f"- *{prose(change)}*" for change in report.changed)
         if report.underpowered:
-            yield f"- *underpowered: {report.underpowered}*"
+            yield f"- *underpowered: {prose(report.underpowered)}*"
         yield ""
     yield from ("## The evidence", "")
-    for report in map(_inert, reports):
+    for report in reports:
         yield from _details(report)
 
 
-def _inert(report: Report) -> Report:
-    """Return a report whose claims are only words to Markdown."""
-    claims = tuple(
-        {key: _prose(value) if key in WORDS else value for key, value in claim.items()} for claim in report.claims
-    )
-    return replace(report, claims=claims, changed=_prose(report.changed), underpowered=prose(report.underpowered))
+def _inert(claim: Judged) -> Judged:
+    """Return a claim that is only words to Markdown."""
+    return {key: _prose(value) if key in WORDS else value for key, value in claim.items()}
 
 
 def _prose(value: Any) -> Any:
@@ -214,6 +211,7 @@ def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def claim_line(claim: Judged) -> str:
+    claim = _inert(claim)
     number = (
         f" {_number(claim['estimate'])} {_interval(claim['interval'])}, n={claim['n']}" if claim["interval"] else ""
     )
@@ -234,7 +232,7 @@ def _details(report: Report) -> Iterator[str]:
     name, command = (escape(text, quote=False) for text in (report.experiment, report.command))
     yield f"<details><summary>{name}, scale {report.scale}: <code>{command}</code></summary>"
     yield ""
-    for claim in report.claims:
+    for claim in map(_inert, report.claims):
         yield f"- {claim['text']}: **{shown_verdict(claim)}** ({claim['kind']}). [{claim['source']}]"
         yield f"  - {claim['evidence']}" + (f"; q={claim['q']:.2g}" if "q" in claim else "")
         yield from (f"  - {remark}" for remark in claim["remarks"])

@@ -139,6 +139,12 @@ class Needing(Counts):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Silent(Probe):
+    def measure(self, situation):
+        [("network", "half", 0.5)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reads(Probe):
     value: str = "torch.tensor(0.5)"
 
@@ -407,6 +413,7 @@ MISTAKES = {
         ["probe=odd_parts.Reads", "probe.value=None"],
         "probe=odd_parts.Reads: measured ('network', 'half', None); a reading is (layer, statistic, number)",
     ),
+    "no readings": (["probe=odd_parts.Silent"], "probe=odd_parts.Silent: measured None; it returns a list of (layer,"),
     "no optimizer": (["optim=odd_parts.Nothing", "optim.lr=1"], "odd_parts.Nothing: is no Optimizer"),
     "a list in a state": (
         ["optim=odd_parts.Listing", "optim.lr=1"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +52,11 @@ class Probe:
 
     def rows(self, name: str, situation: Situation) -> list[Row]:
         """Return the readings as rows of probes.csv, under the probe's name. Raises UserError for what is none."""
-        return [(name, *_checked(name, reading)) for reading in self.measure(situation)]
+        readings: object = self.measure(situation)
+        if not isinstance(readings, Iterable):
+            shown = shortened(repr(readings))
+            raise UserError(f"probe={name}: measured {shown}; it returns a list of (layer, statistic, number)")
+        return [(name, *_checked(name, reading)) for reading in readings]
 
 
 def _checked(name: str, reading: Any) -> Reading:

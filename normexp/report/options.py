@@ -10,7 +10,7 @@ from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.own import GROUPS as OWN_GROUPS
 from normexp.config.own import target_key
 from normexp.config.text import shown
-from normexp.records import RunDirectory
+from normexp.records import RunDirectory, printable
 from normexp.report.labels import NOTE, Options
 
 # `eval_every` decides how often a run is looked at, not what it is.
@@ -21,7 +21,7 @@ def run_options(directory: RunDirectory) -> Options:
     """Read a run's options. Raises UserError where its config cannot be read.
 
     The data's note takes the place of the archive's path: the same data from another folder is the same arm,
-    a lossy copy is not. Other files count by their name.
+    a lossy copy is not. Other files count by their name. Values are as a figure or a page may show them.
     """
     config = with_defaults(directory.config)
     changed = frozenset(map(str, config.get("_changes_") or {}))
@@ -32,5 +32,6 @@ def run_options(directory: RunDirectory) -> Options:
     for group in OWN_GROUPS:  # a part of the user's own goes by its class name
         if target_key(group) in changed:
             options[group] = options[target_key(group)].rpartition(".")[2]
-    note = str(directory.environment.get("data", {}).get("note") or "")
-    return Options({**options, NOTE: note}, int(config.get("seed", 0)), changed)
+    options[NOTE] = str(directory.environment.get("data", {}).get("note") or "")
+    options = {key: printable(value, most=len(value)) for key, value in options.items()}
+    return Options(options, int(config.get("seed", 0)), changed)

@@ -51,6 +51,11 @@ def test_a_changed_key_shows_beside_options_that_do_not_have_it(fabricate: Fabri
     assert labels(runs) == ["batch", "group, norm.num_groups=8"]
 
 
+def test_what_moves_a_cursor_is_visible_in_a_label(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch", optim__lr=0.3), fabricate(norm="batch", optim__lr="\x1b[31m0.1\u202e")]
+    assert labels(runs) == ["batch, optim.lr=0.3", "batch, optim.lr=\\x1b[31m0.1\\u202e"]
+
+
 def recorded(run: RunDirectory, *overrides: str, without: tuple[str, ...] = ()) -> RunDirectory:
     """Give a run the record of a real configuration, without the keys that there were not yet."""
     record = yaml.safe_load(compose(overrides).to_yaml())

@@ -53,7 +53,8 @@ class Equilibrium(Probe):
         free = [name for name, change in changes.items() if change < self.tolerance]
         if not free:
             first = next(iter(changes), "")
-            why = f"{reason(model, first)}; norm=batch does" if first else "there is no Linear or Conv layer"
+            because = f"{reason(model, first)}; with norm=weight they do not" if first else ""
+            why = because or "there is no Linear or Conv layer"
             raise UserError(f"probe=equilibrium: no weight is scale-invariant: {why}")
         settled = equilibrium_angle(optimizer.param_groups[0])
         turned = next_angles(model, optimizer, loss_gradients(situation, self.count), free)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import math
+import re
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from normexp.probes.residual_variance import StreamVariance
 from normexp.records import RunDirectory
 from normexp.runs import trainer
 
+SHORT = ("dataset=text", "dataset.validation=100", "dataset.test=100", "dataset.context=16")
 
 def facing(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer | None = None) -> Situation:
     def take(count: int) -> tuple[Tensor, Tensor]:
@@ -99,6 +101,21 @@ def test_equilibrium_names_the_layer_that_is_the_reason():
             Equilibrium().measure(facing(model, torch.randn(16, 3), optimizer))
     with pytest.raises(UserError, match="there is none"):
         Equilibrium().measure(facing(model, torch.randn(16, 3)))
+
+
+@pytest.mark.parametrize("network", [("model=mlp", "norm=none"), (*SHORT, "model=gpt", "norm=rms")])
+def test_the_scheme_that_equilibrium_proposes_has_one_in_every_network(network, tmp_path):
+    def probe(norm: str) -> str:
+        words = [*network[:-1], norm, "optim=adamw", "probe=equilibrium", "steps=1", "dataset.subset=64", "device=cpu"]
+        config = compose([*words, "threads=1"])
+        data = instantiate(config["dataset"]).load(config["seed"])
+        trainer.train(config, data, RunDirectory(tmp_path / norm), force=False)
+        return (tmp_path / norm / "probes.csv").read_text()
+
+    with pytest.raises(UserError, match="no weight is scale-invariant") as error:
+        probe(network[-1])
+    (proposed,) = re.findall(r"norm=\w+", str(error.value))
+    assert ",ratio," in probe(proposed)
 
 
 def test_gram_distance_is_of_every_layers_input(normalized):

@@ -43,7 +43,7 @@ def laws() -> list[str]:
 
 
 def load(name: str, scale: str | None = None, plugins: Sequence[str] = ()) -> Experiment:
-    """Read an experiment at a scale, by default cpu or the largest it has.
+    """Read an experiment at a scale, by default the smallest that is more than a preview.
 
     Args:
         name: one of `names()`, or the path of a file of your own; its results are named after the file.
@@ -61,9 +61,9 @@ def load(name: str, scale: str | None = None, plugins: Sequence[str] = ()) -> Ex
 
 
 def usual_scale(name: str) -> str:
-    """Return the scale that an experiment is run at where none is given: cpu, or the largest it has."""
+    """Return the scale that an experiment is run at where none is given: the smallest that is more than a preview."""
     there = scales(name)
-    return "cpu" if "cpu" in there or not there else there[-1]
+    return next((scale for scale in SCALES[1:] if scale in there or not there), SCALES[0])
 
 
 def read(name: str, scale: str, plugins: Sequence[str] = ()) -> Experiment:

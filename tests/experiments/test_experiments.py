@@ -15,7 +15,7 @@ from normexp.cli import main
 from normexp.errors import UserError
 from normexp.experiments.experiment import point_name, run_place
 from normexp.experiments.figures import MODELS
-from normexp.experiments.load import load, names, parse, read, scales
+from normexp.experiments.load import load, names, parse, read, scales, usual_scale
 
 EVERY = [(name, scale) for name in names() for scale in scales(name)]
 
@@ -68,6 +68,14 @@ SOUND: dict[str, Any] = {
          "of": "With BN", "than": "Plain", "in": "> 0"}
     ],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    {"covariate_shift": "cpu", "ioffe2015_figure1": "cpu", "zhang2017": "desk", "law_rezero": "paper"}.items(),
+)
+def test_usual_scale_is_the_smallest_that_is_more_than_a_preview(name, scale):
+    assert usual_scale(name) == scale
 
 
 def test_experiment_scale_is_laid_over_the_rest():

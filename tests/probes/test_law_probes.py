@@ -23,6 +23,7 @@ from normexp.runs import trainer
 
 SHORT = ("dataset=text", "dataset.validation=100", "dataset.test=100", "dataset.context=16")
 
+
 def facing(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer | None = None) -> Situation:
     def take(count: int) -> tuple[Tensor, Tensor]:
         return x[:count], torch.zeros(len(x[:count]))

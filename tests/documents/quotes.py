@@ -270,7 +270,7 @@ QUOTES = (
     Quote("arpit2016_data_normalization", "{} (batches of 50) to {} (10) of batch normalization's", noise),
     Quote(
         "arpit2016_table",
-        "(standard deviations of {:.0f} to {:.0f} instead of 1 in the figure hidden_inputs)",
+        "(standard deviations of {:.1f} to {:.1f} instead of 1 in the figure hidden_inputs)",
         corrected_pools,
     ),
     Quote("salimans2016_table1", "lowers the sharpness up to which Adam is stable by a factor of {:.1f}", stability),

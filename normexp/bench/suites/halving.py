@@ -50,7 +50,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
         notes=(
             "digits_rates_grid: 12 combinations of rate and momentum, three seeds; its rate is constant, so that the "
             "beginning of a curve is the curve of a short run.",
-            "vit_norms: five rates, one seed, which says nothing of noise; its rate falls along the whole run, in "
+            "vit_norms: five rates, three seeds; its rate falls along the whole run, in "
             "short ones it would fall sooner.",
             "ioffe2015_figure1: 18 combinations of rate and initial deviation, three seeds; its rate is constant.",
             "ioffe2015_table: four rates, one seed; its rate halves once along the whole run.",

@@ -60,7 +60,7 @@ def test_table_sorts_and_curves_open(report, window):
     assert (low.startswith("none"), first.text_content().startswith("batch")) == (True, True)
     watched.page.locator(".viewer > button").first.click()
     assert watched.page.locator(".viewer canvas").count() == 1
-    watched.page.locator(".viewer input[type=checkbox]").nth(1).check()
+    watched.page.locator(".viewer").first.get_by_label("single runs").check()
     assert watched.wrong == []
 
 
@@ -106,6 +106,23 @@ def test_legend_of_single_runs_has_the_means_and_what_diverged(report, window):
     over.hover()
     values = watched.page.locator(".viewer").first.locator(".u-legend td").all_inner_texts()
     assert values == ["10", "2", "2", "2"]
+    assert watched.wrong == []
+
+
+def test_steps_may_be_logarithmic(report, window):
+    """The cursor in the middle is at another step then; step 0 has no place."""
+    watched = window("light").open(report)
+    series = [[arm, 0, 0, 0, [[4, 3, 2, 1, 0.5]]] for arm in range(2)]
+    data = {**RACE, "steps": [[0, 1, 10, 100, 1000]], "series": series}
+    watched.page.evaluate("(data) => openViewer(document.querySelector('.viewer'), data)", data)
+    viewer = watched.page.locator(".viewer").first
+    steps = []
+    for check in (lambda: None, viewer.get_by_label("logarithmic steps").check):
+        check()
+        viewer.locator(".u-over").hover()
+        steps.append(viewer.locator(".u-legend td").first.inner_text())
+    assert steps == ["100", "10"]
+    viewer.get_by_label("logarithmic", exact=True).check()
     assert watched.wrong == []
 
 

@@ -76,12 +76,13 @@ function draw(viewer, data, plot, state) {
         dash: curve.diverged ? [2, 3] : dash, isCrowd: !curve.diverged})) : [];
     return [{at: mean, label: `${name} (mean of ${curves.length})`, colour, width: WIDTH, dash}, ...seeds];
   });
-  const steps = [...new Set(lines.flatMap((line) => [...line.at.keys()]))].sort((a, b) => a - b);
+  const steps = [...new Set(lines.flatMap((line) => [...line.at.keys()]))].filter((step) => !state.logSteps || step > 0)
+    .sort((a, b) => a - b);
   const usable = (value) => (value == null || (state.log && value <= 0) ? null : value);
   const columns = lines.map((line) => steps.map((step) => usable(line.at.get(step))));
   const options = {
     width: Math.max(280, plot.clientWidth - 16), height: 340,
-    scales: {x: {time: false}, y: {distr: state.log ? 3 : 1}},
+    scales: {x: {time: false, distr: state.logSteps ? 3 : 1}, y: {distr: state.log ? 3 : 1}},
     axes: [{label: "step"}, {label: data.metrics[state.metric], size: 70}],
     legend: {show: lines.filter((line) => !line.isCrowd).length <= 16},
     series: [{label: "step"}, ...lines.map((line) => (
@@ -101,7 +102,7 @@ function choice(text, checked, change) {
 }
 
 function openViewer(viewer, data) {
-  const state = {metric: 0, log: false, seeds: false, arms: new Set(data.arms.slice(0, 6).keys())};
+  const state = {metric: 0, log: false, logSteps: false, seeds: false, arms: new Set(data.arms.slice(0, 6).keys())};
   const plot = make("div", {className: "plot"});
   plot.setAttribute("role", "img");
   const again = () => draw(viewer, data, plot, state);
@@ -115,6 +116,7 @@ function openViewer(viewer, data) {
   });
   const bar = make("div", {className: "bar"}, make("label", {}, "Metric ", metrics),
     choice("logarithmic", false, (on) => { state.log = on; again(); }),
+    choice("logarithmic steps", false, (on) => { state.logSteps = on; again(); }),
     choice("single runs", false, (on) => { state.seeds = on; again(); }));
   viewer.append(bar, arms, plot);
   again();

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
-import torch
 from torch import nn
-from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
 from normexp.norms.base import Norm, Rows, num_outputs, weight_layers
@@ -20,24 +17,17 @@ from normexp.norms.kernels.modules import (
     LAYERS,
     NORMS,
     fused_tail,
-    ignores_scale,
-    is_linear_in_weight,
     is_nonlinearity,
-    is_shared,
     lost_with,
     unregistered,
     width,
 )
 from normexp.norms.kernels.readers import Differs, Lacks, check_readers
+from normexp.norms.kernels.refusals import CannotConvert, cannot, refuse_unknown_norm, refuse_weight
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
-
-
-class CannotConvert(Exception):
-    """A place where the scheme cannot be put; the message says why."""
 
 
 class Conversion:
@@ -66,12 +56,13 @@ class Conversion:
             what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
             self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
         for module in self.names:
-            self._try(module, self._refuse_unknown_norm)
+            self._try(module, refuse_unknown_norm)
         self._activations()
         self._pools()
         self._normalizations()
         self._readers()
-        self.reparametrized = [layer for layer in self.hidden if self._try(layer, self._check_weight)]
+        check = partial(refuse_weight, model=model, norm=norm) if self.effect.sets_weights else lambda layer: None
+        self.reparametrized = [layer for layer in self.hidden if self._try(layer, check)]
 
     def _hidden(self) -> list[nn.Module]:
         """Return the layers but those whose output is the network's: the classifier, or every head."""
@@ -103,22 +94,6 @@ class Conversion:
             return found
         self._try(self.model, cannot(f"its forward cannot be read, so what follows what is not known ({found})"))
         return None
-
-    def _refuse_unknown_norm(self, module: nn.Module) -> None:
-        """Other normalizations would stay beside the scheme's, and compiled ones cannot be told."""
-        if isinstance(module, torch.jit.ScriptModule):
-            raise CannotConvert("compiled by torch.jit, so it cannot be changed")
-        unknown = CannotConvert("a normalization that is neither batch, instance nor group normalization")
-        if isinstance(module, NORMS):
-            return
-        if getattr(module, "running_var", None) is not None:
-            raise unknown
-        if "norm" not in type(module).__name__.lower() or any(module.children()):
-            return
-        if isinstance(module, nn.LayerNorm) and type(module) is nn.LayerNorm:
-            raise CannotConvert("a LayerNorm with the channels last has no place for the scheme")
-        if any(True for _ in module.parameters()) or isinstance(module, OF_TORCH) or ignores_scale(module):
-            raise unknown
 
     # --- activation functions
 
@@ -260,23 +235,6 @@ class Conversion:
             modules |= more
         self.new = {old: made for old, made in self.new.items() if old not in modules}
 
-    # --- weights
-
-    def _check_weight(self, layer: nn.Module) -> None:
-        """Refuse what a parametrization would not reach or would break."""
-        if not self.effect.sets_weights:
-            return
-        if parametrize.is_parametrized(layer) or not isinstance(layer.weight, nn.Parameter):
-            raise CannotConvert("its weight is computed already")
-        if layer.weight.is_complex():
-            raise CannotConvert("has complex numbers, of which no scheme is defined")
-        if is_shared(layer.weight, self.model):
-            raise CannotConvert("shares its weight with another layer")
-        if not is_linear_in_weight(layer):
-            raise CannotConvert("computes its weight itself, from the one that the scheme would set")
-        with torch.random.fork_rng([]):
-            self.norm.parametrize(copy.deepcopy(layer))
-
     def carry_out(self) -> None:
         """Change the network."""
         if self.normalizations and not self.effect.normalizes:
@@ -301,12 +259,3 @@ class Conversion:
         for layer, after in found.items():
             if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after):
                 drop_bias(layer, after, self.new[after])
-
-
-def cannot(why: str) -> Callable[[Any], None]:
-    """Return a step that cannot be done."""
-
-    def refuse(module: nn.Module) -> None:
-        raise CannotConvert(why)
-
-    return refuse

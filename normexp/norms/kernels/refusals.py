@@ -1,0 +1,60 @@
+"""What keeps a module from being converted, as the one line that says why."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from normexp.norms.base import Norm
+from normexp.norms.kernels.modules import NORMS, ignores_scale, is_linear_in_weight, is_shared
+
+OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
+
+
+class CannotConvert(Exception):
+    """A place where the scheme cannot be put; the message says why."""
+
+
+def cannot(why: str) -> Callable[[Any], None]:
+    """Return a step that cannot be done."""
+
+    def refuse(module: nn.Module) -> None:
+        raise CannotConvert(why)
+
+    return refuse
+
+
+def refuse_unknown_norm(module: nn.Module) -> None:
+    """Refuse other normalizations, which would stay beside the scheme's, and compiled ones, which cannot be told."""
+    if isinstance(module, torch.jit.ScriptModule):
+        raise CannotConvert("compiled by torch.jit, so it cannot be changed")
+    unknown = CannotConvert("a normalization that is neither batch, instance nor group normalization")
+    if isinstance(module, NORMS):
+        return
+    if getattr(module, "running_var", None) is not None:
+        raise unknown
+    if "norm" not in type(module).__name__.lower() or any(module.children()):
+        return
+    if isinstance(module, nn.LayerNorm) and type(module) is nn.LayerNorm:
+        raise CannotConvert("a LayerNorm with the channels last has no place for the scheme")
+    if any(True for _ in module.parameters()) or isinstance(module, OF_TORCH) or ignores_scale(module):
+        raise unknown
+
+
+def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
+    """Refuse a layer of the model whose weight the scheme's parametrization would not reach, or would break."""
+    if parametrize.is_parametrized(layer) or not isinstance(layer.weight, nn.Parameter):
+        raise CannotConvert("its weight is computed already")
+    if layer.weight.is_complex():
+        raise CannotConvert("has complex numbers, of which no scheme is defined")
+    if is_shared(layer.weight, model):
+        raise CannotConvert("shares its weight with another layer")
+    if not is_linear_in_weight(layer):
+        raise CannotConvert("computes its weight itself, from the one that the scheme would set")
+    with torch.random.fork_rng([]):
+        norm.parametrize(copy.deepcopy(layer))

@@ -29,7 +29,6 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
     _keys_are_used(values, choices, about)
-    _running_averages_are_read(values, choices, about)
     _norm_fits_model(choices, about)
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
@@ -147,47 +146,41 @@ def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
 
 
 def _keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
-    """Refuse another value than the usual one of a key that does nothing beside these options."""
-    for key, beside, reason in _unused(choices, about):
+    """Refuse another value than the usual one of a key that does nothing beside these settings."""
+    for key, beside, reason in [*_unused(choices, about), *_unread_averages(values, about)]:
         group, _, name = key.partition(".")
         if name in values[group] and values[group][name] != option(group, choices[group])[name]:
-            raise Impossible(f"{key}={shown(values[group][name])} with {beside}={choices[beside]}: {reason}")
+            raise Impossible(f"{key}={shown(values[group][name])} with {beside}: {reason}")
 
 
 def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:
-    """Yield each key that does nothing, the group whose option is the reason, and why, with a way out."""
+    """Yield each key that does nothing, the option that is the reason, and why, with a way out."""
+    dataset, model = (f"{group}={choices[group]}" for group in ("dataset", "model"))
     if about["dataset"].get("_in_order_"):
-        yield (
-            "dataset.split_seed",
-            "dataset",
-            "its test and validation examples are its last ones, nothing is drawn; leave it out",
-        )
+        reason = "its test and validation examples are its last ones, nothing is drawn; leave it out"
+        yield "dataset.split_seed", dataset, reason
     recurrent = about["model"].get("_accepts_") in _RECURRENT
     own_norm = _is_own("norm", about)
     if about["model"].get("_placed_") and not own_norm:
-        yield "norm.placement", "model", "where a transformer has its scheme says placement; use placement=post"
+        yield "norm.placement", model, "where a transformer has its scheme says placement; use placement=post"
     if recurrent and not own_norm:
-        yield "norm.placement", "model", "a recurrent network has its scheme inside the cell; leave it out"
+        yield "norm.placement", model, "a recurrent network has its scheme inside the cell; leave it out"
     if not (recurrent or _is_own("model", about)) and choices["study"] == "none":
         for key in about["norm"].get("_in_recurrence_", []):
-            yield f"norm.{key}", "model", f"norm={choices['norm']} has it in recurrent networks alone; leave it out"
+            yield f"norm.{key}", model, f"norm={choices['norm']} has it in recurrent networks alone; leave it out"
 
 
-def _running_averages_are_read(values: Values, choices: Mapping[str, str], about: About) -> None:
-    """Refuse a value for what moves running averages, where evaluation takes the population's statistics instead.
+def _unread_averages(values: Values, about: About) -> Iterator[tuple[str, str, str]]:
+    """Yield what moves running averages, where evaluation takes the population's statistics instead.
 
     In a recurrent network a step that one sequence alone has reached in training is normalized by them, too.
     """
     norm = about["norm"]
     recurrent = about["model"].get("_accepts_") in _RECURRENT or _is_own("model", about)
-    if values["norm"].get("estimates") != "population" or (norm.get("_recurrent_") and recurrent):
-        return
-    for key in norm.get("_of_running_averages_", []):
-        if (value := values["norm"][key]) != option("norm", choices["norm"])[key]:
-            raise Impossible(
-                f"norm.{key}={shown(value)} with norm.estimates=population: nothing reads running averages; leave it "
-                "out, or use norm.estimates=running"
-            )
+    if values["norm"].get("estimates") == "population" and not (norm.get("_recurrent_") and recurrent):
+        for key in norm.get("_of_running_averages_", []):
+            reason = "nothing reads running averages; leave it out, or use norm.estimates=running"
+            yield f"norm.{key}", "norm.estimates=population", reason
 
 
 def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:

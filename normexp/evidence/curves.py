@@ -25,6 +25,11 @@ def axis_value(value: Any) -> AxisValue:
     return shown(value) if isinstance(value, list | tuple) else value
 
 
+def named_point(point: Iterable[tuple[str, Any]]) -> Point:
+    """Return a point of a grid with what its values are called."""
+    return tuple((axis, axis_value(value)) for axis, value in point)
+
+
 @dataclass(frozen=True)
 class Made:
     """How a run was made: what environment.json says of it.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import Config, compose
 from normexp.config.text import override_text
 from normexp.errors import Impossible, UserError
-from normexp.evidence.curves import Cell, axis_value
+from normexp.evidence.curves import Cell, axis_value, named_point
 from normexp.evidence.stats import Design
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
@@ -121,7 +121,7 @@ class Experiment:
 
 
 def _choice(arm: str, place: Sequence[tuple[str, Any]]) -> str:
-    return str(Cell(arm, tuple((axis, axis_value(value)) for axis, value in place)))
+    return str(Cell(arm, named_point(place)))
 
 
 def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:

@@ -38,7 +38,7 @@ from typing import Any
 
 from normexp.config.own import target_key
 from normexp.errors import UserError
-from normexp.evidence.curves import axis_value
+from normexp.evidence.curves import named_point
 from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
@@ -126,7 +126,7 @@ def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Rec
     for arm in experiment.arms:
         for point in experiment.points():
             path = run_place(results, experiment, arm, point)
-            axes = tuple((key, axis_value(value)) for key, value in point if key != "seed")
+            axes = named_point((key, value) for key, value in point if key != "seed")
             seed = int(dict(point)["seed"])
             name = PurePath(os.path.relpath(path, results)).as_posix()
             settings = experiment.settings(arm, point, chosen.get(experiment.choice_of(arm, point)))

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from normexp.config.schema import refusal, shortened
 from normexp.errors import UserError
 from normexp.evidence.claims.region import ALLOWED, Region, read_region
-from normexp.evidence.curves import AxisValue, Point, axis_value
+from normexp.evidence.curves import AxisValue, Point, named_point
 from normexp.evidence.stats import Printed
 
 BEST_OF = "best of "
@@ -43,9 +43,7 @@ def _read_place(given: Any) -> Any:
         return Place(given)
     if not isinstance(given, Mapping) or not isinstance(given.get("arm"), str):
         raise refusal(f"{shortened(given)} names no arm; write ARM or {{arm: ARM, AXIS: VALUE}}")
-    return Place(
-        given["arm"], tuple(sorted((axis, axis_value(value)) for axis, value in given.items() if axis != "arm"))
-    )
+    return Place(given["arm"], named_point(sorted((axis, value) for axis, value in given.items() if axis != "arm")))
 
 
 def _read_rivals(given: Any) -> Any:
@@ -72,7 +70,7 @@ def _read_at(given: str) -> str:
 
 
 def _read_where(given: Any) -> Any:
-    return {axis: axis_value(value) for axis, value in given.items()} if isinstance(given, Mapping) else given
+    return dict(named_point(given.items())) if isinstance(given, Mapping) else given
 
 
 def _read_text(given: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from normexp.evidence.claims.reading import value_at
-from normexp.evidence.curves import axis_value, better_direction
+from normexp.evidence.curves import better_direction, named_point
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.halving import last_rung
 from normexp.experiments.selection import choice_path, read_selection
@@ -25,8 +25,7 @@ def fell_behind(experiment: Experiment, found: Measured, results: Path) -> list[
     for name, (arm, at) in experiment.choices(list(experiment.arms)).items():
         tried = [each for each in last_rung(record["tried"].get(name, [])) if each["values"] == record["chosen"][name]]
         scores = [sign * score for each in tried for score in each["scores"] if score is not None]
-        place = {(axis, axis_value(value)) for axis, value in at}
-        cells = [cell for cell in found.curves if cell.arm == arm and place <= set(cell.point)]
+        cells = [cell for cell in found.curves if cell.arm == arm and set(named_point(at)) <= set(cell.point)]
         runs = [run for cell in cells for run in found.curves[cell].values() if metric in run.columns]
         ends = [sign * value_at(run, metric, "last", direction) for run in runs]
         if scores and ends and max(ends) < min(scores):

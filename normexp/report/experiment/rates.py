@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from normexp.evidence.claims.reading import value_at
-from normexp.evidence.curves import Cell, axis_value, better_direction
+from normexp.evidence.curves import Cell, better_direction, named_point
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
 from normexp.experiments.figures import SELECTION, Figure
@@ -66,7 +66,7 @@ def _tried(experiment: Experiment, results: Path) -> Iterator[Record]:
         for values in [each["values"] for each in drawn.get(name, [])] if select.sampler else combinations(select):
             for point in points(select, values, budget(select, 0)):
                 path = run_place(results, experiment, arm, at + point, "select")
-                tuned = tuple((axis, axis_value(value)) for axis, value in (*at, *values.items()))
+                tuned = named_point((*at, *values.items()))
                 seed = int(dict(point)["seed"])
                 yield Record(RunDirectory(path), path.name, experiment.name, experiment.scale, arm, tuned, seed)
 

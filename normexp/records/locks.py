@@ -28,6 +28,7 @@ from normexp.records.printable import printable
 
 LOOKING = 0.25  # seconds after which it is no onlooker who holds a lock: those need microseconds
 BEAT = 15.0  # seconds between signs of life of an owner
+ENDED = ("Z", "X")  # states of a process in /proc
 SILENT = 90.0  # seconds without one after which an owner on another machine counts as dead
 TRUST_OWNER = "NORMEXP_LOCKS"  # environment variable; `owner` for file systems without flock
 _WRITING = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -263,8 +264,12 @@ def _exists(pid: int) -> bool:
 
 
 def _began(pid: int) -> str:
-    """Return what tells a process from a later one of its number, where the system says it (Linux)."""
+    """Return what tells a process from a later one of its number, where the system says it (Linux).
+
+    One that has ended, and that its parent has not collected yet, is none.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return "ended" if told[0] in ENDED else told[19]
     except (OSError, IndexError):
         return ""

@@ -156,3 +156,14 @@ def test_deleted_lock_is_taken_anew(tmp_path, monkeypatch):
         assert is_locked(tmp_path)
         release(tmp_path)
     assert not (tmp_path / ".lock").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_a_killed_process_that_its_parent_has_not_collected_is_dead(tmp_path):
+    """In a container nobody may ever collect it, and its run could not be continued."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        owner = Owner(socket.gethostname(), other.pid, locks._began(other.pid))
+        assert owner.lives(0)
+        other.kill()
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays
+        assert not owner.lives(0)

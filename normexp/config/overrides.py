@@ -39,7 +39,12 @@ def listed_overrides(overrides: Sequence[str]) -> list[str]:
         raise UserError(f"{overrides!r}: give a list of overrides: {[f'{k}={v}' for k, v in overrides.items()]!r}")
     if isinstance(overrides, str):
         raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
-    return list(overrides)
+    if not isinstance(overrides, Iterable):
+        raise UserError(f"{overrides!r} is no list of overrides; give for example ['norm=batch', 'model=mlp']")
+    texts = list(overrides)
+    if others := [each for each in texts if not isinstance(each, str)]:
+        raise UserError(f"{others[0]!r} is no override; each is a text, for example 'norm=batch'")
+    return texts
 
 
 def written_apart(words: Sequence[str]) -> tuple[str, str] | None:

@@ -40,7 +40,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     """
     check_network(model, valued=False)
     if not isinstance(norm, Norm):
-        given = repr(norm) if isinstance(norm, str) else type(norm).__name__
+        given = repr(norm) if isinstance(norm, str) else getattr(norm, "__name__", type(norm).__name__)
         raise ValueError(f"norm={given}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4)")
     if norm.placement != "pre":
         raise ValueError(f"a ready-made network fixes its own order: placement={norm.placement} must be pre")

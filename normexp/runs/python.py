@@ -50,6 +50,8 @@ def load_model(
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
+    if input_shape is not None and not isinstance(input_shape, Sequence):
+        raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
     from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
     from normexp.training.process import modes_of_torch

@@ -91,6 +91,13 @@ def is_pointer(start: bytes) -> bool:
     return start.startswith(b"version https://git-lfs.github.com/spec/")
 
 
+def came_of_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an error came up while Ctrl-C or a signal was on its way out: a library's clean-up may fail then."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error says; its kind where it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

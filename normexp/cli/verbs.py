@@ -20,6 +20,7 @@ from normexp.errors import (
     Interrupted,
     Submitted,
     UserError,
+    came_of_interrupt,
     check_current_folder,
     did_you_mean,
     kind_and_line,
@@ -62,14 +63,11 @@ def _main(given: list[str]) -> int:
     except Interrupted as stopped:
         logger.error(str(stopped))
         return 130
-    except KeyboardInterrupt:
-        logger.error("interrupted")
-        return 130
     except BrokenPipeError:  # the reader of our output has gone, as in `normexp list | head`
         let_go(sys.stdout)
         return 0
-    except Exception as error:
-        if debug:
+    except (Exception, KeyboardInterrupt) as error:
+        if debug and isinstance(error, Exception):
             raise
         line, status = _of_failure(error)
         logger.error(line)
@@ -86,8 +84,10 @@ def _all_printed(words: list[str]) -> int:
     return status
 
 
-def _of_failure(error: Exception) -> tuple[str, int]:
+def _of_failure(error: BaseException) -> tuple[str, int]:
     """Return the line and the exit status of an error that is no mistake in the words of the command."""
+    if came_of_interrupt(error):
+        return "interrupted", 130
     if isinstance(error, OSError) and error.errno in _NOT_OURS:
         if error.filename:
             return f"{error.filename}: {error.strerror}", 2

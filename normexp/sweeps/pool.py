@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from normexp.errors import Interrupted, UserError
+from normexp.errors import Interrupted, UserError, came_of_interrupt
 from normexp.records import FINISHED, TRACEBACK, RunDirectory, write_atomically
 from normexp.runs.signals import stop_signals
 
@@ -136,8 +136,10 @@ def stops_between_runs() -> Iterator[None]:
     try:
         with stop_signals(stop):
             yield
-    except KeyboardInterrupt:
-        raise Interrupted(STOPPED) from None
+    except BaseException as error:
+        if came_of_interrupt(error):
+            raise Interrupted(STOPPED) from None
+        raise
 
 
 def _cause_of_death(status: int) -> str:

@@ -171,9 +171,21 @@ def test_cli_norm_that_cannot_take_the_shapes_is_one_line(cli, results):
     assert not results.exists()
 
 
+def _cleaned_up_badly() -> Exception:
+    """Return what a library's clean-up raises while Ctrl-C is on its way out, as OmegaConf's does in a copy."""
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            getattr(None, "_invalidate_flags_cache")  # noqa: B009
+    except AttributeError as error:
+        return error
+
+
 RAISED = {
     "interrupted": (Interrupted("stopped at step 3"), 130, "normexp: stopped at step 3\n"),
     "Ctrl-C": (KeyboardInterrupt(), 130, "normexp: interrupted\n"),
+    "Ctrl-C, and a clean-up that fails": (_cleaned_up_badly(), 130, "normexp: interrupted\n"),
     "bug": (ZeroDivisionError("by\nzero"), 1, "normexp: failed: ZeroDivisionError: by (--debug shows the traceback)\n"),
 }
 

@@ -19,7 +19,7 @@ from in_process import InProcess
 from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.plan import Cell, make_plan
-from normexp.sweeps.pool import STOPPED, Pool, Worker
+from normexp.sweeps.pool import STOPPED, Pool, Worker, stops_between_runs
 from normexp.sweeps.sweep import say_failures
 from normexp.sweeps.workers import KeptWorkers, worker_pool
 
@@ -362,6 +362,23 @@ def test_sweep_stopped_says_that_the_same_command_continues(sweep, results, monk
         status, stderr = sweep(argument)
         assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
     assert "the same command continues" in STOPPED
+
+
+def test_stop_says_so_where_the_clean_up_of_a_library_fails():
+    """As OmegaConf's does in the midst of a copy; a fault of its own stays one."""
+
+    def copy(stopped: bool) -> None:
+        try:
+            if stopped:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(5)
+        finally:
+            raise AttributeError
+
+    with pytest.raises(Interrupted, match=STOPPED), stops_between_runs():
+        copy(stopped=True)
+    with pytest.raises(AttributeError), stops_between_runs():
+        copy(stopped=False)
 
 
 def test_sweep_stopped_goes_to_no_other_cell(sweep, monkeypatch):

@@ -221,6 +221,13 @@ def test_direction_that_is_not_known_makes_a_diverged_run_unknown() -> None:
     assert said(curves, "higher", metric="probe/width", than="plain", better="higher") == "holds"
 
 
+def test_range_of_a_diverged_run_is_not_small_because_more_of_the_metric_is_better() -> None:
+    wide = {seed: curve([0.1, 0.9 - 0.01 * seed, 0.8]) for seed in range(8)}
+    curves = cells(BN=finals([NAN] * 8), plain=wide)
+    assert said(curves, "lower", at="range", than="plain") == "undecided"
+    assert said(curves, "lower", at="range", than="plain", better="lower") == "contradicted"
+
+
 @pytest.mark.parametrize(
     ("metric", "direction"),
     [

@@ -238,7 +238,7 @@ def _flags(claim: Judged) -> Iterator[str]:
     if claim["changed"]:
         yield "Changed after the runs"
     for remark in claim["remarks"]:
-        if remark.startswith(("ceiling", "from different", "grid")):
+        if remark.startswith(("ceiling", "from different", "grid", "ties")):
             said = remark.partition(":")[0] if remark.startswith("from") else remark  # which: among the details
             yield said[0].upper() + said[1:]
 

@@ -221,6 +221,15 @@ def test_direction_that_is_not_known_makes_a_diverged_run_unknown() -> None:
     assert said(curves, "higher", metric="probe/width", than="plain", better="higher") == "holds"
 
 
+def test_ranks_with_ties_that_decide_where_the_interval_would_not_are_said_to_be_ties() -> None:
+    curves = cells(BN=finals([0.1, 0.1, 0.7, 0.2, 0.1, NAN]), plain=finals([0.3, 0.3, 0.4, 0.4, 0.4, 0.4]))
+    found = verdict(curves, "higher", than="plain", margin=0.1)
+    assert found.verdict == "contradicted"
+    assert found.interval is not None
+    assert found.interval.high == pytest.approx(0.3)
+    assert [remark.partition(":")[0] for remark in found.remarks] == ["ties"]
+
+
 def test_range_of_a_diverged_run_is_not_small_because_more_of_the_metric_is_better() -> None:
     wide = {seed: curve([0.1, 0.9 - 0.01 * seed, 0.8]) for seed in range(8)}
     curves = cells(BN=finals([NAN] * 8), plain=wide)

@@ -168,10 +168,14 @@ def _plain(value: Any) -> Any:
 def _changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
     for name in dict.fromkeys([*then, *now]):
         before, after = then.get(name), now.get(name)
-        if what == "claim" and before and after and "kind" not in before:  # a record of an older program
-            after = {key: value for key, value in after.items() if key != "kind"}
+        if what == "claim" and not ("kind" in (before or {}) and "kind" in (after or {})):  # older records have none
+            before, after = _without_kind(before), _without_kind(after)
         if before != after:
             yield Change(what, name, *(_seeds if what.endswith("seeds") else _versions)(before, after))
+
+
+def _without_kind(claim: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if claim is None else {key: value for key, value in claim.items() if key != "kind"}
 
 
 def _seeds(*versions: Any) -> list[str]:

@@ -102,6 +102,13 @@ def test_a_record_of_an_older_program_knows_neither_kinds_nor_how_was_chosen(fro
     assert changes_since_frozen(changed("claims", 0, "kind", to="own"), frozen) == []
 
 
+def test_a_claim_that_was_added_is_told_by_what_is_tested(frozen: Path) -> None:
+    more = [*DATA["claims"], {**DATA["claims"][0], "text": "another"}]
+    (change,) = changes_since_frozen(changed("claims", to=more), frozen)
+    assert str(change).startswith("claim 'another' was changed after the runs: nothing before, compare: difference")
+    assert str(change).endswith("region: [0.0, 'inf'] now")
+
+
 def finished_runs(experiment: Experiment, results: Path) -> None:
     for point in experiment.points():
         place = run_place(results, experiment, "batch", point)

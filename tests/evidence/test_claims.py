@@ -408,6 +408,19 @@ def test_never_reaches(runs: dict[int, Any], expected: str) -> None:
     assert said(cells(BN=runs), "never_reaches", target=0.9) == expected
 
 
+def test_never_says_within_how_many_steps() -> None:
+    assert (
+        "never reaches test/accuracy 0.9 within 40 steps"
+        in verdict(
+            cells(BN={seed: curve([0.1, 0.2, 0.3, 0.4, 0.5]) for seed in range(3)}), "never_reaches", target=0.9
+        ).evidence
+    )
+    assert (
+        "never reaches test/accuracy 0.9 in 3/3"
+        in verdict(cells(BN=finals([NAN] * 3)), "never_reaches", target=0.9).evidence
+    )  # nobody could have waited longer
+
+
 def test_ratio_of_metrics() -> None:
     loss = {"metric": "train/loss"}
     curves = cells(BN=finals([0.3, 0.31, 0.32], "train/loss"), LN=finals([0.1, 0.102, 0.104], "train/loss"))

@@ -98,6 +98,11 @@ def test_one_seed_decides_nothing_and_says_so(word: str, keys: dict[str, Any]) -
     assert found.p is None
 
 
+def test_a_value_of_one_seed_is_not_called_a_pair() -> None:
+    note = "fewer than two seeds decide nothing"
+    assert note in verdict(cells(BN=finals(GOOD[:1])), "within", value=0.9, margin=0.1).evidence
+
+
 def test_seeds_that_only_one_arm_has_are_no_pairs() -> None:
     curves = cells(BN={0: curve([0.9]), 1: curve([0.9])}, LN={2: curve([0.1]), 3: curve([0.1])})
     assert "n=0" in verdict(curves, "higher", than="LN").evidence

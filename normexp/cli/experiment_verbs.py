@@ -51,7 +51,7 @@ def new(arguments: argparse.Namespace) -> int:
 
 
 def freeze(arguments: argparse.Namespace) -> int:
-    """Write what the experiments declare; of one that is frozen, say what was changed since."""
+    """Write what the experiments declare; say what was changed since it was frozen, and where that came too late."""
     from normexp.experiments.freeze import changes_since_frozen, frozen_path
     from normexp.experiments.freeze import freeze as write
     from normexp.experiments.keys import RENDER
@@ -68,7 +68,7 @@ def freeze(arguments: argparse.Namespace) -> int:
         experiment = load(name, given.get("scale"), plugins_of(given))
         written = write(experiment, results)
         print(written or f"{frozen_path(experiment, results)}: is there already")
-        for change in [] if written else changes_since_frozen(experiment, results):
+        for change in changes_since_frozen(experiment, results):
             print(f"  {change}")
     return 0
 

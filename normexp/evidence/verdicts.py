@@ -35,6 +35,10 @@ class PublishedVerdict:
     verdict: str
     more_seeds: int | None = None
 
+    @property
+    def is_judged(self) -> bool:
+        return self.verdict in (REPRODUCED, NOT_REPRODUCED, UNDECIDED)
+
     def __str__(self) -> str:
         """Return the verdict as a table shows it."""
         if self.more_seeds is None:

@@ -1,7 +1,8 @@
 """What an experiment declared before its first run: claims, margin, published numbers, seeds, looks, grid, search.
 
 The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after the runs,
-which tables and the ledger say with both versions.
+which tables and the ledger say with both versions. One that is missing, or was written when runs were there already,
+declares nothing before them, and they say that, too.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ from normexp.errors import UserError
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
-from normexp.experiments.experiment import Experiment
+from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.tables import Published
-from normexp.records import write_atomically
+from normexp.records import FINISHED, RunDirectory, write_atomically
 from normexp.records.files import read_json
 from normexp.records.plain import plain
 from normexp.records.ranges import ranges
 
 FROZEN = "frozen.json"
-_ABOUT_WORDS = ("text", "source", "kind", "where", "origin")  # a better wording is no other claim
+DECLARATION = "declaration"  # the record itself
+_ABOUT_WORDS = ("text", "source", "where", "origin")  # a better wording is no other claim
 _NOTHING = "nothing"
+_BY_SCALE = "that of its scale"
+_LATER = ("selection",)  # not in the records of older programs
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Change:
 
     Args:
         what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `halving`, `sampler`, `grid` or
-            `search`.
+            `search`, `selection`; `declaration` where there was none before the runs.
         name: the claim's text, the axis, the published number's arm and place; empty where there is
             but one of the kind.
         before, after: both versions, `nothing` where there was or is none.
@@ -48,23 +52,46 @@ class Change:
     after: str
 
     def __str__(self) -> str:
+        if self.what == DECLARATION:
+            return f"nothing is known to have been declared before the runs: {self.after}"
         name = f" {self.name!r}" if self.name else ""
         verb = "were" if self.what.endswith("s") else "was"
         return f"{self.what}{name} {verb} changed after the runs: {self.before} before, {self.after} now"
 
 
 def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
-    """Return what the experiment declares otherwise than when its runs at this scale began; [] without a record.
+    """Return what the experiment declares otherwise than when its runs at this scale began; [] before there are any.
 
     The order is that of `declared`: claims, margin, published numbers, seeds, looks, selection seeds, grid, search. A
-    claim counts as another where its estimand, region, arms, metric, place or target differ, not where its wording does
-    in source or kind; a claim with another text is one removed and one added. Raises UserError for a damaged record.
+    claim counts as another where its estimand, region, arms, metric, place, target or kind differ, not where its
+    source does; a claim with another text is one removed and one added. Raises UserError for a damaged record.
     """
     path = frozen_path(experiment, results)
     if not path.exists():
-        return []
-    then, now = _read(path), declared(experiment)
-    return [change for what in now for change in _changes(what, then.get(what, {}), now[what])]
+        runs = _finished(experiment, results)
+        return [Change(DECLARATION, "", _NOTHING, f"{FROZEN} is missing")] if runs else []
+    record = _read(path)
+    then, now = record["declared"], declared(experiment)
+    known = [what for what in now if what in then or what not in _LATER]
+    return [*_too_late(record), *(change for what in known for change in _changes(what, then.get(what, {}), now[what]))]
+
+
+def _too_late(record: Mapping[str, Any]) -> Iterator[Change]:
+    if runs := record.get("runs"):
+        yield Change(DECLARATION, "", _NOTHING, f"{runs} were finished when {FROZEN} was written")
+
+
+def _finished(experiment: Experiment, results: Path) -> int:
+    """Return how many runs of the grid are finished."""
+    places = (run_place(results, experiment, arm, point) for arm in experiment.arms for point in experiment.points())
+    return sum(map(_is_finished, places))
+
+
+def _is_finished(place: Path) -> bool:
+    try:
+        return RunDirectory(place).status["status"] in FINISHED
+    except UserError:  # damaged, as whoever needs it will say
+        return False
 
 
 def freeze(experiment: Experiment, results: Path) -> Path | None:
@@ -76,7 +103,7 @@ def freeze(experiment: Experiment, results: Path) -> Path | None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    write_atomically(path, frozen_text(declared(experiment), commit(), date))
+    write_atomically(path, frozen_text(declared(experiment), commit(), date, _finished(experiment, results)))
     return path
 
 
@@ -84,9 +111,10 @@ def frozen_path(experiment: Experiment, results: Path) -> Path:
     return results / experiment.name / experiment.scale / FROZEN
 
 
-def frozen_text(content: Mapping[str, Any], commit: str | None, date: str) -> str:
-    """Return the content of frozen.json: date, commit, checksum and what was declared."""
-    record = {"date": date, "commit": commit, "sha256": checksum(content), "declared": content}
+def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs: int) -> str:
+    """Return the content of frozen.json: date, commit, runs that were there already, checksum and what was declared."""
+    late = {"runs": runs} if runs else {}
+    record = {"date": date, "commit": commit, **late, "sha256": checksum(content), "declared": content}
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -110,6 +138,7 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
         "halving": {"": select.halving.model_dump()} if select and select.halving else {},
         "sampler": {"": select.sampler.model_dump()} if select and select.sampler else {},
         "search": dict(select.search) if select else {},
+        "selection": {"metric": select.metric, "arm": select.arm, "per": select.per} if select else {},
     }
 
 
@@ -120,6 +149,7 @@ def _published_name(entry: Published) -> str:
 
 def _claim(claim: Claim, arms: list[str]) -> tuple[str, dict[str, Any]]:
     fields = {name: value for name, value in claim if name not in _ABOUT_WORDS and value is not None}
+    fields["kind"] = claim.kind or _BY_SCALE
     if fields.get("than") == THE_OTHERS:
         fields["than"] = [Place(arm, claim.of.point) for arm in arms if arm != claim.of.arm]
     return claim.text, {name: _plain(value) for name, value in fields.items()}
@@ -138,8 +168,14 @@ def _plain(value: Any) -> Any:
 def _changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
     for name in dict.fromkeys([*then, *now]):
         before, after = then.get(name), now.get(name)
+        if what == "claim" and not ("kind" in (before or {}) and "kind" in (after or {})):  # older records have none
+            before, after = _without_kind(before), _without_kind(after)
         if before != after:
             yield Change(what, name, *(_seeds if what.endswith("seeds") else _versions)(before, after))
+
+
+def _without_kind(claim: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if claim is None else {key: value for key, value in claim.items() if key != "kind"}
 
 
 def _seeds(*versions: Any) -> list[str]:
@@ -163,12 +199,12 @@ def _words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what was declared, checked against its checksum."""
+def _read(path: Path) -> dict[str, Any]:
+    """Return the record, what it declares checked against its checksum."""
     record = read_json(path)
     content = record.get("declared")
     if not isinstance(content, dict) or not all(isinstance(each, dict) for each in content.values()):
         raise UserError(f"{path}: damaged (it declares nothing)")
     if record.get("sha256") != checksum(content):
         raise UserError(f"{path}: damaged (its content does not have its checksum)")
-    return content
+    return record

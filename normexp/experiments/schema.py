@@ -111,7 +111,7 @@ class ExperimentFile(Strict):
 
 
 def check_range(claim: Claim, index: int) -> None:
-    """Raise PydanticCustomError for a target or a region of a fraction that no run can be in."""
+    """Raise PydanticCustomError for a target or a region of a fraction that no run can be in, or that every run is."""
     metric, lowest = getattr(claim, "metric", None), 0 if claim.compare == "value" else -1
     if metric is None or not is_share(metric):
         return
@@ -120,5 +120,10 @@ def check_range(claim: Claim, index: int) -> None:
         if isinstance(target, float) and not 0 <= target <= 1:
             raise refusal(f"{target:g} is outside the range of {metric}, 0 to 1", "claims", index, "target")
     region = getattr(claim, "region", None)
-    if region and claim.compare in ("value", "difference", "trend") and (region.low > 1 or region.high < lowest):
+    if region is None or claim.compare not in ("value", "difference", "trend"):
+        return
+    if region.low > 1 or region.high < lowest:
         raise refusal(f"no {claim.compare} of {metric} can be there; it is from {lowest} to 1", "claims", index, "in")
+    if region.low <= lowest and region.high >= 1:
+        nothing = f"every {claim.compare} of {metric} is there, from {lowest} to 1, so nothing is claimed"
+        raise refusal(nothing, "claims", index, "in")

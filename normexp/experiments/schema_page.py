@@ -21,7 +21,8 @@ JSON schema for editors. A mistake is one line with file, line, key, value and w
 the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
 
 A claim is one of ten estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
-The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs.
+The first run at a scale writes `frozen.json`; what is declared otherwise afterwards is shown as changed after the runs,
+and a `frozen.json` that is missing, or was written when runs were there, as declaring nothing before them.
 
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
 100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.

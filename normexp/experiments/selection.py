@@ -60,6 +60,8 @@ def _read_record(path: Path, experiment: Experiment) -> dict[str, Any]:
         seeds, metric = [int(seed) for seed in record["seeds"]], str(record["metric"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; {again}") from None
+    if metric != experiment.select.metric:
+        raise UserError(f"{path}: chosen by {metric}, the experiment chooses by {experiment.select.metric}; {again}")
     combinations = [*chosen.items(), *((name, trial["values"]) for name, each in tried.items() for trial in each)]
     for name, values in combinations:
         if (problem := _not_searched(values, experiment.select.search)) is not None:

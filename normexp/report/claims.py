@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -201,12 +202,26 @@ def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:
     decided = [claim for claim in tested if claim["verdict"] in (HOLDS, CONTRADICTED)]
     over_all = holm([claim["p"] for claim in tested])
     kept = sum(p < LEVEL for p, claim in zip(over_all, tested, strict=True) if claim in decided)
-    rate = max((claim["q"] for claim in decided), default=0.0)
     yield (
         f"{len(tested)} claims were tested, {len(decided)} of them are decided at a level of 5 % within their "
-        "experiment (Holm). Over the whole ledger the false discovery rate of these is below "
-        f"{100 * rate:.1f} % (Benjamini and Hochberg; q is that of all claims with a p as small); Holm's correction "
-        f"over the whole ledger would leave {kept} of them."
+        f"experiment (Holm). Holm's correction over the whole ledger would leave {kept} of them."
+        + _rate(tested, decided)
+    )
+
+
+def _rate(tested: Sequence[Judged], decided: Sequence[Judged]) -> str:
+    """Return a sentence on false discoveries, rounded up. The rate is one of all claims with a p as small.
+
+    Of a part of these that was chosen by another rule, as the decided ones are, nothing follows.
+    """
+    if not decided:
+        return ""
+    q = max(claim["q"] for claim in decided)
+    found = sum(claim["q"] <= q for claim in tested)
+    return (
+        f" {found} claims have a q as small as the largest of these: of all {found} together the false discovery "
+        f"rate is at most {math.ceil(round(1000 * q, 6)) / 10:.1f} % (Benjamini and Hochberg, for claims that are "
+        "independent or depend positively)."
     )
 
 
@@ -223,7 +238,7 @@ def _flags(claim: Judged) -> Iterator[str]:
     if claim["changed"]:
         yield "Changed after the runs"
     for remark in claim["remarks"]:
-        if remark.startswith(("ceiling", "from different", "grid")):
+        if remark.startswith(("ceiling", "from different", "grid", "ties")):
             said = remark.partition(":")[0] if remark.startswith("from") else remark  # which: among the details
             yield said[0].upper() + said[1:]
 

@@ -54,7 +54,7 @@ def ratio(value: float) -> str:
 
 def _to_the_same_digit(values: Sequence[float], uncertainty: float, sign: bool = False) -> list[str]:
     """Return the values as text, rounded to the second significant digit of the uncertainty, and a power of ten."""
-    largest = max(abs(value) for value in values if math.isfinite(value))
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)  # of no number: all diverged
     exponent = math.floor(math.log10(largest)) if largest else 0
     power = exponent if not SMALL <= largest < LARGE else 0
     digit = _second_digit(uncertainty)

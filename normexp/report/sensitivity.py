@@ -9,7 +9,7 @@ from functools import cached_property
 
 from normexp.evidence.curves import Curve, better_direction
 from normexp.evidence.sensitivity import has_range, sensitivity
-from normexp.evidence.stats import mean, one_sample, paired
+from normexp.evidence.stats import RankSumTest, SignTest, mean, one_sample, paired
 from normexp.evidence.stats.estimates import PointEstimate
 from normexp.report.measurements import factor, is_share, title
 from normexp.report.record import Record
@@ -123,6 +123,8 @@ def _row(arm: Arm, first: Arm, one: float) -> list[str]:
 def _estimate(found: PointEstimate | None, sign: bool) -> str:
     if found is None:
         return EMPTY
+    if isinstance(found, SignTest | RankSumTest) and math.isfinite(found.value):
+        return f"{found.value:{'+' if sign else ''}.2g} with every seed"  # no spread, to which an interval could belong
     interval = found.confidence_interval()
     return with_interval(found.value, interval.low, interval.high, sign)
 

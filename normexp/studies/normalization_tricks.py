@@ -193,12 +193,12 @@ def remarks(found: dict[str, float]) -> Iterator[Sentence]:
     )
     moved, alone, own = found["batch_dependence"], found["one_example"], found["own_statistics"]
     yield (
-        *(properties, "dependence on the batch", "Independent of batch size, useful when batch size is one"),
+        *(properties, "dependence on the batch", "Independent of batch size"),
         (
             f"an example's output moves by {moved:.1g} when the others are replaced, by {alone:.1g} when it is alone",
             max(moved, alone) < SAME,
         ),
-        "",
+        "Whether it is then useful with one example is judged among the claims, by training.",
     )
     yield (
         *(properties, "whose statistics", "Each training example has its own; all neurons in a layer share the same"),

@@ -67,6 +67,29 @@ def speed_ups() -> list[float]:
     return [*ratios, *ours, min(learned), max(learned)]
 
 
+def lower_epochs() -> list[int]:
+    """Return after how many epochs layer normalization has the lower mean training loss, in batches of either size."""
+    layer, batch = (
+        [mean_losses("ba2016_figure6/cpu", arm, f"batch_size={size},") for size in (128, 4)]
+        for arm in ("LayerNorm", "BatchNorm")
+    )
+    ahead = [all(a < b for a, b in zip(ours, theirs, strict=True))
+             for ours, theirs in zip(zip(*layer, strict=True), zip(*batch, strict=True), strict=True)]  # fmt: skip
+    return [sum(ahead), len(ahead), 128, 4]
+
+
+def mean_losses(place: str, arm: str, point: str) -> list[float]:
+    """Return the mean training loss of every epoch over the runs of an arm whose point begins so."""
+    found = [run.rows("metrics.csv")[1:] for (folder, name), run in runs(place).items()
+             if folder == arm and name.startswith(point)]  # fmt: skip
+    return [mean(float(row["train/loss"]) for row in rows) for rows in zip(*found, strict=True)]
+
+
+def finite_runs() -> list[int]:
+    states = [run.status["status"] for run in runs("arpit2016_batch_size_1/cpu").values()]
+    return [states.count("done"), len(states)]
+
+
 def after_10000() -> list[float]:
     row = table(FIGURE1)["Without BN, step 10000"]
     return [100 * float(row["test/accuracy mean"]), 100 * float(row["published test accuracy"])]
@@ -215,6 +238,10 @@ def mistakes() -> list[int]:
 
 
 QUOTES = (
+    Quote(
+        "ba2016_figure6", "the lower one after {} of the {} epochs, in batches of {} as in batches of {}.", lower_epochs
+    ),
+    Quote("arpit2016_batch_size_1", "and {} of {} runs stay finite", finite_runs),
     Quote("docs/reliability.md", "- Mistakes: {} commands.", mistakes),
     Quote("docs/reliability.md", "by : {} commands over every verb and every group", mistakes),
     Quote(

@@ -98,6 +98,11 @@ def test_one_seed_decides_nothing_and_says_so(word: str, keys: dict[str, Any]) -
     assert found.p is None
 
 
+def test_a_value_of_one_seed_is_not_called_a_pair() -> None:
+    note = "fewer than two seeds decide nothing"
+    assert note in verdict(cells(BN=finals(GOOD[:1])), "within", value=0.9, margin=0.1).evidence
+
+
 def test_seeds_that_only_one_arm_has_are_no_pairs() -> None:
     curves = cells(BN={0: curve([0.9]), 1: curve([0.9])}, LN={2: curve([0.1]), 3: curve([0.1])})
     assert "n=0" in verdict(curves, "higher", than="LN").evidence
@@ -219,6 +224,22 @@ def test_direction_that_is_not_known_makes_a_diverged_run_unknown() -> None:
     curves = cells(BN=finals([1.0, 1.1, 1.2, 1.3], "probe/width"), plain=finals([NAN] * 4, "probe/width"))
     assert said(curves, "higher", metric="probe/width", than="plain") == "undecided"
     assert said(curves, "higher", metric="probe/width", than="plain", better="higher") == "holds"
+
+
+def test_ranks_with_ties_that_decide_where_the_interval_would_not_are_said_to_be_ties() -> None:
+    curves = cells(BN=finals([0.1, 0.1, 0.7, 0.2, 0.1, NAN]), plain=finals([0.3, 0.3, 0.4, 0.4, 0.4, 0.4]))
+    found = verdict(curves, "higher", than="plain", margin=0.1)
+    assert found.verdict == "contradicted"
+    assert found.interval is not None
+    assert found.interval.high == pytest.approx(0.3)
+    assert [remark.partition(":")[0] for remark in found.remarks] == ["ties"]
+
+
+def test_range_of_a_diverged_run_is_not_small_because_more_of_the_metric_is_better() -> None:
+    wide = {seed: curve([0.1, 0.9 - 0.01 * seed, 0.8]) for seed in range(8)}
+    curves = cells(BN=finals([NAN] * 8), plain=wide)
+    assert said(curves, "lower", at="range", than="plain") == "undecided"
+    assert said(curves, "lower", at="range", than="plain", better="lower") == "contradicted"
 
 
 @pytest.mark.parametrize(
@@ -390,6 +411,19 @@ def test_speed_evidence_names_the_point() -> None:
 )
 def test_never_reaches(runs: dict[int, Any], expected: str) -> None:
     assert said(cells(BN=runs), "never_reaches", target=0.9) == expected
+
+
+def test_never_says_within_how_many_steps() -> None:
+    assert (
+        "never reaches test/accuracy 0.9 within 40 steps"
+        in verdict(
+            cells(BN={seed: curve([0.1, 0.2, 0.3, 0.4, 0.5]) for seed in range(3)}), "never_reaches", target=0.9
+        ).evidence
+    )
+    assert (
+        "never reaches test/accuracy 0.9 in 3/3"
+        in verdict(cells(BN=finals([NAN] * 3)), "never_reaches", target=0.9).evidence
+    )  # nobody could have waited longer
 
 
 def test_ratio_of_metrics() -> None:

@@ -215,6 +215,10 @@ UNSOUND = {
         change("claims", 0, "in", to="> 3"),
         "claims[0].in: no difference of test/accuracy can be there; it is from -1 to 1",
     ),
+    "region that every accuracy is in": (
+        change("claims", 0, "in", to="within 1 of 0"),
+        "claims[0].in: every difference of test/accuracy is there, from -1 to 1, so nothing is claimed",
+    ),
     "margin of the whole range": (change("table", "margin", to=4), "table.margin: 4 takes in the whole range"),
     "published nowhere": (drop("published", 0, "at"), "published[0]: give either at or target"),
     "table without metric": (drop("table", "metric"), "table: give a metric"),

@@ -11,9 +11,10 @@ import pytest
 from made_up import MADE_UP
 
 from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment
-from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path
+from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path, frozen_text
 from normexp.experiments.load import load, parse
+from normexp.records import RunDirectory
 
 DATA: dict[str, Any] = {
     **MADE_UP,
@@ -68,6 +69,7 @@ CHANGES = {
     "published": (("published", 0, "value"), ".97", "'batch, test/accuracy, last' was changed after the runs: .98"),
     "target": (("claims", 1, "target"), 0.8, "'batch is first' was changed after the runs: target: 0.9 before"),
     "region": (("claims", 0, "in"), "> 0.1", "region: [0.0, 'inf'] before, region: [0.1, 'inf'] now"),
+    "selection metric": (("select", "metric"), "validation/loss", "selection 'metric' was changed after"),
     "text": (("claims", 0, "text"), "batch is far better", "nothing now"),
 }
 
@@ -84,6 +86,47 @@ def test_wording_is_no_change(frozen: Path) -> None:
     modern = {"text": "batch is better", "source": "s", "compare": "difference", "metric": "test/accuracy",
               "of": "batch", "than": "none", "in": "> 0"}  # fmt: skip
     assert changes_since_frozen(changed("claims", 0, to=modern), frozen) == []
+
+
+def test_another_kind_is_a_change_for_the_ledger_counts_by_it(frozen: Path) -> None:
+    (change,) = changes_since_frozen(changed("claims", 0, "kind", to="own"), frozen)
+    assert "'batch is better' was changed after the runs: kind: that of its scale before, kind: own now" in str(change)
+
+
+def test_a_record_of_an_older_program_knows_neither_kinds_nor_how_was_chosen(frozen: Path) -> None:
+    path = frozen_path(parse("x", "cpu", DATA), frozen)
+    content = json.loads(path.read_text())["declared"]
+    del content["selection"], content["claim"]["batch is better"]["kind"]
+    path.write_text(frozen_text(content, None, "2026-01-01", 0))
+    assert changes_since_frozen(changed("select", "metric", to="validation/loss"), frozen) == []
+    assert changes_since_frozen(changed("claims", 0, "kind", to="own"), frozen) == []
+
+
+def test_a_claim_that_was_added_is_told_by_what_is_tested(frozen: Path) -> None:
+    more = [*DATA["claims"], {**DATA["claims"][0], "text": "another"}]
+    (change,) = changes_since_frozen(changed("claims", to=more), frozen)
+    assert str(change).startswith("claim 'another' was changed after the runs: nothing before, compare: difference")
+    assert str(change).endswith("region: [0.0, 'inf'] now")
+
+
+def finished_runs(experiment: Experiment, results: Path) -> None:
+    for point in experiment.points():
+        place = run_place(results, experiment, "batch", point)
+        place.mkdir(parents=True)
+        RunDirectory(place).write_status("done", step=1)
+
+
+def test_runs_without_a_record_are_told(tmp_path: Path) -> None:
+    finished_runs(parse("x", "cpu", DATA), tmp_path)
+    (change,) = changes_since_frozen(parse("x", "cpu", DATA), tmp_path)
+    assert str(change) == "nothing is known to have been declared before the runs: frozen.json is missing"
+
+
+def test_a_record_that_was_written_after_runs_says_so(tmp_path: Path) -> None:
+    finished_runs(parse("x", "cpu", DATA), tmp_path)
+    assert freeze(changed("claims", 0, "in", to="> 0.5"), tmp_path)
+    late, _ = changes_since_frozen(parse("x", "cpu", DATA), tmp_path)
+    assert "before the runs: 4 were finished when frozen.json was written" in str(late)
 
 
 @pytest.mark.parametrize("content", ["{", "{}", '{"declared": [], "sha256": ""}', '{"declared": {}, "sha256": "0"}'])

@@ -231,6 +231,14 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
     assert "\n" not in str(refused.value)
 
 
+def test_a_record_of_a_choice_by_another_metric_is_none_of_this_one(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["With BN"])
+    by_loss = replace(experiment, select=experiment.select.model_copy(update={"metric": "validation/loss"}))
+    with pytest.raises(UserError, match="chosen by validation/accuracy, the experiment chooses by validation/loss; "):
+        read_choice(by_loss, results)
+
+
 def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     mark = tmp_path / "mark"

@@ -75,6 +75,14 @@ def test_ratio_is_paired_by_seed(fabricate: Fabric) -> None:
     assert shown["Plain"][0] == "1 ± 0"
 
 
+def test_ratio_to_a_diverged_run_is_not_0(fabricate: Fabric) -> None:
+    column = {"metric": "test/error", "at": "last", "relative_to": "Plain"}
+    experiment = made(fabricate, table={"columns": [column]})
+    experiment.statuses = {("Plain", seed): "diverged" for seed in (1, 2)}
+    experiment.run(lambda arm, point, random: [{"step": 0, "test/accuracy": 0.5}])
+    assert table(experiment)["With BN"][0] == "1 (1 of 3 finite)"
+
+
 def test_row_that_is_only_printed_has_no_number_of_ours(fabricate: Fabric) -> None:
     only = [{"arm": "Maxout", "metric": "test/error", "value": "11.68%", "place": "Table 1"}]
     experiment = runs(fabricate, table={"metric": "test/error"}, published_only=only)

@@ -102,8 +102,25 @@ def test_false_discovery_rate_is_over_all_experiments_but_previews(results: Path
     assert found["A own claim"] == pytest.approx(0.3)
     sentence = next(line for line in lines(results) if "claims were tested" in line)
     assert "3 claims were tested, 2 of them are decided" in sentence
-    assert "is below 1.5 %" in sentence
+    assert "2 claims have a q as small as the largest of these: of all 2 together" in sentence
+    assert "is at most 1.5 %" in sentence
     assert "would leave 2 of them" in sentence
+
+
+def test_false_discovery_rate_is_one_of_all_claims_with_a_q_as_small_and_rounded_up(results: Path) -> None:
+    undecided = claim("own", "undecided", p=0.0104)
+    write(results, "second", "cpu", [undecided])
+    sentence = next(line for line in lines(results) if "claims were tested" in line)
+    assert "4 claims were tested, 2 of them are decided" in sentence
+    # .004 .01 .0104 .3 times 4/1 4/2 4/3: .01387 of three, one of which is not decided.
+    assert "3 claims have a q as small as the largest of these" in sentence
+    assert "is at most 1.4 %" in sentence
+
+
+def test_where_nothing_is_decided_there_is_no_false_discovery_rate(tmp_path: Path) -> None:
+    write(tmp_path, "only", "cpu", [claim("own", "undecided", p=0.5)])
+    sentence = next(line for line in lines(tmp_path) if "claims were tested" in line)
+    assert sentence.endswith("would leave 0 of them.")
 
 
 def test_changes_after_the_runs_and_remarks_are_on_the_line_with_both_versions_below(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from claim_maker import read_claim
 from drawn import Made, made
 from fabricated import Fabric
@@ -59,6 +62,27 @@ def test_the_ledger_counts_what_waits_as_no_verdict(fabricate: Fabric) -> None:
     assert any(line.startswith("0 claims were tested") for line in text)
     assert as_json(reports)["totals"]["scaled"] == {"not judged yet": 1}
     assert list(power(experiment, fabricate.root)) == [f"x, scale cpu: {WAITS}"]
+
+
+PRINTED = {"arm": "Plain", "metric": "test/accuracy", "at": "last", "value": ".5", "place": "row 1"}
+
+
+@pytest.mark.parametrize(("missing", "verdict"), [([("With BN", 2)], "not judged yet"), ([], "reproduced")])
+def test_a_published_number_waits_for_all_runs_too(
+    fabricate: Fabric, missing: list[tuple[str, int]], verdict: str
+) -> None:
+    table = {"metric": "test/accuracy", "margin": 0.1}
+    experiment = made(fabricate, "paper", table=table, published=[PRINTED])
+    experiment.statuses = dict.fromkeys(missing, "interrupted")
+    experiment.run(
+        lambda arm, point, random: [
+            {"step": 0, "test/accuracy": 0.1},
+            {"step": 9, "test/accuracy": 0.5 + point["seed"] / 1e3},
+        ]
+    )
+    render(experiment.experiment, fabricate.root)
+    row, *_ = csv.DictReader(io.StringIO((fabricate.root / "x" / "paper" / "table.csv").read_text()))
+    assert row["verdict"] == verdict
 
 
 LOOKS = Design((0, 1, 2), (2, 3))

@@ -70,6 +70,12 @@ def test_the_table_has_one_rate_for_all_each_at_its_best_and_the_sensitivity(fab
     assert "on the validation split, seeds 100, 101." in text
 
 
+def test_equal_sensitivities_are_said_and_have_no_interval(fabricate: Fabric) -> None:
+    rows = table(choosing(fabricate), fabricate)["sensitivity.md"].splitlines()
+    (second,) = (row for row in rows if row.startswith("| With BN"))
+    assert "| 15 with every seed | +0 with every seed |" in " ".join(second.split())
+
+
 def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, diverged=1.0)
     files = table(experiment, fabricate)

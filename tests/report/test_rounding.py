@@ -52,6 +52,11 @@ def test_intervals_end_where_their_half_width_does() -> None:
     assert with_interval(-1.05, -10.96, math.inf) == "-1.1 [-11.0, +∞]"
 
 
+def test_of_an_arm_that_diverged_in_every_run_no_end_is_a_number() -> None:
+    assert with_interval(math.inf, math.inf, math.inf) == "+∞ [+∞, +∞]"
+    assert with_interval(math.nan, -math.inf, math.inf) == "? [-∞, +∞]"
+
+
 def test_ratios_have_three_digits() -> None:
     assert [ratio(value) for value in (4.4, 14.8, 443.2, 1234.0, math.inf, math.nan)] == [
         "4.40", "14.8", "443", "1234", "∞", "?"

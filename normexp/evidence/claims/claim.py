@@ -16,7 +16,8 @@ kind           exact, full scale, scaled or own; `kind_at` derives it where the 
 of, than       an arm, or {arm: NAME, AXIS: VALUE} for an arm at one place of the grid
 minus          of an interaction, the two arms of the other difference: [ARM, ARM]
 metric         a column of metrics.csv
-at             last | best | mean | range (largest minus smallest) | step N; a run that diverged before counts as worst
+at             last | best | mean | range (largest minus smallest) | step N; a run that diverged before counts as worst,
+               its range as unknown unless `better` tells
 in             the region, see `normexp.evidence.claims.region`
 target         a number or its text, "best of ARM": the best value of that arm's run with the same seed, or for steps a
                list of numbers: the claim is then about every one of them
@@ -76,8 +77,8 @@ class Claim(Strict):
         target = data.get("target")
         if isinstance(target, str) and target.startswith(BEST_OF):
             filled["target"] = {**own, "arm": target.removeprefix(BEST_OF)}
-        if "better" not in data and isinstance(data.get("metric"), str):
-            filled["better"] = better_direction(data["metric"])
+        if "better" not in data and isinstance(data.get("metric"), str) and data.get("at") != "range":
+            filled["better"] = better_direction(data["metric"])  # of a range it says nothing
         return filled
 
     def places(self) -> list[Place]:
@@ -98,7 +99,7 @@ class Measured(Claim):
     metric: Text
     """A column of metrics.csv."""
     at: At = "last"
-    """last, best, mean, range or step N; a run that diverged before counts as worst."""
+    """last, best, mean, range or step N; a run that diverged before counts as worst, its range as unknown."""
 
     @model_validator(mode="after")
     def _knows_the_best(self) -> Measured:

@@ -14,7 +14,7 @@ from normexp.evidence.claims.reading import goal, runs_by_point, shared_points, 
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.learned import learned
-from normexp.evidence.stats import paired_differences, proportion_interval
+from normexp.evidence.stats import Steps, paired_differences, proportion_interval
 
 
 def equals(claim: Equals, curves: Curves) -> TestResult:
@@ -58,13 +58,19 @@ def _above_chance(runs: Iterable[Curve]) -> Iterator[str]:
 def _never_reaches(claim: Count, curves: Curves) -> TestResult:
     results, setter = [], claim.target if isinstance(claim.target, Place) else claim.of
     for point, (ours, rival) in shared_points(curves, claim.of, setter):
-        reached = [each.step for each in steps(claim, ours, targets(claim, rival, ours)).values()]
-        what = f"{claim.of} never reaches {goal(claim)}{at_point(point)}"
-        if any(map(math.isnan, reached)):
-            results.append(TestResult(what, len(reached), note="a seed has no target to reach"))
+        found = list(steps(claim, ours, targets(claim, rival, ours)).values())
+        what = f"{claim.of} never reaches {goal(claim)}{at_point(point)}{_watched(found)}"
+        if any(math.isnan(each.step) for each in found):
+            results.append(TestResult(what, len(found), note="a seed has no target to reach"))
         else:
-            results.append(_counted(what, [step == math.inf for step in reached]))
+            results.append(_counted(what, [each.step == math.inf for each in found]))
     return all_of(results)
+
+
+def _watched(runs: Sequence[Steps]) -> str:
+    """Return for how long it was looked for: a run that merely ended may get there later."""
+    ends = [run.watched for run in runs if math.isfinite(run.watched)]
+    return f" within {max(ends):.0f} steps" if ends else ""
 
 
 def _counted(what: str, happened: Sequence[bool]) -> TestResult:

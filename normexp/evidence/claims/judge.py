@@ -11,7 +11,7 @@ from typing import Any
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
-from normexp.evidence.claims.estimands import Count
+from normexp.evidence.claims.estimands import Count, StepsToTarget
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
@@ -86,18 +86,22 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
         result.decision.p if result.decision else None,
         adjusted,
         wanted,
-        (*result.remarks, *_wider(claim, decided, adjusted), *different_origins(curves, arms)),
+        (*result.remarks, *_wider(claim, result, decided, adjusted), *different_origins(curves, arms)),
         result.details,
     )
 
 
-def _wider(claim: Claim, decided: str, adjusted: Adjusted | None) -> Iterator[str]:
-    """Say where a test on the evaluations decides and the interval, which knows less, does not."""
+def _wider(claim: Claim, result: TestResult, decided: str, adjusted: Adjusted | None) -> Iterator[str]:
+    """Say where a test decides and the interval does not: one on the evaluations, or on ranks with ties."""
     region, interval = getattr(claim, "region", None), adjusted.interval if adjusted else None
     if region is None or interval is None or decided not in (HOLDS, CONTRADICTED):
         return
-    if not (interval.inside if decided == HOLDS else interval.outside)(region.interval):
+    if (interval.inside if decided == HOLDS else interval.outside)(region.interval):
+        return
+    if isinstance(claim, StepsToTarget):
         yield "grid: the evaluations decide; the interval, which allows for what happened between them, would not"
+    elif "rank" in result.what:
+        yield "ties: the ranks, with ties as they are, decide; the interval, made as if there were none, would not"
 
 
 def _decided(result: TestResult, adjusted: Adjusted | None) -> str:

@@ -55,7 +55,7 @@ def compared(
         shown: from the scale of the test to the one to be printed (exp, for ratios).
     """
     if estimate is None:
-        return TestResult(what, n, note="fewer than two seeds to pair decide nothing")
+        return TestResult(what, n, note="fewer than two seeds decide nothing")
 
     def interval(confidence: float) -> Interval:
         ends = estimate.confidence_interval(confidence)

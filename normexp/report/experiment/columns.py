@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from normexp.evidence.claims import NOT_YET
 from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
 from normexp.evidence.learned import ERRORS, learned
@@ -212,7 +213,7 @@ class Difference(Column):
 
 @dataclass(frozen=True)
 class Verdict(Column):
-    """Whether the printed number is reproduced."""
+    """Whether the printed number is reproduced; like a claim it waits for all runs of the grid."""
 
     metric: Metric
     margin: float | None
@@ -228,7 +229,8 @@ class Verdict(Column):
     def _verdict(self, row: Row) -> str:
         if row.verdict or not isinstance(row.published, tables.Published):
             return row.verdict
-        return str(published_verdict(self.metric.values(row), row.published.printed, self.margin, self.scale))
+        verdict = published_verdict(self.metric.values(row), row.published.printed, self.margin, self.scale)
+        return NOT_YET if self.metric.found.waiting and verdict.is_judged else str(verdict)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from normexp.evidence.curves import Cell
@@ -31,5 +32,9 @@ class Ratio(Metric):
 
 
 def ratios(values: Values, others: Values) -> dict[int, float]:
-    """Return seed -> value over the other's with the same seed, where there is one and it is not 0."""
-    return {seed: value / others[seed] for seed, value in values.items() if others.get(seed)}
+    """Return seed -> value over the other's with the same seed, where there is one and it is not 0.
+
+    NaN where the other run diverged: nothing is a small share of infinity.
+    """
+    shared = {seed: (value, others[seed]) for seed, value in values.items() if others.get(seed)}
+    return {seed: ours / theirs if math.isfinite(theirs) else math.nan for seed, (ours, theirs) in shared.items()}

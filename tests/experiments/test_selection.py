@@ -15,7 +15,7 @@ from made_up import every_point
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import load
-from normexp.experiments.reproduce import expected_plan, selection_plan
+from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import (
     choice_path,
     noise_is_unknown,
@@ -103,7 +103,7 @@ def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
 def test_choice_for_one_arm_is_that_of_all(experiment, results):
     assert experiment.select is not None
     experiment = replace(experiment, select=experiment.select.model_copy(update={"arm": "Without BN"}))
-    plan = selection_plan(experiment, results, ["With BN"], force=False)
+    plan = Reproduction(experiment, results, ["With BN"]).selection_plan()
     assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
     assert len(plan.cells) == 6
     fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
@@ -227,7 +227,7 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
         record["tried"]["With BN"][0]["values"] = values
     path.write_text(json.dumps(record))
     with pytest.raises(UserError, match=r"not searched|not tried") as refused:
-        expected_plan(experiment, results, ["With BN"], force=False)
+        Reproduction(experiment, results, ["With BN"]).expected_plan()
     assert "\n" not in str(refused.value)
 
 

@@ -15,8 +15,7 @@ from normexp.data import cache
 from normexp.data.archive import Published
 from normexp.data.base import Array, Data, Split, balanced
 from normexp.data.cache import Content
-from normexp.data.cifar_binary import read_binary_batch
-from normexp.data.cifar_pickle import read_batch
+from normexp.data.cifar_batches import read_binary_batch, read_pickled_batch
 from normexp.data.content import content_of, sha256_of
 from normexp.data.download import Remote, fetch
 from normexp.data.image_tree import Tree, arrays, class_names, read_tree
@@ -100,7 +99,7 @@ def build_original(path: Path) -> Content:
     found = {}
     for member in members(path):
         if member.name.stem in names:
-            read = read_binary_batch if member.name.suffix == ".bin" else read_batch
+            read = read_binary_batch if member.name.suffix == ".bin" else read_pickled_batch
             found[member.name.stem] = read(member.read(), f"{path}: {member.name}")
     missing = sorted(names - found.keys())
     if missing:

@@ -14,10 +14,9 @@ from normexp.data.base import Data, Dataset, check_fits
 from normexp.data.cache import Content
 from normexp.data.content import content_of
 from normexp.data.entity_stories import NAMES, RELATIONS, generate
-from normexp.data.matching import matching_sentences
 from normexp.data.members import files, given
 from normexp.data.progress import announce
-from normexp.data.questions import Record, read_records, with_shuffled_entities
+from normexp.data.questions import Record, matching_sentences, read_records, with_shuffled_entities
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError
 

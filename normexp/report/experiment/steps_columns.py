@@ -10,7 +10,7 @@ from normexp.evidence.curves import Cell, better_direction
 from normexp.evidence.stats import Interval, SpeedUp, Steps, median, speed_up
 from normexp.report.experiment.columns import Column, Row
 from normexp.report.experiment.measured import Measured
-from normexp.report.experiment.race import Target, steps_of
+from normexp.report.experiment.steps_to_target import Target, steps_by_seed
 from normexp.report.measurements import is_share, title
 from normexp.report.rounding import ratio
 from normexp.report.table import Value
@@ -46,7 +46,7 @@ class StepsTo(Column):
 
     def steps(self, cell: Cell) -> dict[int, Steps]:
         better = better_direction(self.metric)
-        return steps_of(self.found, cell, self.metric, self.target, better) if better else {}
+        return steps_by_seed(self.found, cell, self.metric, self.target, better) if better else {}
 
     def count(self, row: Row) -> int:
         return len(self.steps(row.cell))

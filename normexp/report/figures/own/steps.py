@@ -9,7 +9,7 @@ import pandas as pd
 
 from normexp.evidence.curves import better_direction
 from normexp.experiments.figures import StepsToTarget
-from normexp.report.experiment.race import steps_of
+from normexp.report.experiment.steps_to_target import steps_by_seed
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.subject import Subject
 from normexp.report.measurements import factor, title
@@ -23,7 +23,7 @@ def steps_to_target(subject: Subject[StepsToTarget]) -> Chart:
     rows = [
         {"line": subject.name(cell), "run": seed, "steps": each.step, "ended": subject.runs[cell][seed].diverged}
         for cell in subject.runs
-        for seed, each in steps_of(subject.found, cell, spec.metric, spec.target, better).items()
+        for seed, each in steps_by_seed(subject.found, cell, spec.metric, spec.target, better).items()
     ]
     if not rows:
         raise subject.error(f"no run of its arms knows its target, {spec.target}")

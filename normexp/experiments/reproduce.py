@@ -17,7 +17,13 @@ from normexp.experiments.grids import Selection
 from normexp.experiments.halving import rung_points, rungs
 from normexp.experiments.keys import PLUGINS
 from normexp.experiments.sampling import is_scored, score
-from normexp.experiments.selection import choice_path, read_choice, undecided_choices, write_choice
+from normexp.experiments.selection import (
+    choice_path,
+    read_choice,
+    recorded_selection,
+    undecided_choices,
+    write_choice,
+)
 from normexp.experiments.shape import check_arms
 from normexp.experiments.trials import choosings, combinations
 from normexp.records import FINISHED
@@ -94,7 +100,8 @@ class Reproduction:
                 score(self.experiment, self.results, self.arms, rung)
         if not self.dry_run:
             write_choice(self.experiment, self.results, self.arms)
-        if names := undecided_choices(self.experiment, self.results):
+        record = recorded_selection(self.experiment, self.results)
+        if names := undecided_choices(self.experiment, record) if record else []:
             logger.info(f"the best two lie within noise, three seeds in select.seeds would tell: {'; '.join(names)}")
         return 0
 

@@ -78,9 +78,9 @@ def test_the_last_rung_chooses_and_every_rung_is_recorded(experiment, results):
     finish(experiment, results, 2, {0.02: "0.91", 0.2: "0.90"})
     write_choice(experiment, results, ["none"])
     assert read_choice(experiment, results) == {"none": {"optim.lr": 0.02}}
-    tried = read_selection(experiment, results)["tried"]["none"]
-    assert [trial["steps"] for trial in tried] == [2] * 7 + [4] * 4 + [8] * 2
-    assert undecided_choices(experiment, results) == []
+    record = read_selection(experiment, results)
+    assert [trial["steps"] for trial in record["tried"]["none"]] == [2] * 7 + [4] * 4 + [8] * 2
+    assert undecided_choices(experiment, record) == []
 
 
 def test_of_equals_the_smaller_value_survives(experiment, results):

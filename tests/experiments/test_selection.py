@@ -20,6 +20,7 @@ from normexp.experiments.selection import (
     choice_path,
     noise_is_unknown,
     read_choice,
+    recorded_selection,
     undecided_choices,
     write_choice,
 )
@@ -184,7 +185,7 @@ def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, fin
     experiment = replace(experiment, select=experiment.select.model_copy(update={"seeds": seeds}))
     fabricate(experiment, results, "With BN", finals)
     write_choice(experiment, results, ["With BN"])
-    assert undecided_choices(experiment, results) == (["With BN"] if open_ else [])
+    assert undecided_choices(experiment, recorded_selection(experiment, results)) == (["With BN"] if open_ else [])
 
 
 @pytest.mark.parametrize(
@@ -194,10 +195,8 @@ def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, fin
 def test_the_loss_of_one_seed_does_not_tell_its_noise(experiment, results, metric, seeds, unknown):
     update = {"metric": f"validation/{metric}", "seeds": seeds}
     experiment = replace(experiment, select=experiment.select.model_copy(update=update))
-    assert not noise_is_unknown(experiment, results)  # nothing was chosen yet
-    fabricate(experiment, results, "With BN", ["0.5", "0.6", "0.7"] * len(seeds))
-    write_choice(experiment, results, ["With BN"])
-    assert noise_is_unknown(experiment, results) is unknown
+    assert recorded_selection(experiment, results) is None  # nothing was chosen yet
+    assert noise_is_unknown(experiment.select) is unknown
 
 
 # --- A stranger's record. ---

@@ -14,7 +14,7 @@ from fabricated import Fabric
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import budget
-from normexp.experiments.selection import write_choice
+from normexp.experiments.selection import read_selection, write_choice
 from normexp.experiments.trials import combinations, points
 from normexp.report.experiment.choices import fell_behind
 from normexp.report.experiment.measured import measured
@@ -124,7 +124,10 @@ def test_a_choice_with_which_every_run_ends_worse_than_the_trials_is_named(
     for i, end in enumerate(ends):
         run = run_place(fabricate.root, experiment, "With BN", (("seed", i),))
         (run / "metrics.csv").write_text(f"step,validation/accuracy\n0,0.1\n100,{end}\n")
-    assert fell_behind(experiment, measured(experiment, fabricate.root), fabricate.root) == behind
+    assert (
+        fell_behind(experiment, measured(experiment, fabricate.root), read_selection(experiment, fabricate.root))
+        == behind
+    )
 
 
 @pytest.mark.parametrize("count", [12, 13])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,12 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import SELECTION
 from normexp.experiments.freeze import Change, changes_since_frozen
-from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command
-from normexp.experiments.selection import (
-    choice_text,
-    noise_is_unknown,
-    read_choice,
-    read_selection,
-    selection_notes,
-    undecided_choices,
-)
+from normexp.experiments.selection import choice_text, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
-from normexp.report.experiment.choices import fell_behind
+from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, measured
 from normexp.report.experiment.printed import numbers_text
@@ -164,7 +156,7 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
     runs = [
         *_short_notes(experiment, found)[1:],  # the scale stands in the title
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
-        *_of_choices(experiment, found, results),
+        *choice_notes(experiment, found, results),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
@@ -176,31 +168,6 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
         "Findings": experiment.findings,
         "Deviations": experiment.deviations,
     }
-
-
-def _of_choices(experiment: Experiment, found: Measured, results: Path) -> Iterator[str]:
-    """Yield what has to be said of the choices: how they were found, ties, edges, what noise leaves open."""
-    select = experiment.select
-    if select and (sampler := select.sampler):
-        space = ", ".join(f"{key} in {text}" for key, text in select.search.items())
-        yield f"Chosen by Optuna's sampler {sampler.name} (seed {sampler.seed}) from {sampler.trials} trials: {space}."
-    if select and select.halving:
-        yield (
-            f"Chosen by successive halving at {', '.join(map(str, select.halving.steps))} steps, with "
-            f"{100 * share_of_grid(select):.0f} % of the steps that the full grid would take."
-        )
-    by_words: dict[str, list[str]] = {}
-    for name, remarks in selection_notes(experiment, results).items():
-        for remark in remarks:
-            by_words.setdefault(remark, []).append(name)
-    for words, names in by_words.items():
-        yield f"Of the choices: {words} ({'; '.join(names)})."
-    if names := undecided_choices(experiment, results):
-        yield f"Chosen with fewer than three seeds though the best two lie within noise: {'; '.join(names)}."
-    if names := fell_behind(experiment, found, results):
-        yield f"Every run ends worse than the trials with the values that they chose: {'; '.join(names)}."
-    if noise_is_unknown(experiment, results):
-        yield "Each was chosen by the loss of one seed; how much of the best one's lead is noise is not known."
 
 
 def _look(entry: Published) -> str:

@@ -112,9 +112,9 @@ def _reproduce(planned: Reproduction, alone: bool) -> int:
 def _open(experiment: Experiment, results: Path) -> list[str]:
     """Return the claims that the records leave open."""
     from normexp.report.experiment.claims import judged
-    from normexp.report.experiment.measured import measured
+    from normexp.report.experiment.measured import read_measured
 
-    return still_open(judged(experiment, measured(experiment, results)))
+    return still_open(judged(experiment, read_measured(experiment, results)))
 
 
 def _check_files(given: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from normexp.experiments.selection import noise_is_unknown, recorded_selection, 
 from normexp.report.experiment.measured import Measured
 
 
-def choice_notes(experiment: Experiment, found: Measured, results: Path) -> Iterator[str]:
+def choice_notes(experiment: Experiment, measured: Measured, results: Path) -> Iterator[str]:
     """Yield sentences for below the table; none of an experiment that chooses nothing."""
     select, record = experiment.select, recorded_selection(experiment, results)
     if select is None:
@@ -31,7 +31,7 @@ def choice_notes(experiment: Experiment, found: Measured, results: Path) -> Iter
         yield f"Of the choices: {remark} ({'; '.join(names)})."
     if names := undecided_choices(experiment, record):
         yield f"Chosen with fewer than three seeds though the best two lie within noise: {'; '.join(names)}."
-    if names := fell_behind(experiment, found, record):
+    if names := fell_behind(experiment, measured, record):
         yield f"Every run ends worse than the trials with the values that they chose: {'; '.join(names)}."
     if noise_is_unknown(select):
         yield "Each was chosen by the loss of one seed; how much of the best one's lead is noise is not known."
@@ -48,7 +48,7 @@ def _method(select: Selection) -> Iterator[str]:
         )
 
 
-def fell_behind(experiment: Experiment, found: Measured, record: Mapping[str, Any]) -> list[str]:
+def fell_behind(experiment: Experiment, measured: Measured, record: Mapping[str, Any]) -> list[str]:
     """Return the choices with which every run that counts ends worse than every trial of the chosen values.
 
     Compared is the metric by which was chosen, where the runs have it; a run that diverged is worse than any. Trials
@@ -61,8 +61,8 @@ def fell_behind(experiment: Experiment, found: Measured, record: Mapping[str, An
     for name, (arm, at) in experiment.choices(list(experiment.arms)).items():
         tried = [each for each in last_rung(record["tried"].get(name, [])) if each["values"] == record["chosen"][name]]
         scores = [sign * score for each in tried for score in each["scores"] if score is not None]
-        cells = [cell for cell in found.curves if cell.arm == arm and set(named_point(at)) <= set(cell.point)]
-        runs = [run for cell in cells for run in found.curves[cell].values() if metric in run.columns]
+        cells = [cell for cell in measured.curves if cell.arm == arm and set(named_point(at)) <= set(cell.point)]
+        runs = [run for cell in cells for run in measured.curves[cell].values() if metric in run.columns]
         ends = [sign * value_at(run, metric, "last", direction) for run in runs]
         if scores and ends and max(ends) < min(scores):
             behind.append(name)

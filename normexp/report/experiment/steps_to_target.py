@@ -13,22 +13,22 @@ from normexp.report.experiment.measured import Measured
 Target = float | int | str  # a number, or `best of ARM`
 
 
-def steps_by_seed(found: Measured, cell: Cell, metric: str, target: Target, better: str) -> dict[int, Steps]:
+def steps_by_seed(measured: Measured, cell: Cell, metric: str, target: Target, better: str) -> dict[int, Steps]:
     """Return seed -> steps to the target: one number for all, or the best value of the named arm's run with that seed.
 
     A seed for which the target is not known is left out; nothing is known where a run lacks the metric.
     """
-    runs = found.curves.get(cell, {})
+    runs = measured.curves.get(cell, {})
     try:
-        targets = _targets(found, cell, metric, target, better)
+        targets = _targets(measured, cell, metric, target, better)
         known = {seed: run for seed, run in runs.items() if not math.isnan(targets.get(seed, math.nan))}
         return {seed: steps_of(run, metric, targets[seed], better == "higher") for seed, run in known.items()}
     except MissingRuns:
         return {}
 
 
-def _targets(found: Measured, cell: Cell, metric: str, target: Target, better: str) -> dict[int, float]:
+def _targets(measured: Measured, cell: Cell, metric: str, target: Target, better: str) -> dict[int, float]:
     if not isinstance(target, str):
-        return dict.fromkeys(found.curves.get(cell, {}), float(target))
+        return dict.fromkeys(measured.curves.get(cell, {}), float(target))
     rival = Cell(target.removeprefix(BEST_OF), cell.point)
-    return {seed: best(run, metric, better) for seed, run in found.curves.get(rival, {}).items()}
+    return {seed: best(run, metric, better) for seed, run in measured.curves.get(rival, {}).items()}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.evidence.curves import Cell, Curve, Curves, better_direction
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 from normexp.report.measurements import factor, is_share, title
 
 MOST_METRICS = 4
@@ -20,7 +20,7 @@ MOST_SERIES = 240  # runs of an experiment that are shown; of more, the first se
 
 
 def viewer_data(
-    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, Style]], first: str = "test"
+    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, LineStyle]], first: str = "test"
 ) -> dict[str, Any] | None:
     """Return what the viewer draws; None where no run has a curve.
 

@@ -56,7 +56,7 @@ class Member:
             return self.open()
 
 
-def given(option: str, value: str, otherwise: str = "") -> Path:
+def existing_path(option: str, value: str, otherwise: str = "") -> Path:
     """Return the path that an option gives, `~` expanded. Raises UserError where there is nothing.
 
     Args:
@@ -70,7 +70,7 @@ def given(option: str, value: str, otherwise: str = "") -> Path:
     return path
 
 
-def given_kind(value: str, suffix: str, what: str) -> Path:
+def existing_file(value: str, suffix: str, what: str) -> Path:
     """Return the path of the file that `dataset.file` gives, `~` expanded.
 
     Args:

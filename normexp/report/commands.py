@@ -102,14 +102,14 @@ def best_command(
     out: str | None = None,
 ) -> tuple[str, list[Path]]:
     """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure."""
-    from normexp.report.best import best, curve, dependence, tried
+    from normexp.report.best import best, combinations_tried, curve, dependence
     from normexp.report.formats import FORMATS, together
 
     if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
     if out is not None:
         check_writable(_stem(Path(out), "best").parent, "--out")
-    choice = tried(chosen_runs(words, last), over, metric)
+    choice = combinations_tried(chosen_runs(words, last), over, metric)
     files: list[Path] = []
     if out is not None and (chart := curve(choice)) is not None:
         from normexp.report.figures.formats import USUAL, theme
@@ -217,7 +217,7 @@ def _without_norm(options: Options) -> dict[str, str]:
     return {key: value for key, value in options.items() if key.partition(".")[0] != "norm"}
 
 
-def found(directory: RunDirectory) -> str:
+def study_results(directory: RunDirectory) -> str:
     """Return what a study measured, one line per metric, and the further files it wrote."""
     rows = read_rows(directory.path / METRICS)
     about: dict[str, str] = option("study", directory.config["_choices_"]["study"])["_metrics_"]

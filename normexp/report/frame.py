@@ -44,7 +44,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
-from normexp.report.contents import told_apart
+from normexp.report.data_versions import with_data_versions
 from normexp.report.labels import PLACES, Labels, Options, order
 from normexp.report.options import run_options
 from normexp.report.record import Record
@@ -63,7 +63,7 @@ def experiment_frame(experiment: Experiment, results: Path) -> Frame:
 def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
     """Read run directories of no experiment; what varies between those of one data set and model tells arms apart."""
     root = os.path.commonpath([run.path for run in directories])
-    records = told_apart([_plain_record(run, _name(run, root)) for run in directories])
+    records = with_data_versions([_plain_record(run, _name(run, root)) for run in directories])
     together: dict[tuple[str, ...], list[Options | None]] = {}
     for record in records:
         together.setdefault(_place(record), []).append(record.options)
@@ -203,7 +203,7 @@ def _plain_record(run: RunDirectory, name: str) -> Record:
         found = run_options(run)
     except UserError as error:
         return Record(run, name, error=str(error))
-    return Record(run, name, seed=found.seed, told=found)
+    return Record(run, name, seed=found.seed, known_options=found)
 
 
 def _order(record: Record) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory, printable
-from normexp.runs.progress import format_duration, named, watched
+from normexp.runs.progress import format_duration, format_metric, watched
 from normexp.sweeps.snapshot import Snapshot, WorkerView
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def curve(run: RunDirectory) -> tuple[str, str]:
         values = [float(row[metric]) for row in evaluations if metric and row[metric]]
     except ValueError:
         return "", ""
-    return (named(metric, values[-1]), spark(values)) if values else ("", "")
+    return (format_metric(metric, values[-1]), spark(values)) if values else ("", "")
 
 
 def spark(values: list[float]) -> str:

@@ -43,7 +43,7 @@ def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) 
     if RATE in experiment.grid:
         records, metric, note = list(measured.records), experiment.table.metric or experiment.table.looks[0].metric, ""
     else:
-        records, metric, note = tried(experiment, results), _metric(experiment), _whose(experiment)
+        records, metric, note = trial_records(experiment, results), _metric(experiment), _whose(experiment)
     if better_direction(metric) is None:
         return {}
     groups: dict[str, list[Record]] = {}
@@ -53,12 +53,12 @@ def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) 
     return {"sensitivity.md": markdown(made), "sensitivity.csv": csv_text(made)} if made else {}
 
 
-def tried(experiment: Experiment, results: Path) -> list[Record]:
+def trial_records(experiment: Experiment, results: Path) -> list[Record]:
     """Return the runs of the selection that tried a learning rate, of successive halving those of its first rung."""
-    return list(_tried(experiment, results)) if experiment.select and RATE in experiment.select.search else []
+    return list(_trial_records(experiment, results)) if experiment.select and RATE in experiment.select.search else []
 
 
-def _tried(experiment: Experiment, results: Path) -> Iterator[Record]:
+def _trial_records(experiment: Experiment, results: Path) -> Iterator[Record]:
     select = experiment.select
     assert select is not None
     drawn = read_selection(experiment, results)["tried"] if select.sampler else {}
@@ -94,7 +94,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
 
     A line per arm and a panel per other value; of more arms than colours a panel per arm and a line per other value.
     """
-    records = [record for record in tried(experiment, results) if record.finished]
+    records = [record for record in trial_records(experiment, results) if record.finished]
     rates = sorted({float(record.value(RATE)) for record in records})
     if not has_range(rates):
         return None

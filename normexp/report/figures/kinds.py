@@ -14,6 +14,7 @@ from normexp.evidence.curves import Cell, better_direction
 from normexp.experiments.check import PROBE
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples
 from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.choice import MOST_TICKS
 from normexp.report.figures.context import FigureContext, check_known
 from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
@@ -23,7 +24,6 @@ from normexp.report.figures.scales import MINUS, short
 from normexp.report.figures.styles import LineStyle, in_order
 from normexp.report.measurements import factor, is_share, possible, title
 
-MOST_TICKS = 10
 ALL = "all"
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
 

@@ -124,8 +124,8 @@ def _download() -> Content:
     from sklearn.datasets import fetch_california_housing
 
     try:
-        with TemporaryDirectory() as place, _patience():
-            x, y = fetch_california_housing(data_home=place, return_X_y=True)
+        with TemporaryDirectory() as directory, _patience():
+            x, y = fetch_california_housing(data_home=directory, return_X_y=True)
     except OSError as error:  # no network, no answer, or another checksum
         raise UserError(
             f"cannot download California housing ({' '.join(str(error).split())}); give a CSV file with the column "

@@ -102,8 +102,8 @@ def matching_sentences(document: Sequence[str], question: Sequence[str], count: 
     """
     sentences = split_sentences(document)
     asked = set(question) - {"."}
-    order = sorted(range(len(sentences)), key=lambda place: -len(asked.intersection(sentences[place])))
-    return [word for place in sorted(order[:count]) for word in sentences[place]]
+    order = sorted(range(len(sentences)), key=lambda index: -len(asked.intersection(sentences[index])))
+    return [word for index in sorted(order[:count]) for word in sentences[index]]
 
 
 def split_sentences(words: Sequence[str]) -> list[list[str]]:

@@ -67,7 +67,7 @@ def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
     together: dict[tuple[str, ...], list[Options | None]] = {}
     for record in records:
         together.setdefault(_place(record), []).append(record.options)
-    labels = {place: Labels.among(options) for place, options in together.items()}
+    labels = {group: Labels.among(options) for group, options in together.items()}
     named = [_named(record, labels[_place(record)]) for record in records]
     kept, twice = _one_per_seed(named)
     return Frame(tuple(sorted(kept, key=_order)), PLACES, (*twice, *_unreadable(kept)))
@@ -81,11 +81,11 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
     """
     found = _without_selection(paths)
     frames, plain = [], []
-    for place, runs in _by_experiment(found).items():
-        known = _known_records(place, runs)
+    for group, runs in _by_experiment(found).items():
+        known = _known_records(group, runs)
         plain += [run for run in runs if run.path not in known]
         if known:
-            frames.append(Frame(tuple(known.values()), tuple(read(*place[1:]).axes), _unreadable(known.values())))
+            frames.append(Frame(tuple(known.values()), tuple(read(*group[1:]).axes), _unreadable(known.values())))
     return _joined([*frames, *([folder_frame(plain)] if plain else [])])
 
 
@@ -168,14 +168,14 @@ def _by_experiment(runs: Sequence[RunDirectory]) -> dict[tuple[Path, str, str], 
     groups: dict[tuple[Path, str, str], list[RunDirectory]] = {}
     for run in runs:
         above = [*run.path.parents, *[Path()] * 5]
-        place = (above[4], above[3].name, above[2].name) if above[1].name == RUNS else (Path(), "", "")
-        groups.setdefault(place, []).append(run)
+        experiment_key = (above[4], above[3].name, above[2].name) if above[1].name == RUNS else (Path(), "", "")
+        groups.setdefault(experiment_key, []).append(run)
     return groups
 
 
-def _known_records(place: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> dict[Path, Record]:
+def _known_records(group: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> dict[Path, Record]:
     """Return the records of the runs that an experiment has today; none where there is no such experiment."""
-    results, name, scale = place
+    results, name, scale = group
     try:
         experiment = read(name, scale) if name in names() and scale in scales(name) else None
     except UserError:

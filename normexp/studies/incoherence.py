@@ -89,7 +89,7 @@ def hidden_layers(model: nn.Module) -> list[nn.Linear]:
 def inputs_of(components: Components, layers: Sequence[nn.Linear], examples: int) -> list[Tensor]:
     """Return what enters each layer, (N, inputs), for the first examples of the training split in evaluation mode."""
     seen: dict[str, Tensor] = {}
-    named = {str(place): layer for place, layer in enumerate(layers)}
+    named = {str(index): layer for index, layer in enumerate(layers)}
     components.model.eval()
     with watched(named, lambda name, x: seen.update({name: x.flatten(0, -2)})), torch.no_grad(), components.autocast():
         components.model(components.batches.first(examples)[0])

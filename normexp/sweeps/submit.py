@@ -60,8 +60,8 @@ class Sharing:
     def check_stack(self, cells: Sequence[CellToTrain], results: Path) -> None:
         """Raise UserError for a sweep that is to be stacked, and that workers share who train run after run."""
         if self.stack != "false" and self.is_shared(cells, results):
-            place = shared_sweep(cells, results).path
-            raise UserError(f"stack={self.stack}: this sweep was begun with executor= ({place}); leave it out to go on")
+            plan = shared_sweep(cells, results).path
+            raise UserError(f"stack={self.stack}: this sweep was begun with executor= ({plan}); leave it out to go on")
 
     @property
     def is_elsewhere(self) -> bool:

@@ -104,8 +104,8 @@ def bars(context: FigureContext[Bars]) -> Chart:
     return context.chart(data, metric, styles=context.row_styles(), **given)
 
 
-def _paired(place: int) -> LineStyle:
-    return LineStyle(("#333333", "#C8500A", "#0072B2", "#007A5E")[place % 4], marker="osD^"[place % 4])
+def _paired(index: int) -> LineStyle:
+    return LineStyle(("#333333", "#C8500A", "#0072B2", "#007A5E")[index % 4], marker="osD^"[index % 4])
 
 
 def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:

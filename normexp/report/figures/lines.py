@@ -48,9 +48,9 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, theme: Theme) -> dict[str
     return lines
 
 
-def _shift(chart: Chart, theme: Theme, place: int, count: int) -> float:
+def _shift(chart: Chart, theme: Theme, index: int, count: int) -> float:
     """Return by how many points the marks of one of several lines are shifted, so that none hides another."""
-    return (place - (count - 1) / 2) * SHIFT * theme.lines if chart.mark == "interval" else 0.0
+    return (index - (count - 1) / 2) * SHIFT * theme.lines if chart.mark == "interval" else 0.0
 
 
 def _shifted(ax: Axes, points: float) -> Transform:

@@ -72,14 +72,14 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
     if len(schemes) > 1 == len(set(schemes.values())):
         return one_scheme(list(schemes))
     clashes = _clashing(set(schemes.values()))
-    places: dict[str, int] = {}
+    used: dict[str, int] = {}
     styles = {}
     for arm, scheme in schemes.items():
         style = of_scheme(scheme)
-        place = places[style.color] = places.get(style.color, -1) + 1
+        index = used[style.color] = used.get(style.color, -1) + 1
         marker = style.marker if scheme in clashes else ""
-        dashes = DASHES[(place + place // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
-        styles[arm] = replace(style, color=shade(style.color, place), dashes=dashes, marker=marker)
+        dashes = DASHES[(index + index // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
+        styles[arm] = replace(style, color=shade(style.color, index), dashes=dashes, marker=marker)
     return styles | _crowded(schemes)
 
 
@@ -97,10 +97,10 @@ def one_scheme(names: Sequence[str]) -> dict[str, LineStyle]:
     return {name: distinct(i) for i, name in enumerate(names)}
 
 
-def distinct(place: int) -> LineStyle:
+def distinct(index: int) -> LineStyle:
     """Return a colour of its own for each of the first twelve places; dashes tell the others apart."""
-    round_ = place // len(COLOURS)
-    return LineStyle(COLOURS[place % len(COLOURS)], DASHES[(round_ + place % 2) % len(DASHES)])
+    round_ = index // len(COLOURS)
+    return LineStyle(COLOURS[index % len(COLOURS)], DASHES[(round_ + index % 2) % len(DASHES)])
 
 
 def in_order(count: int) -> list[LineStyle]:
@@ -110,9 +110,9 @@ def in_order(count: int) -> list[LineStyle]:
     return [LineStyle(to_hex(matplotlib.colormaps[MAP](LIGHTEST * i / (count - 1)))) for i in range(count)]
 
 
-def shade(color: str, place: int) -> str:
+def shade(color: str, index: int) -> str:
     """Return the colour darker or lighter, for the arms of one scheme; never with too little contrast."""
-    amount = SHADES[place % len(SHADES)]
+    amount = SHADES[index % len(SHADES)]
     if color == "#000000":
         amount = -abs(amount)
     target = 0.0 if amount > 0 else 1.0

@@ -70,9 +70,9 @@ def _count(run: Curve, name: str) -> int:
 
 def _series(arm: int, seed: int, run: Curve, metrics: Sequence[str], steps: dict[tuple[int, ...], int]) -> list[Any]:
     kept = _kept(len(run.step))
-    place = steps.setdefault(tuple(int(run.step[i]) for i in kept), len(steps))
+    steps_number = steps.setdefault(tuple(int(run.step[i]) for i in kept), len(steps))
     values = [_values(run.columns[name][kept], name) if name in run.columns else [] for name in metrics]
-    return [arm, seed, place, int(run.diverged), values]
+    return [arm, seed, steps_number, int(run.diverged), values]
 
 
 def _values(column: npt.NDArray[np.float64], metric: str) -> list[float | None]:

@@ -17,7 +17,7 @@ import torch
 from networks import build
 from torch import nn
 
-from normexp.diagnosis.diagnose import Look
+from normexp.diagnosis.diagnose import Examination
 from normexp.diagnosis.finding import FAULT
 from normexp.diagnosis.normalizations import keeps_statistics, normalizations
 from normexp.diagnosis.repair import recalibrate, to_groups
@@ -95,7 +95,7 @@ def sick_layer(model: nn.Module) -> str:
 
 def found(model: nn.Module, inputs: list[torch.Tensor]) -> set[tuple[str, str]]:
     """Return {(kind, layer)} of the faults."""
-    return {(each.kind, each.layer) for each in Look(model, inputs).findings() if each.level == FAULT}
+    return {(each.kind, each.layer) for each in Examination(model, inputs).findings() if each.level == FAULT}
 
 
 def verdict(model: nn.Module, inputs: list[torch.Tensor], fault: str) -> str:

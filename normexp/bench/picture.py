@@ -17,7 +17,7 @@ from normexp.bench.sides import ABOUT
 from normexp.records import read_json, write_atomically
 from normexp.report.figures.chart import Chart, Reference
 from normexp.report.figures.drawn import drawn
-from normexp.report.figures.formats import USUAL, look
+from normexp.report.figures.formats import USUAL, theme
 from normexp.report.figures.styles import distinct
 
 NAME, RACES = "steps", "steps-*.json"
@@ -27,7 +27,7 @@ OURS = next(iter(ABOUT))
 def write_picture(folder: Path) -> list[Path]:
     """Draw the races below a folder into steps.png and steps.svg there; return what was written, [] without a race."""
     chart = races(folder)
-    files = drawn(NAME, chart, look(), USUAL).files if chart else {}
+    files = drawn(NAME, chart, theme(), USUAL).files if chart else {}
     for name, content in files.items():
         write_atomically(folder / name, content)
     return [folder / name for name in files]

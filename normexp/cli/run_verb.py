@@ -52,9 +52,9 @@ def _train(arguments: argparse.Namespace) -> int:
     notes = [described(settings)] if settings and not arguments.quiet else []
     directory = run(config, force=arguments.force, progress=progress, notes=notes)
     if not arguments.quiet:
-        from normexp.report.commands import compare, found
+        from normexp.report.commands import compare, study_results
 
-        print(compare(directory) if config.choices["study"] == "none" else found(directory))
+        print(compare(directory) if config.choices["study"] == "none" else study_results(directory))
         _print_sample(config, directory)
     print(directory.path)
     return 0

@@ -110,7 +110,7 @@ def undecorated(word: str) -> str:
 def torchvision_names() -> frozenset[str]:
     """Return the names of torchvision's classification networks, read from its source: its import takes seconds."""
     found = find_spec("torchvision")
-    folders = [Path(place) / "models" for place in (found.submodule_search_locations or [])] if found else []
+    folders = [Path(root) / "models" for root in (found.submodule_search_locations or [])] if found else []
     sources = [path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py")]
     return frozenset(name for source in sources for name in _BUILDER.findall(source))
 

@@ -140,7 +140,7 @@ def _quote_foreign(value: str) -> str:
         return match[0] if item.isascii() else quoted(item)
 
     parts = _QUOTED.split(value)
-    return "".join(part if place % 2 else _FOREIGN.sub(quote, part) for place, part in enumerate(parts))
+    return "".join(part if index % 2 else _FOREIGN.sub(quote, part) for index, part in enumerate(parts))
 
 
 def _another_way(text: str) -> str | None:

@@ -64,13 +64,13 @@ def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
     return (*path_in(data, first["loc"], keep_last=first["type"] == "missing"), *below), _words(first)
 
 
-def path_in(data: Any, place: Sequence[str | int], keep_last: bool = False) -> Path:
-    """Return the steps of a place that are keys or positions of the data; a union puts its members' names between."""
+def path_in(data: Any, location: Sequence[str | int], keep_last: bool = False) -> Path:
+    """Return the keys and positions of a location in the data, without the names that a union's members add."""
     path: list[str | int] = []
-    for i, step in enumerate(place):
+    for i, step in enumerate(location):
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and step in range(len(data))):
             data = data[step]  # type: ignore[index]
-        elif not (keep_last and i == len(place) - 1):
+        elif not (keep_last and i == len(location) - 1):
             continue
         path.append(step)
     return tuple(path)

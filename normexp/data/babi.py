@@ -16,7 +16,7 @@ from normexp.data.base import Array, Data, Dataset, empty_like
 from normexp.data.cache import Content
 from normexp.data.content import content_of
 from normexp.data.download import Remote, fetch
-from normexp.data.members import check_complete, files, given, members
+from normexp.data.members import check_complete, existing_path, files, members
 from normexp.data.stories import read_stories
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError, unknown
@@ -64,14 +64,14 @@ class Babi(Dataset):
     def content(self) -> str:
         if self.archive is None:
             return PUBLISHED
-        path = given("dataset.archive", self.archive)
+        path = existing_path("dataset.archive", self.archive)
         content = content_of(path, files(path))
         return PUBLISHED if content == ARCHIVE.sha256 else content
 
     def find(self) -> bool:
         if self.archive is None:
             return cache.holds("babi", self._key)
-        given("dataset.archive", self.archive)
+        existing_path("dataset.archive", self.archive)
         return True
 
     def fetch(self) -> None:
@@ -85,7 +85,7 @@ class Babi(Dataset):
     def _content(self) -> Content:
         def build() -> Content:
             if self.archive is not None:
-                return self._build(given("dataset.archive", self.archive))
+                return self._build(existing_path("dataset.archive", self.archive))
             return self._build(fetch(ARCHIVE, cache.folder() / "downloads" / "babi"))
 
         return cache.cached("babi", self._key, build)

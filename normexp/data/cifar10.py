@@ -15,13 +15,12 @@ from normexp.data import cache
 from normexp.data.archive import Published
 from normexp.data.base import Array, Data, Split, balanced
 from normexp.data.cache import Content
-from normexp.data.cifar_binary import read_binary_batch
-from normexp.data.cifar_pickle import read_batch
+from normexp.data.cifar_batches import read_binary_batch, read_pickled_batch
 from normexp.data.content import content_of, sha256_of
 from normexp.data.download import Remote, fetch
 from normexp.data.image_tree import Tree, arrays, class_names, read_tree
 from normexp.data.images import SUFFIXES
-from normexp.data.members import files, given, members
+from normexp.data.members import existing_path, files, members
 from normexp.data.progress import announce
 from normexp.errors import UserError
 
@@ -60,16 +59,16 @@ class Cifar10(Published):
         return test.take(balanced(test, count, "classification", self.split_seed))
 
     def check_copy(self, archive: str) -> None:
-        given("dataset.archive", archive)
+        existing_path("dataset.archive", archive)
 
     def content_of_copy(self, archive: str) -> str:
-        path = given("dataset.archive", archive)
+        path = existing_path("dataset.archive", archive)
         content = content_of(path, files(path))
         return PUBLISHED if content in ORIGINALS else content
 
     def build(self, archive: str | None) -> Content:
         if archive is not None:
-            return build_copy(given("dataset.archive", archive))
+            return build_copy(existing_path("dataset.archive", archive))
         return build_original(fetch(original(), cache.folder() / "downloads" / "cifar10"))
 
 
@@ -100,7 +99,7 @@ def build_original(path: Path) -> Content:
     found = {}
     for member in members(path):
         if member.name.stem in names:
-            read = read_binary_batch if member.name.suffix == ".bin" else read_batch
+            read = read_binary_batch if member.name.suffix == ".bin" else read_pickled_batch
             found[member.name.stem] = read(member.read(), f"{path}: {member.name}")
     missing = sorted(names - found.keys())
     if missing:

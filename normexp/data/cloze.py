@@ -14,10 +14,9 @@ from normexp.data.base import Data, Dataset, check_fits
 from normexp.data.cache import Content
 from normexp.data.content import content_of
 from normexp.data.entity_stories import NAMES, RELATIONS, generate
-from normexp.data.matching import matching_sentences
-from normexp.data.members import files, given
+from normexp.data.members import existing_path, files
 from normexp.data.progress import announce
-from normexp.data.questions import Record, read_records, with_shuffled_entities
+from normexp.data.questions import Record, matching_sentences, read_records, with_shuffled_entities
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError
 
@@ -85,12 +84,12 @@ class Cloze(Dataset):
     def content(self) -> str:
         if self.path is None:
             return ""
-        path = given_corpus(self.path)
+        path = corpus_path(self.path)
         return content_of(path, files(path))
 
     def find(self) -> bool:
         if self.path is not None:
-            given_corpus(self.path)
+            corpus_path(self.path)
         return True
 
     def fetch(self) -> None:
@@ -98,7 +97,7 @@ class Cloze(Dataset):
             self._corpus(self.path)
 
     def _corpus(self, given: str) -> Content:
-        path = given_corpus(given)
+        path = corpus_path(given)
         how = (self.shuffle_entities, self.markers, self.sentences, self.document_length, self.vocabulary)
         key = self.content()
 
@@ -135,10 +134,10 @@ class Cloze(Dataset):
         return asked._replace(document=document[: self.document_length])
 
 
-def given_corpus(corpus: str) -> Path:
+def corpus_path(corpus: str) -> Path:
     """Return the path of `dataset.path`. Raises UserError where there is nothing."""
     otherwise = f"; the CNN questions are at {OFFERED_AT}, and without dataset.path stories are generated"
-    return given("dataset.path", corpus, otherwise)
+    return existing_path("dataset.path", corpus, otherwise)
 
 
 def _stream(name: str, seed: int) -> np.random.Generator:

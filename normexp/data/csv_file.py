@@ -8,7 +8,7 @@ from pathlib import Path
 from normexp.config.text import composed
 from normexp.data.base import Data, Dataset
 from normexp.data.content import content_of
-from normexp.data.csv_table import given_file, read_table
+from normexp.data.csv_table import read_table, table_path
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
 
@@ -63,7 +63,7 @@ class CsvFile(Dataset):
     def _path(self) -> Path:
         if self.file is None:
             raise UserError("dataset.file is not set: give a CSV file, and its column to predict as dataset.target")
-        return given_file(self.file)
+        return table_path(self.file)
 
     def load(self, seed: int) -> Data:
         of_task = replace(self, standardize_target=self.standardize_target and self.task == "regression")

@@ -16,7 +16,7 @@ import numpy as np
 from normexp.config.text import amount, composed
 from normexp.data.base import Array
 from normexp.data.idx import GZIP
-from normexp.data.members import given_kind
+from normexp.data.members import existing_file
 from normexp.data.progress import logger
 from normexp.errors import UserError
 
@@ -112,9 +112,9 @@ class Table:
         )
 
 
-def given_file(file: str) -> Path:
+def table_path(file: str) -> Path:
     """Return the path of `dataset.file`. Raises UserError where there is no such file."""
-    return given_kind(file, ".csv", "a CSV file")
+    return existing_file(file, ".csv", "a CSV file")
 
 
 def read_table(path: Path) -> Table:

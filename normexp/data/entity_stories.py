@@ -55,7 +55,7 @@ def _record(order: Array, shifts: Array, chosen: Array, told: Array, places: Arr
         facts.append((relation, order[subject], order[(subject + shifts[relation]) % size]))
     sentences = [f"{_marker(s)} {RELATIONS[r][0]} {_marker(o)} ." for r, s, o in facts]
     sentences += [FILLERS[one // size].format(_marker(one % size)) + " ." for one in told]
-    passage = " ".join(sentences[place] for place in places)
+    passage = " ".join(sentences[index] for index in places)
     relation, subject, object_ = facts[0]  # the order of the facts is random, and so is that of the sentences
     pair = [_marker(subject), _marker(object_)]
     answer, pair[hides_object] = pair[hides_object], PLACEHOLDER

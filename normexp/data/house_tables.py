@@ -15,7 +15,7 @@ import numpy as np
 from normexp.data import cache
 from normexp.data.base import Data, Split, empty_like
 from normexp.data.cache import Content
-from normexp.data.csv_table import given_file, read_table
+from normexp.data.csv_table import read_table, table_path
 from normexp.data.download import TIMEOUT
 from normexp.data.tabular import to_data
 from normexp.errors import UserError
@@ -47,7 +47,7 @@ class HouseTable:
 
     def path(self, file: str | None) -> Path | None:
         """Return where `file` is, else the file of the usual name; None where neither is there."""
-        path = cache.folder() / self.file if file is None else given_file(file)
+        path = cache.folder() / self.file if file is None else table_path(file)
         return path if path.is_file() else None
 
     def _read(self, path: Path, missing: str) -> Data:
@@ -124,8 +124,8 @@ def _download() -> Content:
     from sklearn.datasets import fetch_california_housing
 
     try:
-        with TemporaryDirectory() as place, _patience():
-            x, y = fetch_california_housing(data_home=place, return_X_y=True)
+        with TemporaryDirectory() as directory, _patience():
+            x, y = fetch_california_housing(data_home=directory, return_X_y=True)
     except OSError as error:  # no network, no answer, or another checksum
         raise UserError(
             f"cannot download California housing ({' '.join(str(error).split())}); give a CSV file with the column "

@@ -36,7 +36,7 @@ def read_idx(path: Path, dimensions: int) -> Array:
             raise UserError(f"{path}: wrong magic number 0x{magic:08x}, expected 0x{expected:08x}")
         if len(start) < header:
             raise UserError(f"{path}: truncated or damaged: {len(start)} of {header} bytes; get a fresh copy")
-        shape = [int.from_bytes(start[place : place + 4]) for place in range(4, header, 4)]
+        shape = [int.from_bytes(start[index : index + 4]) for index in range(4, header, 4)]
         size = math.prod(shape)
         if not 0 < size <= LARGEST:
             sizes = " x ".join(map(str, shape))

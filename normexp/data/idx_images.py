@@ -51,10 +51,10 @@ class IdxImages(Published):
     def build(self, archive: str | None) -> Content:
         if archive is not None:
             return build(find_files(archive, self.torchvision_class), self.classes, archive)
-        place = cache.folder() / "downloads" / self.name
+        directory = cache.folder() / "downloads" / self.name
         for remote in remotes(self.torchvision_class):
-            fetch(remote, place)
-        return build(find_files(str(place), self.torchvision_class), self.classes, "downloaded")
+            fetch(remote, directory)
+        return build(find_files(str(directory), self.torchvision_class), self.classes, "downloaded")
 
 
 def remotes(torchvision_class: str) -> Sequence[Remote]:
@@ -73,13 +73,13 @@ def find_files(archive: str, torchvision_class: str) -> dict[str, Path]:
     if not os.path.isdir(top):
         problem = "is a file, and a folder is needed" if os.path.exists(top) else "no such folder"
         raise UserError(f"dataset.archive={archive}: {problem} (with {FILES['train_x']}[.gz] and three more)")
-    for place in (top, top / "raw", top / torchvision_class / "raw"):
-        found = {key: file for key, name in FILES.items() if (file := _gzipped_or_plain(place / name))}
+    for directory in (top, top / "raw", top / torchvision_class / "raw"):
+        found = {key: file for key, name in FILES.items() if (file := _gzipped_or_plain(directory / name))}
         if len(found) == len(FILES):
             return found
         if found:
             missing = next(name for key, name in FILES.items() if key not in found)
-            raise UserError(f"dataset.archive={archive}: {place / missing}(.gz) is missing")
+            raise UserError(f"dataset.archive={archive}: {directory / missing}(.gz) is missing")
     raise UserError(
         f"dataset.archive={archive}: no {FILES['train_x']}(.gz) in it, in raw/ or in {torchvision_class}/raw/"
     )

@@ -11,7 +11,7 @@ from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
 from normexp.data.images import SUFFIXES
 from normexp.data.labelled_images import LabelledImages
-from normexp.data.members import files, given
+from normexp.data.members import existing_path, files
 from normexp.errors import UserError
 
 
@@ -70,7 +70,7 @@ class ImageFolder(LabelledImages):
     def _path(self) -> Path:
         if self.path is None:
             raise UserError(f"dataset.path is not set: give a folder, zip or tar of images; {LAYOUT}")
-        return given("dataset.path", self.path)
+        return existing_path("dataset.path", self.path)
 
     def _content(self) -> Content:
         path = self._path()

@@ -56,7 +56,7 @@ class Member:
             return self.open()
 
 
-def given(option: str, value: str, otherwise: str = "") -> Path:
+def existing_path(option: str, value: str, otherwise: str = "") -> Path:
     """Return the path that an option gives, `~` expanded. Raises UserError where there is nothing.
 
     Args:
@@ -70,7 +70,7 @@ def given(option: str, value: str, otherwise: str = "") -> Path:
     return path
 
 
-def given_kind(value: str, suffix: str, what: str) -> Path:
+def existing_file(value: str, suffix: str, what: str) -> Path:
     """Return the path of the file that `dataset.file` gives, `~` expanded.
 
     Args:
@@ -127,19 +127,19 @@ def files(path: Path) -> list[Path]:
         return [path]
     with _one_line_errors(path):
         found = []
-        for place, folders, names in os.walk(path, followlinks=True, onerror=_raise):
-            _check_no_loop(Path(place), folders)
-            found += [Path(place, name) for name in names]
+        for directory, folders, names in os.walk(path, followlinks=True, onerror=_raise):
+            _check_no_loop(Path(directory), folders)
+            found += [Path(directory, name) for name in names]
     kept = sorted(file for file in found if not is_litter(PurePosixPath(file.relative_to(path).as_posix())))
     if odd := next((file for file in kept if file.exists() and not file.is_file()), None):
         raise UserError(f"{odd}: cannot be read (not a regular file)")  # a pipe would be waited for
     return kept
 
 
-def _check_no_loop(place: Path, folders: Iterable[str]) -> None:
+def _check_no_loop(directory: Path, folders: Iterable[str]) -> None:
     """Raise UserError for a link that leads to a folder that it is in: it would be walked again and again."""
-    for link in (place / name for name in folders):
-        if link.is_symlink() and place.resolve().is_relative_to(link.resolve()):
+    for link in (directory / name for name in folders):
+        if link.is_symlink() and directory.resolve().is_relative_to(link.resolve()):
             raise UserError(f"{link}: is a link to a folder that it is in")
 
 

@@ -93,3 +93,24 @@ def with_shuffled_entities(records: Sequence[Record], pool: int, rng: np.random.
         new = (f"{ENTITY}{number}" for number in drawn)
         shuffled.append(record.renamed(dict(zip(record.entities, new, strict=True))))
     return shuffled
+
+
+def matching_sentences(document: Sequence[str], question: Sequence[str], count: int) -> list[str]:
+    """Return the words of the `count` sentences with most different words of `question`, in the document's order.
+
+    A sentence ends with a full stop that is a word of its own. Among equals the earlier ones are kept.
+    """
+    sentences = split_sentences(document)
+    asked = set(question) - {"."}
+    order = sorted(range(len(sentences)), key=lambda index: -len(asked.intersection(sentences[index])))
+    return [word for index in sorted(order[:count]) for word in sentences[index]]
+
+
+def split_sentences(words: Sequence[str]) -> list[list[str]]:
+    """Return the sentences, each with its full stop."""
+    sentences: list[list[str]] = [[]]
+    for word in words:
+        sentences[-1].append(word)
+        if word == ".":
+            sentences.append([])
+    return [sentence for sentence in sentences if sentence]

@@ -14,7 +14,7 @@ from normexp.data import cache
 from normexp.data.base import Array, Data, Dataset, Split, check_fits
 from normexp.data.content import content_of
 from normexp.data.download import Remote, fetch
-from normexp.data.members import given_kind
+from normexp.data.members import existing_file
 from normexp.errors import UserError, unknown
 
 TOPICS, SHAKESPEARE = "topics", "tiny_shakespeare"
@@ -80,12 +80,12 @@ class Text(Dataset):
     def content(self) -> str:
         if self.file is None:
             return PUBLISHED if self.name == SHAKESPEARE else hashlib.sha256(topics()).hexdigest()
-        found = content_of(given_text(self.file), ())
+        found = content_of(text_path(self.file), ())
         return PUBLISHED if self.name == SHAKESPEARE and found == FILE.sha256 else found
 
     def find(self) -> bool:
         if self.file is not None:
-            return bool(given_text(self.file))
+            return bool(text_path(self.file))
         return self.name != SHAKESPEARE or (_downloads() / FILE.name).is_file()
 
     def fetch(self) -> None:
@@ -93,7 +93,7 @@ class Text(Dataset):
 
     def _bytes(self) -> bytes:
         if self.file is not None:
-            return given_text(self.file).read_bytes()
+            return text_path(self.file).read_bytes()
         return fetch(FILE, _downloads()).read_bytes() if self.name == SHAKESPEARE else topics()
 
     def _encoded(self, raw: bytes) -> tuple[Array, tuple[str, ...], float]:
@@ -162,9 +162,9 @@ def encode(classes: tuple[str, ...], text: str) -> list[int]:
     return [numbers[character] for character in text]
 
 
-def given_text(file: str) -> Path:
+def text_path(file: str) -> Path:
     """Return the path of `dataset.file`. Raises UserError where there is no such file."""
-    return given_kind(file, ".txt", "a text file")
+    return existing_file(file, ".txt", "a text file")
 
 
 def _downloads() -> Path:

@@ -38,15 +38,20 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
         check_network(model)
     except ValueError as error:
         raise UserError(error) from None
-    look = Look(model, data)
+    examination = Examination(model, data)
     settings = settings or {}
-    found = weights(model, look.inputs[0], settings.get("lr")) if look.trains else {}
-    whole, times = seconds(model, look.norms, look.inputs[0])
-    summary = _summary(model, look.inputs[0], found, times, whole, settings) if look.trains else {}
-    return Diagnosis(look.findings(), {path: _row(look, path, times, whole) for path in look.norms}, found, summary)
+    found = weights(model, examination.inputs[0], settings.get("lr")) if examination.trains else {}
+    whole, times = seconds(model, examination.norms, examination.inputs[0])
+    summary = _summary(model, examination.inputs[0], found, times, whole, settings) if examination.trains else {}
+    return Diagnosis(
+        examination.findings(),
+        {path: _row(examination, path, times, whole) for path in examination.norms},
+        found,
+        summary,
+    )
 
 
-class Look:
+class Examination:
     """One pass in train(), one in eval(), and what they show to be wrong."""
 
     def __init__(self, model: nn.Module, data: Any) -> None:
@@ -155,12 +160,12 @@ def _of_disagreements(norms: Mapping[str, nn.Module], local: Mapping[str, float]
             yield Finding("noise", path, f"drops or changes values in train() only, by {value:.2g} of its output", NOTE)
 
 
-def _row(look: Look, path: str, times: Mapping[str, float], whole: float) -> dict[str, Any]:
+def _row(examination: Examination, path: str, times: Mapping[str, float], whole: float) -> dict[str, Any]:
     """Return what was measured at one normalization; None where it was not."""
-    module = look.norms[path]
-    row: dict[str, Any] = {"type": type(module).__name__, "train_eval": look.local.get(path)}
-    known = path in look.seen and isinstance(getattr(module, "running_mean", None), Tensor)
-    row["off"] = deviation(module, look.seen[path]) if known else None
+    module = examination.norms[path]
+    row: dict[str, Any] = {"type": type(module).__name__, "train_eval": examination.local.get(path)}
+    known = path in examination.seen and isinstance(getattr(module, "running_mean", None), Tensor)
+    row["off"] = deviation(module, examination.seen[path]) if known else None
     spent = times.get(path)
     return {**row, "ms": spent and 1e3 * spent, "share": spent and spent / whole}
 

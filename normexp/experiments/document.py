@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from normexp.config import config_dir
+from normexp.config.schema import dotted
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import MOST_TEXT
 from normexp.records.parsing import LOADER, check_events
@@ -29,8 +30,7 @@ class Document:
 
     def at(self, *keys: str | int) -> str:
         """Return `experiment NAME (FILE:LINE): claims[3].of`, the beginning of every error."""
-        steps = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
-        return ": ".join(filter(None, (f"experiment {self.name}{self._line(keys)}", steps)))
+        return ": ".join(filter(None, (f"experiment {self.name}{self._line(keys)}", dotted(keys))))
 
     def _line(self, keys: tuple[str | int, ...]) -> str:
         if self.path is None or not keys:

@@ -111,8 +111,8 @@ class Experiment:
         """Return {name: (arm, point of the axes of select.per)} for all that is chosen by itself for these arms."""
         if self.select is None:
             return {}
-        places = product({axis: self.grid[axis] for axis in self.select.per})
-        return {_choice(arm, place): (arm, place) for arm in self.selection_arms(arms) for place in places}
+        points = product({axis: self.grid[axis] for axis in self.select.per})
+        return {_choice(arm, point): (arm, point) for arm in self.selection_arms(arms) for point in points}
 
     def choice_of(self, arm: str, point: Point) -> str:
         """Return the name of the choice that a run uses."""
@@ -120,8 +120,8 @@ class Experiment:
         return _choice(arm, [(axis, dict(point)[axis]) for axis in per])
 
 
-def _choice(arm: str, place: Sequence[tuple[str, Any]]) -> str:
-    return str(Cell(arm, named_point(place)))
+def _choice(arm: str, point: Sequence[tuple[str, Any]]) -> str:
+    return str(Cell(arm, named_point(point)))
 
 
 def product(grid: Mapping[str, Sequence[Any]]) -> list[Point]:

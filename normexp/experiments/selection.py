@@ -136,32 +136,27 @@ def choice_text(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in values.items())
 
 
-def selection_notes(experiment: Experiment, results: Path) -> dict[str, list[str]]:
-    """Return {name of the choice: remarks} for the choices that have any; works for records of any age."""
+def recorded_selection(experiment: Experiment, results: Path) -> dict[str, Any] | None:
+    """Return the record of the selection; None where the experiment chooses nothing, or nothing was chosen yet."""
     if experiment.select is None or not choice_path(experiment, results).exists():
-        return {}
-    record = read_selection(experiment, results)
-    return {name: found for name in record["chosen"] if (found := remarks(record, name, experiment.select))}
+        return None
+    return read_selection(experiment, results)
 
 
-def undecided_choices(experiment: Experiment, results: Path) -> list[str]:
+def undecided_choices(experiment: Experiment, record: Mapping[str, Any]) -> list[str]:
     """Return the choices whose best two combinations lie within noise and that were made with fewer than three seeds.
 
     Noise of an accuracy is the standard error of a difference of two shares of the validation images; with several
     seeds, that the 95 % interval of the paired difference holds 0.
     """
     select = experiment.select
-    if select is None or len(select.seeds) > 2 or not choice_path(experiment, results).exists():
+    if select is None or len(select.seeds) > 2:
         return []
-    record = read_selection(experiment, results)
     return [name for name, tried in record["tried"].items() if within_noise(last_rung(tried), experiment, select)]
 
 
-def noise_is_unknown(experiment: Experiment, results: Path) -> bool:
-    """Tell whether choices were made by the loss of one seed, which does not say how much a loss varies."""
-    select = experiment.select
-    if select is None or not choice_path(experiment, results).exists():
-        return False
+def noise_is_unknown(select: Selection) -> bool:
+    """Tell whether choices are made by the loss of one seed, which does not say how much a loss varies."""
     return len(select.seeds) == 1 and not select.highest
 
 

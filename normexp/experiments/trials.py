@@ -82,24 +82,24 @@ def losses(choosing: Choosing, tried: Sequence[Trial]) -> list[float]:
     return [_mean_loss(choosing.runs(trial["values"], trial.get(STEPS)), metric) for trial in tried]
 
 
-def _mean_loss(places: Sequence[Path], metric: str) -> float:
-    found = [final_score(place, metric) if _has(place, metric) else None for place in places]
+def _mean_loss(run_paths: Sequence[Path], metric: str) -> float:
+    found = [final_score(run_path, metric) if _has(run_path, metric) else None for run_path in run_paths]
     return math.inf if None in found else sum(filter(None, found)) / len(found)
 
 
-def _has(place: Path, metric: str) -> bool:
-    rows = RunDirectory(place).rows(METRICS)
+def _has(run_path: Path, metric: str) -> bool:
+    rows = RunDirectory(run_path).rows(METRICS)
     return bool(rows) and metric in rows[0]
 
 
-def final_score(place: Path, metric: str) -> float | None:
+def final_score(run_path: Path, metric: str) -> float | None:
     """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
-    run = RunDirectory(place)
+    run = RunDirectory(run_path)
     if run.status["status"] == "diverged":
         return None
     rows = run.rows(METRICS)
     if not rows or metric not in rows[0]:
-        raise UserError(f"{place}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
+        raise UserError(f"{run_path}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
     score = float(rows[-1][metric])
     return score if math.isfinite(score) else None
 
@@ -111,11 +111,11 @@ def ranked(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -
         losses: mean validation loss of every combination; inf where there is none.
     """
 
-    def place(i: int) -> tuple[float, float, list[float]]:
+    def rank_key(i: int) -> tuple[float, float, list[float]]:
         values = tried[i]["values"].items()
         return -goodness(tried[i], select), losses[i], [_order(value, select.search[key]) for key, value in values]
 
-    return [tried[i] for i in sorted(range(len(tried)), key=place)]
+    return [tried[i] for i in sorted(range(len(tried)), key=rank_key)]
 
 
 def best(tried: Sequence[Trial], select: Selection) -> list[Trial]:

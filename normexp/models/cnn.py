@@ -40,11 +40,11 @@ class CNN(nn.Module):
         if not widths:
             raise ValueError("model.widths=[]: give the channels of at least one convolution")
         stages: list[nn.Module] = []
-        for place, (c_in, c_out) in enumerate(pairwise([input_shape[0], *widths])):
+        for index, (c_in, c_out) in enumerate(pairwise([input_shape[0], *widths])):
             conv = nn.Conv2d(c_in, c_out, kernel_size=3, padding=1)
-            spared = place == len(widths) - 1 and not normalize_last
+            spared = index == len(widths) - 1 and not normalize_last
             stages.append((Norm() if spared else norm).block(conv, make_activation(activation)))
-            if place < 2:
+            if index < 2:
                 stages.append(norm.pool(nn.MaxPool2d(2)))
         self.features = nn.Sequential(*stages)
         layer = nn.Linear(widths[-1], num_outputs)

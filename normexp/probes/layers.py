@@ -15,7 +15,7 @@ NONLINEARITIES = (nn.Sigmoid, nn.Tanh, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, n
 def nonlinearities(model: nn.Module) -> dict[str, nn.Module]:
     """Return {`nonlinearity N`: module}, from 1 in the order of the network: the same name under every scheme."""
     found = [module for module in model.modules() if isinstance(module, NONLINEARITIES)]
-    return {f"nonlinearity {place}": module for place, module in enumerate(found, start=1)}
+    return {f"nonlinearity {index}": module for index, module in enumerate(found, start=1)}
 
 
 def layers(model: nn.Module) -> dict[str, nn.Module]:

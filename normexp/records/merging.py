@@ -159,24 +159,24 @@ def _write_folders(target: Path, fresh: Runs) -> None:
         _copy(run, target, target / name)
 
 
-def _copy(run: RunDirectory, target: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+def _copy(run: RunDirectory, target: Path, destination: Path) -> None:
+    destination.parent.mkdir(parents=True, exist_ok=True)
     half = target / f"{_HALF}{secrets.token_hex(4)}"
     half.mkdir()
     try:
         for file, data in _files(run).items():
             write_atomically(half / file, data)
-        _put(half, place)
+        _put(half, destination)
     except BaseException:
         shutil.rmtree(half, ignore_errors=True)
         raise
 
 
-def _put(half: Path, place: Path) -> None:
+def _put(half: Path, destination: Path) -> None:
     """Rename a whole copy into place; an unfinished run that it replaces is kept beside it."""
-    if place.exists():
-        with RunDirectory(place).lock():
-            place.rename(free_name(place))
-            half.rename(place)
+    if destination.exists():
+        with RunDirectory(destination).lock():
+            destination.rename(free_name(destination))
+            half.rename(destination)
     else:
-        half.rename(place)
+        half.rename(destination)

@@ -46,8 +46,8 @@ def _pack(folder: Path) -> Packing:
     done = Packing()
     fresh = {run.path: contents for run in runs_below(folder) if (contents := _contents(run, done)) is not None}
     old = archives_below(folder)
-    for place in {folder, *(path.parent for path in old)}:
-        sweep_temporaries(place, of=ARCHIVE)
+    for directory in {folder, *(path.parent for path in old)}:
+        sweep_temporaries(directory, of=ARCHIVE)
     own = {path.relative_to(folder).as_posix(): contents for path, contents in fresh.items()}
     everything = {name: data for name, data in _unpacked(folder, old).items() if name.rpartition("/")[0] not in own}
     everything |= {f"{inside}/{name}": data for inside, files in own.items() for name, data in files.items()}

@@ -45,7 +45,7 @@ class Choice:
     frame: Frame
 
 
-def tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> Choice:
+def combinations_tried(frame: Frame, over: Sequence[str] = (), metric: str | None = None) -> Choice:
     """Return every combination of hyperparameters that was tried, by arm.
 
     Args:

@@ -29,7 +29,7 @@ from normexp.sweeps.last import last_sweep
 
 if TYPE_CHECKING:
     from normexp.report.figures.chart import Chart
-    from normexp.report.figures.formats import Look
+    from normexp.report.figures.formats import Theme
 
 MOST_AFTER_SWEEP = 500  # runs whose table is made unasked
 IMAGES = (".png", ".svg", ".pdf")
@@ -46,9 +46,9 @@ def plot_command(
     last: bool = False,
 ) -> list[Path]:
     """Draw the curves of all runs at or below some paths; return the files: images, and .md with the caption."""
-    from normexp.report.figures.formats import check_formats, look
+    from normexp.report.figures.formats import check_formats, theme
 
-    chosen, written = look(style, width), check_formats(formats)
+    chosen, written = theme(style, width), check_formats(formats)
     if out is not None:
         check_writable(_stem(Path(out), "curves").parent, "--out")
     frame = chosen_runs(words, last)
@@ -59,19 +59,19 @@ def plot_command(
 
 
 def _draw(
-    frame: Frame, stem: Path, metric: str | None, look: Look, formats: Sequence[str], by: Sequence[str] = ()
+    frame: Frame, stem: Path, metric: str | None, theme: Theme, formats: Sequence[str], by: Sequence[str] = ()
 ) -> list[Path]:
     from normexp.report.figures.runs import curves_of
 
     frame.check_readable()
-    return _files(curves_of(frame, metric, notes(frame), by), stem, look, formats)
+    return _files(curves_of(frame, metric, notes(frame), by), stem, theme, formats)
 
 
-def _files(chart: Chart, stem: Path, look: Look, formats: Sequence[str]) -> list[Path]:
+def _files(chart: Chart, stem: Path, theme: Theme, formats: Sequence[str]) -> list[Path]:
     """Write a chart into STEM.png, .svg or .pdf, and its caption into STEM.md."""
     from normexp.report.figures.drawn import drawn
 
-    figure = drawn(stem.name, chart, look, formats)
+    figure = drawn(stem.name, chart, theme, formats)
     images = [write(stem.with_name(name), content) for name, content in figure.files.items()]
     return [*images, write(stem.with_name(f"{stem.name}.md"), figure.markdown())]
 
@@ -102,19 +102,19 @@ def best_command(
     out: str | None = None,
 ) -> tuple[str, list[Path]]:
     """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure."""
-    from normexp.report.best import best, curve, dependence, tried
+    from normexp.report.best import best, combinations_tried, curve, dependence
     from normexp.report.formats import FORMATS, together
 
     if format not in FORMATS:
         raise unknown("table format", format, FORMATS)
     if out is not None:
         check_writable(_stem(Path(out), "best").parent, "--out")
-    choice = tried(chosen_runs(words, last), over, metric)
+    choice = combinations_tried(chosen_runs(words, last), over, metric)
     files: list[Path] = []
     if out is not None and (chart := curve(choice)) is not None:
-        from normexp.report.figures.formats import USUAL, look
+        from normexp.report.figures.formats import USUAL, theme
 
-        files = _files(chart, _stem(Path(out), "best"), look(), USUAL)
+        files = _files(chart, _stem(Path(out), "best"), theme(), USUAL)
     depends = dependence(choice)
     return together([best(choice, depends), *([depends] if depends else [])], format), files
 
@@ -185,7 +185,7 @@ def compare(directory: RunDirectory) -> str:
     Draws them into the run's own folder and returns their table. Of many it takes the latest, and says so. A damaged
     neighbour is named, not fatal: the run itself went well.
     """
-    from normexp.report.figures.formats import USUAL, look
+    from normexp.report.figures.formats import USUAL, theme
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
@@ -201,7 +201,7 @@ def compare(directory: RunDirectory) -> str:
     compared = folder_frame(runs)
     content = f"{markdown(table(compared))}{left_out}\n"
     try:
-        return f"{content}figure: {_draw(compared, directory.path / 'curves', None, look(), USUAL)[0]}"
+        return f"{content}figure: {_draw(compared, directory.path / 'curves', None, theme(), USUAL)[0]}"
     except UserError as error:  # a folder that is read-only, a disk that is full
         return f"{content}no figure: {error}"
 
@@ -217,7 +217,7 @@ def _without_norm(options: Options) -> dict[str, str]:
     return {key: value for key, value in options.items() if key.partition(".")[0] != "norm"}
 
 
-def found(directory: RunDirectory) -> str:
+def study_results(directory: RunDirectory) -> str:
     """Return what a study measured, one line per metric, and the further files it wrote."""
     rows = read_rows(directory.path / METRICS)
     about: dict[str, str] = option("study", directory.config["_choices_"]["study"])["_metrics_"]

@@ -41,10 +41,10 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
 def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: str, width: str | None) -> Iterator[Path]:
     """Draw the figures of experiments into OUT/NAME/SCALE; yield the files written."""
     from normexp.report.experiment.render import draw_figures
-    from normexp.report.figures.formats import check_formats, look
+    from normexp.report.figures.formats import check_formats, theme
     from normexp.report.files import write
 
-    chosen, wanted = look(style, width), check_formats(formats)
+    chosen, wanted = theme(style, width), check_formats(formats)
     check_writable(Path(out), "--out")
     named, given = split(words, RENDER)
     files = {folder_of(word): word for word in named}

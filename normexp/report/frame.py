@@ -44,7 +44,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
-from normexp.report.contents import told_apart
+from normexp.report.data_versions import with_data_versions
 from normexp.report.labels import PLACES, Labels, Options, order
 from normexp.report.options import run_options
 from normexp.report.record import Record
@@ -63,11 +63,11 @@ def experiment_frame(experiment: Experiment, results: Path) -> Frame:
 def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
     """Read run directories of no experiment; what varies between those of one data set and model tells arms apart."""
     root = os.path.commonpath([run.path for run in directories])
-    records = told_apart([_plain_record(run, _name(run, root)) for run in directories])
+    records = with_data_versions([_plain_record(run, _name(run, root)) for run in directories])
     together: dict[tuple[str, ...], list[Options | None]] = {}
     for record in records:
         together.setdefault(_place(record), []).append(record.options)
-    labels = {place: Labels.among(options) for place, options in together.items()}
+    labels = {group: Labels.among(options) for group, options in together.items()}
     named = [_named(record, labels[_place(record)]) for record in records]
     kept, twice = _one_per_seed(named)
     return Frame(tuple(sorted(kept, key=_order)), PLACES, (*twice, *_unreadable(kept)))
@@ -81,11 +81,11 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
     """
     found = _without_selection(paths)
     frames, plain = [], []
-    for place, runs in _by_experiment(found).items():
-        known = _known_records(place, runs)
+    for group, runs in _by_experiment(found).items():
+        known = _known_records(group, runs)
         plain += [run for run in runs if run.path not in known]
         if known:
-            frames.append(Frame(tuple(known.values()), tuple(read(*place[1:]).axes), _unreadable(known.values())))
+            frames.append(Frame(tuple(known.values()), tuple(read(*group[1:]).axes), _unreadable(known.values())))
     return _joined([*frames, *([folder_frame(plain)] if plain else [])])
 
 
@@ -168,14 +168,14 @@ def _by_experiment(runs: Sequence[RunDirectory]) -> dict[tuple[Path, str, str], 
     groups: dict[tuple[Path, str, str], list[RunDirectory]] = {}
     for run in runs:
         above = [*run.path.parents, *[Path()] * 5]
-        place = (above[4], above[3].name, above[2].name) if above[1].name == RUNS else (Path(), "", "")
-        groups.setdefault(place, []).append(run)
+        experiment_key = (above[4], above[3].name, above[2].name) if above[1].name == RUNS else (Path(), "", "")
+        groups.setdefault(experiment_key, []).append(run)
     return groups
 
 
-def _known_records(place: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> dict[Path, Record]:
+def _known_records(group: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> dict[Path, Record]:
     """Return the records of the runs that an experiment has today; none where there is no such experiment."""
-    results, name, scale = place
+    results, name, scale = group
     try:
         experiment = read(name, scale) if name in names() and scale in scales(name) else None
     except UserError:
@@ -203,7 +203,7 @@ def _plain_record(run: RunDirectory, name: str) -> Record:
         found = run_options(run)
     except UserError as error:
         return Record(run, name, error=str(error))
-    return Record(run, name, seed=found.seed, told=found)
+    return Record(run, name, seed=found.seed, known_options=found)
 
 
 def _order(record: Record) -> tuple[Any, ...]:

@@ -10,18 +10,18 @@ from normexp.evidence.claims.power import smallest_adjusted_p
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import read_measured
 
 MANY = 200
 
 
 def power(experiment: Experiment, results: Path) -> Iterator[str]:
     """Yield a line per undecided claim, by the recorded runs as a pilot, whose seeds are not to be used again."""
-    found = measured(experiment, results)
-    if found.waiting:
-        yield f"{experiment.name}, scale {experiment.scale}: {found.waiting}"
+    measured = read_measured(experiment, results)
+    if measured.waiting:
+        yield f"{experiment.name}, scale {experiment.scale}: {measured.waiting}"
         return
-    verdicts = judged(experiment, found)
+    verdicts = judged(experiment, measured)
     undecided = [(claim, verdict) for claim, verdict in verdicts if verdict.verdict == UNDECIDED]
     used = {int(seed) for seed in experiment.grid["seed"]} | set(experiment.select.seeds if experiment.select else ())
     yield f"{experiment.name}, scale {experiment.scale}: {len(undecided)} of {len(verdicts)} claims are undecided"

@@ -38,7 +38,7 @@ class Record:
         arm: as the experiment calls it, or the scheme and the keys that vary; empty where no config can be read.
         point: (axis, value) of the experiment's grid; data set and model for a run of no experiment.
         seed: None where no config can be read.
-        told: what its config says, where that was read already.
+        known_options: what its config says, where that was read already.
         error: why its config cannot be read; a run that failed early may have none.
         settings: what the experiment sets for it today; a run that was made with others is stale.
     """
@@ -50,15 +50,15 @@ class Record:
     arm: str = ""
     point: tuple[tuple[str, Any], ...] = ()
     seed: int | None = None
-    told: Options | None = None
+    known_options: Options | None = None
     error: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def options(self) -> Options | None:
         """What its config says, by dotted key; None where it cannot be read."""
-        if self.told is not None or self.error:
-            return self.told
+        if self.known_options is not None or self.error:
+            return self.known_options
         try:
             return run_options(self.directory)
         except UserError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from normexp.evidence.claims import still_open
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, PLUGINS, REPRODUCE
 from normexp.experiments.load import laws, load, names, read, scales, usual_scale
-from normexp.experiments.shape import CLAIMS, check_arms
+from normexp.experiments.reproduce import Reproduction, chosen_arms
+from normexp.experiments.shape import CLAIMS
 from normexp.records import read_json
 from normexp.report.claims import shown_verdict
 from normexp.report.named import plugins_of, split
@@ -48,14 +50,14 @@ def reproduce_all(
     if plan_only:
         _check_runs_nothing(arm, dry_run, force, sharing)
     experiments, results = _wanted(words, everything, of_laws)
-    for experiment in experiments:
-        if arm is not None:
-            check_arms(f"experiment {experiment.name}", [arm], experiment.arms)
     if plan_only:
         return _plan(experiments, results)
-    alone = len(experiments) == 1
+    planned = [
+        Reproduction(each, results, chosen_arms(each, arm), dry_run, force, still_open=partial(_open, each, results))
+        for each in experiments
+    ]
     with kept_workers(sharing) as sharing:
-        return max([_reproduce(each, results, arm, dry_run, force, sharing, alone) for each in experiments])
+        return max([_reproduce(replace(each, sharing=sharing), alone=len(planned) == 1) for each in planned])
 
 
 def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, sharing: Sharing) -> None:
@@ -89,39 +91,30 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
     return [load(name, at, plugins).with_extra(extra) for name, at in wanted.items()], results
 
 
-def _reproduce(
-    experiment: Experiment,
-    results: Path,
-    arm: str | None,
-    dry_run: bool,
-    force: bool,
-    sharing: Sharing,
-    alone: bool,
-) -> int:
+def _reproduce(planned: Reproduction, alone: bool) -> int:
     """Run and render one experiment; return its exit status, 2 where one of several cannot have its data."""
-    from normexp.experiments.reproduce import reproduce
-
+    name = planned.experiment.name
     try:
-        status = reproduce(experiment, results, arm, dry_run, force, sharing, partial(_open, experiment, results))
+        status = planned.run()
     except Submitted as elsewhere:
-        logger.info(f"{experiment.name}: {elsewhere}; it then goes on, or shows the table")
+        logger.info(f"{name}: {elsewhere}; it then goes on, or shows the table")
         return 0
     except Unavailable as error:
         if alone:
             raise
-        logger.info(f"{experiment.name}: left out: {'; '.join(str(error).splitlines())}")
+        logger.info(f"{name}: left out: {'; '.join(str(error).splitlines())}")
         return 2
-    if not dry_run and not status:
-        _show(experiment, results)
+    if not planned.dry_run and not status:
+        _show(planned.experiment, planned.results)
     return status
 
 
 def _open(experiment: Experiment, results: Path) -> list[str]:
     """Return the claims that the records leave open."""
     from normexp.report.experiment.claims import judged
-    from normexp.report.experiment.measured import measured
+    from normexp.report.experiment.measured import read_measured
 
-    return still_open(judged(experiment, measured(experiment, results)))
+    return still_open(judged(experiment, read_measured(experiment, results)))
 
 
 def _check_files(given: Mapping[str, str]) -> None:

@@ -39,31 +39,31 @@ class Arm:
     metric: str
     runs: Mapping[float, Mapping[int, Curve]]
 
-    def last(self, place: float) -> list[float]:
+    def last(self, setting: float) -> list[float]:
         """Return the finite last values at one value of the hyperparameter."""
-        runs = (run for run in self.runs[place].values() if not run.diverged)
+        runs = (run for run in self.runs[setting].values() if not run.diverged)
         return [value for run in runs if math.isfinite(value := float(run.columns[self.metric][-1]))]
 
-    def cost(self, place: float) -> float:
+    def cost(self, setting: float) -> float:
         """Return the mean at one value, the less the better; infinite where a run diverged."""
-        values = self.last(place)
+        values = self.last(setting)
         sign = -1.0 if better_direction(self.metric) == "higher" else 1.0
-        return sign * mean(values) if len(values) == len(self.runs[place]) else math.inf
+        return sign * mean(values) if len(values) == len(self.runs[setting]) else math.inf
 
-    def text(self, place: float) -> str:
-        values = [factor(self.metric) * value for value in self.last(place)]
-        return summary(values, len(self.runs[place]), is_share(self.metric))
+    def text(self, setting: float) -> str:
+        values = [factor(self.metric) * value for value in self.last(setting)]
+        return summary(values, len(self.runs[setting]), is_share(self.metric))
 
     @cached_property
     def best(self) -> float:
         """The value with the least cost."""
-        return min(self.runs, key=lambda place: (self.cost(place), place))
+        return min(self.runs, key=lambda setting: (self.cost(setting), setting))
 
     @cached_property
     def sensitivities(self) -> dict[int, float]:
         """Seed -> sensitivity, of shares in percent."""
         seeds = next(iter(self.runs.values()))
-        curves = {seed: {place: runs[seed] for place, runs in self.runs.items()} for seed in seeds}
+        curves = {seed: {setting: runs[seed] for setting, runs in self.runs.items()} for seed in seeds}
         return {seed: factor(self.metric) * sensitivity(of_seed, self.metric) for seed, of_seed in curves.items()}
 
     @property
@@ -85,10 +85,10 @@ def sensitivity_table(
         notes: sentences below it, before the usual ones.
     """
     arms = [arm for name, records in groups.items() if (arm := _arm(name, records, key, metric)) is not None]
-    places = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
-    if not has_range(places):
+    settings = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
+    if not has_range(settings):
         return None
-    one = min(places, key=lambda place: (sum(arm.cost(place) for arm in arms), place))
+    one = min(settings, key=lambda setting: (sum(arm.cost(setting) for arm in arms), setting))
     at_one = f"{title(metric)} at {key}={text(one)}"
     return Table(
         title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
@@ -107,7 +107,7 @@ def _arm(name: str, records: Sequence[Record], key: str, metric: str) -> Arm | N
         if record.finished and record.seed is not None and metric in record.metrics and len(record.steps):
             runs.setdefault(float(record.value(key)), {})[record.seed] = record.curve
     seeds = set.intersection(*map(set, runs.values())) if runs else set()
-    kept = {place: {seed: each[seed] for seed in sorted(seeds)} for place, each in sorted(runs.items())}
+    kept = {setting: {seed: each[seed] for seed in sorted(seeds)} for setting, each in sorted(runs.items())}
     return Arm(name, metric, kept) if seeds and has_range(kept) else None
 
 
@@ -141,6 +141,6 @@ def _plain(arm: Arm, one: float, key: str) -> dict[str, Value]:
     }  # fmt: skip
 
 
-def _mean(arm: Arm, place: float) -> float | None:
-    values = arm.last(place)
+def _mean(arm: Arm, setting: float) -> float | None:
+    values = arm.last(setting)
     return mean(values) if values else None

@@ -82,14 +82,14 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
     frame.check_readable()
     frame, studies = _without_studies(frame)
     keys = list(by) or list(dict.fromkeys(["experiment", "scale", *frame.axes, "arm"]))
-    told = frame.keys(keys)
-    rows = rows_of(frame, told)
+    keys_of_run = frame.keys(keys)
+    rows = rows_of(frame, keys_of_run)
     metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
-    shown = keys if by else [key for key in keys if key == "arm" or told[key].nunique() > 1]
+    shown = keys if by else [key for key in keys if key == "arm" or keys_of_run[key].nunique() > 1]
     arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
     meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
     return Table(
-        title=_title(told, [key for key in keys if key not in shown]),
+        title=_title(keys_of_run, [key for key in keys if key not in shown]),
         heads=[*shown, "runs" if by else "seeds", "finite", *arrows],
         rows=[
             [*(row.key[key] for key in shown), str(row.seeds), f"{row.finite}/{row.seeds}", *map(row.text, metrics)]
@@ -111,24 +111,24 @@ def _without_studies(frame: Frame) -> tuple[Frame, list[str]]:
     return where(frame, {"study": ["none"]}), [note]
 
 
-def rows_of(frame: Frame, told: pd.DataFrame) -> list[Row]:
+def rows_of(frame: Frame, keys_of_run: pd.DataFrame) -> list[Row]:
     """Return a row per combination of the keys, in the order of the frame.
 
     Args:
-        told: the keys of every readable run, by the name of the run.
+        keys_of_run: the keys of every readable run, by the name of the run.
     """
-    runs = told.join(frame.runs.set_index("run")["status"])
+    runs = keys_of_run.join(frame.runs.set_index("run")["status"])
     last = frame.curves.groupby(["run", "metric"], sort=False).tail(1).set_index("run")
-    last = last[["metric", "value", "status"]].join(told, how="inner")
+    last = last[["metric", "value", "status"]].join(keys_of_run, how="inner")
     found = []
-    for name, group in runs.groupby(list(told), sort=False):
+    for name, group in runs.groupby(list(keys_of_run), sort=False):
         finished = group[group["status"].isin(["done", "diverged"])]
         ours = last[last.index.isin(finished.index)]
         values = {
             str(metric): [float(v) for v in part.loc[part["status"] == "done", "value"]]
             for metric, part in ours.groupby("metric", sort=False)
         }
-        key = dict(zip(map(str, told), map(str, name), strict=True))
+        key = dict(zip(map(str, keys_of_run), map(str, name), strict=True))
         found.append(Row(key, values, len(finished), int((finished["status"] == "done").sum())))
     return found
 
@@ -138,7 +138,7 @@ def _all(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(metric for row in rows for metric in row.values))
 
 
-def _title(told: pd.DataFrame, fixed: Sequence[str]) -> str:
+def _title(keys_of_run: pd.DataFrame, fixed: Sequence[str]) -> str:
     """Name data set, model and experiment where one word each says it for the whole table."""
-    named = [f"{key} {told[key].iloc[0]}" for key in fixed if told[key].iloc[0]]
+    named = [f"{key} {keys_of_run[key].iloc[0]}" for key in fixed if keys_of_run[key].iloc[0]]
     return f"{', '.join(named).capitalize() or 'Runs'}."

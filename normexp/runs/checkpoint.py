@@ -32,8 +32,8 @@ def write_checkpoint(
 ) -> None:
     """Save weights, buffers, optimizer state, random states, the window's tensors, and `facts` (plain JSON)."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
-    for place, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer/{place}/{name}": as_tensor(value) for name, value in state.items() if value is not None}
+    for index, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{index}/{name}": as_tensor(value) for name, value in state.items() if value is not None}
     tensors |= {f"window/{name}": tensor for name, tensor in window.items()}
     tensors |= {f"random/{name}": state for name, state in random_states().items()}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -130,8 +130,8 @@ def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:
     state: dict[int, dict[str, Any]] = {}
     kinds = kinds_by_parameter(optimizer)
     for name, tensor in saved.items():
-        place, _, key = name.partition("/")
-        parameter = parameters[int(place)]
+        index, _, key = name.partition("/")
+        parameter = parameters[int(index)]
         like = tensor if tensor.shape != parameter.shape else torch.empty_like(parameter).copy_(tensor)
-        state.setdefault(int(place), {})[key] = as_kept(like, kinds[int(place)][key])
+        state.setdefault(int(index), {})[key] = as_kept(like, kinds[int(index)][key])
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -64,18 +64,18 @@ def check_own_optimizer(optimizer: Optimizer) -> None:
     except Exception as error:  # whatever somebody's own code raises
         reason = "cannot be made, and step, with what its `defaults` say"
         raise UserError(f"{name}: {reason} ({kind_and_line(error)}); a run could not be continued") from None
-    changed = [place for place, value in _numbers(alike).items() if before.get(place) != value]
+    changed = [setting for setting, value in _numbers(alike).items() if before.get(setting) != value]
     odd = [
         f"self.state[parameter][{key!r}] of type {type(value).__name__}"
         for key, value in alike.state[number].items()
         if not (value is None or is_number(value) or isinstance(value, Tensor))
     ]
-    for place in [*odd, *changed]:
-        raise UserError(f"{name}: remembers {place}; {KEPT}, without which a run could not be continued")
+    for setting in [*odd, *changed]:
+        raise UserError(f"{name}: remembers {setting}; {KEPT}, without which a run could not be continued")
 
 
 def _numbers(optimizer: Optimizer) -> dict[str, Any]:
     """Return the numbers that an optimizer has beside its state."""
     own = {f"self.{key}": value for key, value in vars(optimizer).items() if not key.startswith("_")}
     groups = {f"self.param_groups[0][{key!r}]": value for key, value in optimizer.param_groups[0].items()}
-    return {place: value for place, value in {**own, **groups}.items() if is_number(value)}
+    return {setting: value for setting, value in {**own, **groups}.items() if is_number(value)}

@@ -61,7 +61,7 @@ class ProgressReporter(NullProgress):
 
     def evaluated(self, done: int, row: Mapping[str, object]) -> None:
         score = watched([name for name, value in row.items() if value is not None])
-        self._score = f", {named(score, row[score])}" if score else ""
+        self._score = f", {format_metric(score, row[score])}" if score else ""
         loss = row.get("train/loss")
         if isinstance(loss, float):
             self.poll(done, loss)
@@ -76,7 +76,9 @@ class ProgressReporter(NullProgress):
 
     def _line(self, done: int, row: Mapping[str, object]) -> str:
         scores = row if done >= self.steps else _without_test(row)
-        shown = "  ".join(named(name, value) for name, value in scores.items() if "/" in name and value is not None)
+        shown = "  ".join(
+            format_metric(name, value) for name, value in scores.items() if "/" in name and value is not None
+        )
         left = (self.steps - done) * (time.monotonic() - self._began) / max(1, done - self._first)
         end = f"  {format_duration(left)} left" if done < self.steps else ""
         return f"epoch {self._epoch(done)}  step {done}/{self.steps}  {shown}{end}"
@@ -103,7 +105,7 @@ def watched(columns: Iterable[str]) -> str:
     return max(scores, key=lambda name: name.startswith("validation/"), default="")
 
 
-def named(name: str, value: object) -> str:
+def format_metric(name: str, value: object) -> str:
     """Return a column and a value in words: `test accuracy 97.50 %`."""
     assert isinstance(value, float)
     text = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"

@@ -67,16 +67,16 @@ def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str
 
 def save(config: Config, path: str) -> None:
     """Write the settings of a configuration as a file for `--config`. Raises UserError for a file that is there."""
-    place = Path(path)
-    if place.exists():
+    file = Path(path)
+    if file.exists():
         raise UserError(f"--save {path}: is there already; give another name")
-    if not place.parent.is_dir():
-        raise UserError(f"--save {path}: no such folder: {place.parent}")
+    if not file.parent.is_dir():
+        raise UserError(f"--save {path}: no such folder: {file.parent}")
     import yaml
 
     changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != CODE}
-    head = f"# normexp run --config {quote(place.name)}\n"
-    write_atomically(place, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
+    head = f"# normexp run --config {quote(file.name)}\n"
+    write_atomically(file, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
 
 
 def _of_record(config: Mapping[str, Any], named: str) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record's changes but for where it ran; a file that is named by its last part, and not here, is typed."""
 
     def is_gone(key: str, value: Any) -> bool:
-        place = PurePath(str(value))
-        return key in PATH_KEYS and len(place.parts) == 1 and not Path(place).exists()
+        file = PurePath(str(value))
+        return key in PATH_KEYS and len(file.parts) == 1 and not Path(file).exists()
 
     kept = ((key, value) for key, value in changes.items() if key not in IGNORED_KEYS)
     return {KEY: NONE} | {key: value for key, value in kept if not is_gone(key, value)}

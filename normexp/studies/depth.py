@@ -109,8 +109,8 @@ def summary(values: Tensor) -> dict[str, float]:
 
 def ranked(values: Tensor) -> Iterator[Row]:
     """Yield singular values, largest first, by the share of all that are at least as large."""
-    for place, value in enumerate(values.tolist(), start=1):
-        yield {"share": place / len(values), "singular_value": value}
+    for rank, value in enumerate(values.tolist(), start=1):
+        yield {"share": rank / len(values), "singular_value": value}
 
 
 def singular_values_number(row: Row) -> Number:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from normexp.studies.base import Number
-from normexp.studies.numbers import Array, entries, values
-from normexp.studies.remarks import explained
+from normexp.studies.numbers import Array, entries, explained, values
 
 X = (("152", "229", "84", "95"), ("4", "3", "1", "3"), ("7200", "3000", "1500", "12000"))  # features, houses
 FIRST_PRICE, RATE = 1550.0, 0.1

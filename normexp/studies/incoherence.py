@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.errors import UserError
+from normexp.norms.kernels.trial import watched
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.trained import trained
@@ -87,17 +88,12 @@ def hidden_layers(model: nn.Module) -> list[nn.Linear]:
 
 def inputs_of(components: Components, layers: Sequence[nn.Linear], examples: int) -> list[Tensor]:
     """Return what enters each layer, (N, inputs), for the first examples of the training split in evaluation mode."""
-    seen: dict[nn.Module, Tensor] = {}
-    hooks = [
-        layer.register_forward_pre_hook(lambda module, entering: seen.update({module: entering[0].flatten(0, -2)}))
-        for layer in layers
-    ]
+    seen: dict[str, Tensor] = {}
+    named = {str(index): layer for index, layer in enumerate(layers)}
     components.model.eval()
-    with torch.no_grad(), components.autocast():
+    with watched(named, lambda name, x: seen.update({name: x.flatten(0, -2)})), torch.no_grad(), components.autocast():
         components.model(components.batches.first(examples)[0])
-    for hook in hooks:
-        hook.remove()
-    return [seen[layer] for layer in layers]
+    return [seen[name] for name in named]
 
 
 def whitened(x: Tensor) -> Tensor:

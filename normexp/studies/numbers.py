@@ -1,9 +1,11 @@
-"""Printed matrices as single numbers, and how many of them are right."""
+"""Printed matrices as single numbers, how many of them are right, and what a wrong one should be."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,3 +43,31 @@ def counts(numbers: Sequence[Number]) -> dict[str, object]:
 def values(printed: Sequence[Sequence[str]]) -> Array:
     """Return a printed matrix as float64."""
     return np.array([[float(text) for text in row] for row in printed])
+
+
+def explained(number: Number, wrong: str = "") -> Number:
+    """Return the number; where it is not right, with a remark: what it should be and, where it is known, why.
+
+    Args:
+        wrong: why an entry that is more than wrongly rounded is what it is.
+    """
+    verdict = judged(number.printed, str(number.computed))
+    if verdict == CORRECT:
+        return number
+    exact = _rounded(number, more=2).normalize() + 0
+    given = f"{number.reading} gives" if number.reading else "It is"
+    if verdict == WRONG:
+        return replace(number, remark=" ".join(filter(None, [f"{given} {exact:f}.", wrong])))
+    return replace(number, remark=f"{given} {exact:f}, which {_rounding(number)}.")
+
+
+def _rounded(number: Number, more: int = 0, way: str = ROUND_HALF_UP) -> Decimal:
+    """Return the computed value to the printed digits, or to `more` than these."""
+    places = len(number.printed.strip().partition(".")[2]) + more
+    exact = Decimal(f"{float(number.computed):.12g}")  # without the last bits of a float
+    return exact.quantize(Decimal(1).scaleb(-places), way)
+
+
+def _rounding(number: Number) -> str:
+    cut = _rounded(number, way=ROUND_DOWN) == Decimal(number.printed)
+    return f"rounds to {_rounded(number)}" + ("; it was cut off" if cut else "")

@@ -57,7 +57,7 @@ class History:
         space = [f"{key} in {each}" for key, each in self._distributions().items()]
         return "; ".join([self.about, *space, f"{self.search.sampler}, {self.search.sampler_seed}"])
 
-    def told(self) -> list[FrozenTrial]:
+    def scored(self) -> list[FrozenTrial]:
         """Return the trials that were scored. Raises UserError where the storage is damaged."""
         if not (self.folder / FILE).exists():
             return []
@@ -71,19 +71,19 @@ class History:
 
     def draw(self, number: int) -> dict[str, Any]:
         """Return the values of trial `number`: as it was recorded, else drawn in view of those before it."""
-        told = self.told()
-        values = told[number].params if number < len(told) else self._drawn(number, told)
+        scored = self.scored()
+        values = scored[number].params if number < len(scored) else self._drawn(number, scored)
         return {key: values[key] for key in self.space}
 
-    def _drawn(self, number: int, told: Sequence[FrozenTrial]) -> dict[str, Any]:
+    def _drawn(self, number: int, scored: Sequence[FrozenTrial]) -> dict[str, Any]:
         import optuna
 
         seed = zlib.crc32(f"{self.search.sampler_seed} {number}".encode())
         sampler = getattr(optuna.samplers, SAMPLERS[self.search.sampler])(seed=seed)
-        direction = better_direction(told[0].user_attrs["metric"]) if told else None
+        direction = better_direction(scored[0].user_attrs["metric"]) if scored else None
         distributions = self._distributions()  # before the study, which would announce itself
         study = optuna.create_study(sampler=sampler, direction=_direction(direction))
-        study.add_trials(told)
+        study.add_trials(scored)
         drawn = study.ask(distributions).params
         return {key: _rounded(value, self.space[key]) for key, value in drawn.items()}
 
@@ -91,7 +91,7 @@ class History:
         self, number: int, values: Mapping[str, Any], metric: str, score: float | None, runs: Sequence[Path]
     ) -> None:
         """Record the score of a trial whose runs have ended, once; None is worse than all others."""
-        if number < len(self.told()):
+        if number < len(self.scored()):
             return
         from optuna import create_study
         from optuna.trial import TrialState, create_trial
@@ -105,7 +105,7 @@ class History:
         )
         direction = _direction(better_direction(metric))
         with locked(self.folder):
-            if number < len(self.told()):
+            if number < len(self.scored()):
                 return
             storage = self._storage()
             study = create_study(study_name=self.name, storage=storage, direction=direction, load_if_exists=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import METRICS, RunDirectory, printable
-from normexp.runs.progress import format_duration, named, watched
+from normexp.runs.progress import format_duration, format_metric, watched
 from normexp.sweeps.snapshot import Snapshot, WorkerView
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def picture(view: View, snapshot: Snapshot) -> RenderableType:
 
     bar = Padding(ProgressBar(max(snapshot.total, 1), snapshot.ended + snapshot.begun), 0)  # ends in no line break
     found = rows(view, snapshot)
-    columns = [place for place in range(len(HEADERS)) if any(cells[place] for cells in found)]
-    made = Table(*(HEADERS[place] for place in columns), expand=False)
+    columns = [index for index in range(len(HEADERS)) if any(cells[index] for cells in found)]
+    made = Table(*(HEADERS[index] for index in columns), expand=False)
     for cells in found:
-        made.add_row(*(Text(cells[place]) for place in columns))
+        made.add_row(*(Text(cells[index]) for index in columns))
     failed = [Text(line, style="red") for line in failures(snapshot)]
     left = [Text(line) for line in nobody(snapshot)]
     return Group(Text(headline(view, snapshot)), bar, *([made] if found else []), *failed, *left)
@@ -126,13 +126,13 @@ def curve(run: RunDirectory) -> tuple[str, str]:
         values = [float(row[metric]) for row in evaluations if metric and row[metric]]
     except ValueError:
         return "", ""
-    return (named(metric, values[-1]), spark(values)) if values else ("", "")
+    return (format_metric(metric, values[-1]), spark(values)) if values else ("", "")
 
 
 def spark(values: list[float]) -> str:
     """Return values as bars between the lowest and the highest, at most WIDTH of them; ! where one is not finite."""
     count = min(len(values), WIDTH)
-    shown = [values[round(place * (len(values) - 1) / max(count - 1, 1))] for place in range(count)]
+    shown = [values[round(index * (len(values) - 1) / max(count - 1, 1))] for index in range(count)]
     finite = [value for value in shown if math.isfinite(value)] or [0.0]
     low, span = min(finite), max(finite) - min(finite)
     parts = ((value - low) / span if span else 0.5 for value in shown)

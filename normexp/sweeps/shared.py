@@ -40,7 +40,7 @@ class PlannedCell:
     path: str
 
 
-class Trained(Protocol):
+class CellToTrain(Protocol):
     """A cell as a plan has it."""
 
     @property
@@ -140,12 +140,12 @@ class SharedSweep:
         return len(failed)
 
 
-def shared_sweep(cells: Sequence[Trained], results: Path) -> SharedSweep:
+def shared_sweep(cells: Sequence[CellToTrain], results: Path) -> SharedSweep:
     """Return the folder that a sweep of these cells has or would have; its name says what the cells are."""
     return _folder(_planned(cells, results), results)
 
 
-def write_plan(cells: Sequence[Trained], results: Path, pace: Pace) -> SharedSweep:
+def write_plan(cells: Sequence[CellToTrain], results: Path, pace: Pace) -> SharedSweep:
     """Write the plan of a sweep unless it is there; return its folder. Whoever was first sets the pace."""
     planned = _planned(cells, results)
     sweep = _folder(planned, results)
@@ -176,7 +176,7 @@ def _folder(planned: dict[str, Any], results: Path) -> SharedSweep:
     return SharedSweep(results / SWEEPS / hashlib.sha256(content.encode()).hexdigest()[:8])
 
 
-def _planned(cells: Sequence[Trained], results: Path) -> dict[str, Any]:
+def _planned(cells: Sequence[CellToTrain], results: Path) -> dict[str, Any]:
     """Return what all cells have in common, and of each its directory below the results and its own overrides."""
     all_overrides = [[word for word in cell.overrides if not word.startswith("results_dir=")] for cell in cells]
     common = set(all_overrides[0]).intersection(*all_overrides[1:]) if all_overrides else set()

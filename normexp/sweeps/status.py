@@ -42,5 +42,5 @@ def state(run: RunDirectory) -> tuple[str, str]:
     name = status["status"]
     if name == "running" and not run.is_locked():
         name = "stopped"
-    place = f"step {status['step']}/{status['steps']} " if {"step", "steps"} <= set(status) else ""
-    return name, printable(place + status.get("cause", "").partition("\n")[0]).rstrip()
+    progress = f"step {status['step']}/{status['steps']} " if {"step", "steps"} <= set(status) else ""
+    return name, printable(progress + status.get("cause", "").partition("\n")[0]).rstrip()

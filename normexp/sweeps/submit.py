@@ -16,7 +16,7 @@ from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.base import Executor
 from normexp.sweeps.executors.settings import GROUP, Settings, checked
 from normexp.sweeps.progress import SweepProgress, sweep_progress
-from normexp.sweeps.shared import PLAN, Pace, SharedSweep, Trained, forget_plan, shared_sweep, write_plan
+from normexp.sweeps.shared import PLAN, CellToTrain, Pace, SharedSweep, forget_plan, shared_sweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class Sharing:
         if self.jobs is not None and (self.is_elsewhere or self.settings["workers"] is not None):
             raise UserError(f"jobs={self.jobs}: with executor={self.settings.name} give executor.workers=")
 
-    def check_stack(self, cells: Sequence[Trained], results: Path) -> None:
+    def check_stack(self, cells: Sequence[CellToTrain], results: Path) -> None:
         """Raise UserError for a sweep that is to be stacked, and that workers share who train run after run."""
-        if self.stack != "false" and self.wanted(cells, results):
-            place = shared_sweep(cells, results).path
-            raise UserError(f"stack={self.stack}: this sweep was begun with executor= ({place}); leave it out to go on")
+        if self.stack != "false" and self.is_shared(cells, results):
+            plan = shared_sweep(cells, results).path
+            raise UserError(f"stack={self.stack}: this sweep was begun with executor= ({plan}); leave it out to go on")
 
     @property
     def is_elsewhere(self) -> bool:
@@ -74,7 +74,7 @@ class Sharing:
         asked = self.settings["workers"] if self.settings and not self.is_elsewhere else None
         return self.jobs if asked is None else int(asked)
 
-    def wanted(self, cells: Sequence[Trained], results: Path) -> bool:
+    def is_shared(self, cells: Sequence[CellToTrain], results: Path) -> bool:
         """Tell whether a sweep goes through a shared folder: an executor was named, or it did before."""
         return self.settings is not None or (shared_sweep(cells, results).path / PLAN).exists()
 
@@ -99,7 +99,7 @@ def executor(settings: Settings, workers: Sequence[Worker]) -> Executor:
 
 
 def run_shared(
-    cells: Sequence[Trained], results: Path, sharing: Sharing, workers: Sequence[Worker]
+    cells: Sequence[CellToTrain], results: Path, sharing: Sharing, workers: Sequence[Worker]
 ) -> dict[Path, tuple[str, str]]:
     """Have all cells trained; return {run directory: (how it ended, cause)} of those that have ended.
 

@@ -114,7 +114,7 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
     if sharing.is_elsewhere:
         return 0 if dry_run else shared_status(plan, run_shared(plan.cells, plan.results, sharing, []))
     with worker_pool(sharing.workers, len(to_train), sharing.kept) as workers:
-        if not dry_run and not force and sharing.wanted(plan.cells, plan.results):
+        if not dry_run and not force and sharing.is_shared(plan.cells, plan.results):
             return shared_status(plan, run_shared(plan.cells, plan.results, sharing, workers))
         if plan.trials:
             logger.info(time_needed(workers, to_train, force, plan.trials))

@@ -51,14 +51,14 @@ def _said(work: Callable[[], None]) -> str:
     sys.stdout.flush()
     flush(None)
     with tempfile.TemporaryFile() as file:
-        place = os.dup(OUT)
+        saved = os.dup(OUT)
         os.dup2(file.fileno(), OUT)
         try:
             work()
             flush(None)
         finally:
-            os.dup2(place, OUT)
-            os.close(place)
+            os.dup2(saved, OUT)
+            os.close(saved)
         file.seek(0)
         lines = file.read().decode(errors="replace").splitlines(keepends=True)
     ours = [line for line in lines if line.startswith(("onednn_verbose", "MKL_VERBOSE"))]

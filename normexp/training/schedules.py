@@ -82,19 +82,19 @@ def check_schedule(schedule: Callable[[int], Any], name: str, steps: int) -> Non
         name: of the function.
         steps: their number; the first and the last are asked for.
     """
-    for place, step in (("first", 0), ("last", steps - 1)):
-        if wrong := _wrong(schedule, step, place):
+    for which, step in (("first", 0), ("last", steps - 1)):
+        if wrong := _wrong(schedule, step, which):
             raise UserError(
                 f"{name}: is no schedule, a function (step, total, ...) that returns the factor of the learning rate "
                 f"({wrong})"
             )
 
 
-def _wrong(schedule: Callable[[int], Any], step: int, place: str) -> str:
+def _wrong(schedule: Callable[[int], Any], step: int, which: str) -> str:
     try:
         factor = as_setting(schedule(step)).factor
     except (TypeError, ValueError) as error:
         return first_line(error)
     except Exception as error:
         return kind_and_line(error)
-    return "" if 0 <= factor < math.inf else f"{factor} for the {place} step"
+    return "" if 0 <= factor < math.inf else f"{factor} for the {which} step"

@@ -12,7 +12,7 @@ import pytest
 
 from normexp.data import cifar10
 from normexp.data.cifar10 import BATCHES, CLASSES, Cifar10
-from normexp.data.cifar_pickle import read_batch
+from normexp.data.cifar_batches import read_pickled_batch
 from normexp.data.content import sha256_of
 from normexp.errors import UserError
 
@@ -37,7 +37,7 @@ def images(encode: Callable[..., bytes]) -> dict[str, bytes]:
 
 def test_read_batch_puts_planes_into_channels() -> None:
     planes = np.arange(3072, dtype=np.uint16).astype(np.uint8)[None]
-    pixels, labels = read_batch(pickle.dumps({"data": planes, "labels": [3]}), "b")
+    pixels, labels = read_pickled_batch(pickle.dumps({"data": planes, "labels": [3]}), "b")
     assert pixels.shape == (1, 32, 32, 3)
     assert pixels[0, 2, 5].tolist() == [planes[0, 1024 * c + 2 * 32 + 5] for c in range(3)]
     assert labels.tolist() == [3]
@@ -50,7 +50,7 @@ def test_read_batch_reads_what_python_2_wrote() -> None:
     array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
     raw = b"\x89T" + (3072).to_bytes(4, "little") + bytes([200]) * 3072 + b"tb"
     batch = b"\x80\x02}(U\x04data" + array + state + raw + b"U\x06labels]K\x06aU\x0bbatch_labelU\x01xu."
-    pixels, labels = read_batch(batch, "b")
+    pixels, labels = read_pickled_batch(batch, "b")
     assert (pixels == 200).all()
     assert labels.tolist() == [6]
 
@@ -67,27 +67,27 @@ class Malicious:
 def test_read_batch_runs_no_code(protocol: int, tmp_path: Path) -> None:
     evil = pickle.dumps({"data": Malicious(str(tmp_path / "evil")), "labels": []}, protocol)
     with pytest.raises(UserError, match=r"b: not a readable CIFAR-10 batch \(it names \w+\.mkdir"):
-        read_batch(evil, "b")
+        read_pickled_batch(evil, "b")
     assert not (tmp_path / "evil").exists()
 
 
 @pytest.mark.parametrize("name", ["eval", "getattr", "__import__"])
 def test_read_batch_refuses_builtins(name: str) -> None:
     with pytest.raises(UserError, match=f"it names builtins.{name}, which is refused"):
-        read_batch(f"cbuiltins\n{name}\n.".encode(), "b")
+        read_pickled_batch(f"cbuiltins\n{name}\n.".encode(), "b")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80\x04", b"garbage", pickle.dumps([1]), pickle.dumps({"data": 1})])
 def test_read_batch_refuses_what_is_no_batch(data: bytes) -> None:
     with pytest.raises(UserError, match=r"^b: not a "):
-        read_batch(data, "b")
+        read_pickled_batch(data, "b")
 
 
 @pytest.mark.parametrize("labels", [[10], [0, 1], ["0"], None])
 def test_read_batch_refuses_labels_that_do_not_fit(labels: object) -> None:
     batch = {"data": np.zeros((1, 3072), np.uint8), "labels": labels}
     with pytest.raises(UserError, match=r"data is uint8 \(1, 3072\), expected"):
-        read_batch(pickle.dumps(batch, 4), "b")
+        read_pickled_batch(pickle.dumps(batch, 4), "b")
 
 
 def test_cifar10_opens_the_original_archive(as_original: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from normexp.data.csv_table import given_file, read_table
+from normexp.data.csv_table import read_table, table_path
 from normexp.errors import UserError
 
 
@@ -172,9 +172,9 @@ def test_file_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> No
     (tmp_path / "houses.csv").touch()
     for wrong in ("house.csv", "houses.CSV", "house"):
         with pytest.raises(UserError, match=rf"dataset\.file=.*{wrong}: no such file; did you mean .*/houses\.csv\?"):
-            given_file(str(tmp_path / wrong))
+            table_path(str(tmp_path / wrong))
     with pytest.raises(UserError, match="is a folder, and a CSV file is needed"):
-        given_file(str(tmp_path))
+        table_path(str(tmp_path))
 
 
 def test_number_that_float32_cannot_hold_is_told_as_one(table) -> None:

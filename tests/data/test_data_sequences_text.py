@@ -19,8 +19,7 @@ from normexp.data.base import Split
 from normexp.data.cloze import Cloze
 from normexp.data.download import Remote
 from normexp.data.entity_stories import RELATIONS, generate
-from normexp.data.matching import matching_sentences
-from normexp.data.questions import Record, parse, with_shuffled_entities
+from normexp.data.questions import Record, matching_sentences, parse, with_shuffled_entities
 from normexp.data.stories import read_stories
 from normexp.data.tokens import PADDING, UNKNOWN, Question, encode, vocabulary
 from normexp.errors import UserError

@@ -15,7 +15,7 @@ from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
 from normexp.evidence.curves import Curve, Made, short_commit
-from normexp.report.figures.formats import images, look
+from normexp.report.figures.formats import images, theme
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.picture import draw
 
@@ -171,7 +171,7 @@ def test_figure_has_a_panel_per_claim_and_a_point_per_target_whose_ratio_is_know
     known = [at for at in made["targets"] if isinstance(at["speed_up"], float)]
     assert chart.data["target"].tolist() == pytest.approx([100 * at["target"] for at in known])
     assert chart.data["speed_up"].tolist() == pytest.approx([at["speed_up"] for at in known])
-    assert images(partial(draw, chart), look(), ("svg",)) == images(partial(draw, chart), look(), ("svg",))
+    assert images(partial(draw, chart), theme(), ("svg",)) == images(partial(draw, chart), theme(), ("svg",))
 
 
 def test_no_claim_about_steps_no_figure() -> None:
@@ -184,7 +184,7 @@ def test_claims_about_one_race_share_a_panel() -> None:
     assert once is not None
     assert twice is not None
     assert twice.data["target"].tolist() == once.data["target"].tolist()
-    assert images(partial(draw, twice), look(), ("svg",)) == images(partial(draw, once), look(), ("svg",))
+    assert images(partial(draw, twice), theme(), ("svg",)) == images(partial(draw, once), theme(), ("svg",))
 
 
 def test_races_in_two_metrics_are_two_panels() -> None:

@@ -13,7 +13,7 @@ from made_up import MADE_UP, every_point
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import parse
-from normexp.experiments.reproduce import expected_plan, run_plan, selection_plan
+from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import choice_path, read_choice, write_choice
 
 DATA: dict[str, Any] = {
@@ -46,7 +46,7 @@ def rates(plan: Any) -> dict[tuple[str, int, int], float]:
 
 
 def test_selection_runs_every_value_of_the_axis(experiment, results):
-    plan = selection_plan(experiment, results, ["batch"], force=False)
+    plan = Reproduction(experiment, results, ["batch"]).selection_plan()
     assert {(cell.config["batch_size"], cell.config["optim"]["lr"]) for cell in plan.cells} == {
         (size, rate) for size in (128, 8) for rate in (0.1, 0.5)
     }
@@ -59,13 +59,13 @@ def test_runs_use_what_was_chosen_at_their_own_value(experiment, results):
     write_choice(experiment, results, ["none", "batch"])
     chosen = {f"{arm} batch_size={size}": {"optim.lr": rate} for (arm, size), rate in BEST.items()}
     assert read_choice(experiment, results) == chosen
-    planned = rates(run_plan(experiment, results, ["none", "batch"], force=False))
+    planned = rates(Reproduction(experiment, results, ["none", "batch"]).run_plan())
     assert planned == {(arm, size, seed): rate for (arm, size), rate in BEST.items() for seed in (0, 1)}
 
 
 def test_runs_that_are_compared_with_one_another_are_trained_one_after_the_other(results):
     experiment = parse("x", "cpu", {key: value for key, value in DATA.items() if key != "select"})
-    plan = run_plan(experiment, results, ["none", "batch"], force=False)
+    plan = Reproduction(experiment, results, ["none", "batch"]).run_plan()
     order = [(cell.config["batch_size"], cell.config["seed"], cell.config.choices["norm"]) for cell in plan.cells]
     assert order == [(size, seed, norm) for size in (128, 8) for seed in (0, 1) for norm in ("none", "batch")]
 
@@ -75,7 +75,7 @@ def test_dry_run_counts_what_is_not_chosen_yet(experiment, results):
         fabricate(experiment, results, "none", size)
     write_choice(experiment, results, ["none"])
     assert choice_path(experiment, results).exists()
-    planned = rates(expected_plan(experiment, results, ["none", "batch"], force=False))
+    planned = rates(Reproduction(experiment, results, ["none", "batch"]).expected_plan())
     assert len(planned) == 8
     assert (planned["none", 128, 0], planned["none", 8, 0]) == (0.5, 0.1)
     assert {rate for (arm, *_), rate in planned.items() if arm == "batch"} == {0.1}

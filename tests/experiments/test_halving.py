@@ -16,7 +16,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze
 from normexp.experiments.halving import share_of_grid, survivors
 from normexp.experiments.load import parse
-from normexp.experiments.reproduce import selection_plan
+from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import read_choice, read_selection, undecided_choices, write_choice
 from normexp.experiments.trials import Choosing
 from normexp.records import find_runs
@@ -45,7 +45,7 @@ def experiment() -> Experiment:
 
 def finish(experiment: Experiment, results: Path, rung: int, scores: dict[float, str]) -> None:
     """Make the finished runs of a rung, of those that it plans and no others."""
-    for cell in selection_plan(experiment, results, ["none"], False, rung).cells:
+    for cell in Reproduction(experiment, results, ["none"]).selection_plan(rung).cells:
         cell.path.mkdir(parents=True)
         score = scores[cell.config["optim"]["lr"]]
         (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
@@ -63,7 +63,7 @@ def test_the_best_of_a_rung_go_on_and_train_longer(experiment, results):
         (0.5,), (0.1,), (0.02,), (0.2,)
     }  # fmt: skip
     finish(experiment, results, 1, SECOND)
-    planned = selection_plan(experiment, results, ["none"], False, 2).cells
+    planned = Reproduction(experiment, results, ["none"]).selection_plan(2).cells
     assert {(cell.config["optim"]["lr"], cell.config["seed"], cell.config["steps"]) for cell in planned} == {
         (rate, seed, 8) for rate in (0.02, 0.2) for seed in (100, 101)
     }
@@ -78,9 +78,9 @@ def test_the_last_rung_chooses_and_every_rung_is_recorded(experiment, results):
     finish(experiment, results, 2, {0.02: "0.91", 0.2: "0.90"})
     write_choice(experiment, results, ["none"])
     assert read_choice(experiment, results) == {"none": {"optim.lr": 0.02}}
-    tried = read_selection(experiment, results)["tried"]["none"]
-    assert [trial["steps"] for trial in tried] == [2] * 7 + [4] * 4 + [8] * 2
-    assert undecided_choices(experiment, results) == []
+    record = read_selection(experiment, results)
+    assert [trial["steps"] for trial in record["tried"]["none"]] == [2] * 7 + [4] * 4 + [8] * 2
+    assert undecided_choices(experiment, record) == []
 
 
 def test_of_equals_the_smaller_value_survives(experiment, results):

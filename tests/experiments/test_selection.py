@@ -15,11 +15,12 @@ from made_up import every_point
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import load
-from normexp.experiments.reproduce import expected_plan, selection_plan
+from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import (
     choice_path,
     noise_is_unknown,
     read_choice,
+    recorded_selection,
     undecided_choices,
     write_choice,
 )
@@ -103,7 +104,7 @@ def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
 def test_choice_for_one_arm_is_that_of_all(experiment, results):
     assert experiment.select is not None
     experiment = replace(experiment, select=experiment.select.model_copy(update={"arm": "Without BN"}))
-    plan = selection_plan(experiment, results, ["With BN"], force=False)
+    plan = Reproduction(experiment, results, ["With BN"]).selection_plan()
     assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
     assert len(plan.cells) == 6
     fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
@@ -184,7 +185,7 @@ def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, fin
     experiment = replace(experiment, select=experiment.select.model_copy(update={"seeds": seeds}))
     fabricate(experiment, results, "With BN", finals)
     write_choice(experiment, results, ["With BN"])
-    assert undecided_choices(experiment, results) == (["With BN"] if open_ else [])
+    assert undecided_choices(experiment, recorded_selection(experiment, results)) == (["With BN"] if open_ else [])
 
 
 @pytest.mark.parametrize(
@@ -194,10 +195,8 @@ def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, fin
 def test_the_loss_of_one_seed_does_not_tell_its_noise(experiment, results, metric, seeds, unknown):
     update = {"metric": f"validation/{metric}", "seeds": seeds}
     experiment = replace(experiment, select=experiment.select.model_copy(update=update))
-    assert not noise_is_unknown(experiment, results)  # nothing was chosen yet
-    fabricate(experiment, results, "With BN", ["0.5", "0.6", "0.7"] * len(seeds))
-    write_choice(experiment, results, ["With BN"])
-    assert noise_is_unknown(experiment, results) is unknown
+    assert recorded_selection(experiment, results) is None  # nothing was chosen yet
+    assert noise_is_unknown(experiment.select) is unknown
 
 
 # --- A stranger's record. ---
@@ -227,7 +226,7 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
         record["tried"]["With BN"][0]["values"] = values
     path.write_text(json.dumps(record))
     with pytest.raises(UserError, match=r"not searched|not tried") as refused:
-        expected_plan(experiment, results, ["With BN"], force=False)
+        Reproduction(experiment, results, ["With BN"]).expected_plan()
     assert "\n" not in str(refused.value)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from drawn_weights import drawn_weights
+from random_images import random_images
 from torch import nn
 
 from normexp.config import compose, options
 from normexp.config.instantiate import instantiate
-from normexp.data.base import Data, Split
 from normexp.models.init.data_dependent import DataDependent
 from normexp.models.init.gaussian import Gaussian
 from normexp.models.init.lsuv import LSUV
@@ -212,19 +211,10 @@ def test_data_dependent_init_scales_a_layer_without_bias():
     torch.testing.assert_close(std, torch.ones(4), rtol=1e-5, atol=0)
 
 
-def fake_data() -> Data:
-    rng = np.random.default_rng(0)
-
-    def split(n: int) -> Split:
-        return Split(rng.integers(0, 256, (n, 12, 12, 3), np.uint8), np.arange(n) % 10)
-
-    return Data(split(40), split(10), split(10), task="classification", classes=tuple("0123456789"))
-
-
 def test_init_comes_before_the_schemes_own():
     """LSUV sets one scale per layer; weight norm then one per unit, and has the last word."""
     config = compose(["model=cnn", "init=lsuv", "norm=weight", "batch_size=16", "device=cpu", "threads=1"])
-    components = build(config, fake_data())
+    components = build(config, random_images())
     order: list[str] = []
     fit, initialize = LSUV.fit, WeightNorm.initialize
     with pytest.MonkeyPatch.context() as patch:

@@ -17,12 +17,12 @@ from normexp.experiments.figures import FigureSpec
 from normexp.experiments.load import parse
 from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
-from normexp.report.experiment.measured import Measured, measured
+from normexp.report.experiment.measured import Measured, read_measured
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
 from normexp.report.figures.experiments import charts
-from normexp.report.figures.formats import look, settings
+from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw
 
 BASE: dict[str, Any] = {
@@ -94,18 +94,18 @@ class Made:
 
     def chart(self, **spec: Any) -> Chart:
         figures = replace(self.experiment, figures=[FIGURE.validate_python({"name": "x", **spec})])
-        self.read = self.read or measured(self.experiment, self.fabric.root)
+        self.read = self.read or read_measured(self.experiment, self.fabric.root)
         return charts(figures, self.read, ())["x"]
 
     def figure(self, **spec: Any) -> Figure:
-        with settings(look()):
-            return draw(self.chart(**spec), look())
+        with settings(theme()):
+            return draw(self.chart(**spec), theme())
 
     def caption(self, **spec: Any) -> str:
         return caption(self.chart(**spec))
 
     def draw(self, **spec: Any) -> Drawn:
-        return drawn("x", self.chart(**spec), look(), ["svg"])
+        return drawn("x", self.chart(**spec), theme(), ["svg"])
 
 
 def made(fabric: Fabric, scale: str = "cpu", **changes: Any) -> Made:

@@ -13,10 +13,10 @@ import pytest
 from normexp.report.figures.averages import Line, lines_of, summary
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart, Panel
-from normexp.report.figures.formats import look, settings
+from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.lines import CROSS
 from normexp.report.figures.picture import draw
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 from normexp.report.measurements import possible
 
 
@@ -28,7 +28,7 @@ def chart(*runs: dict[int, float], ended: set[int] = frozenset(), **given: Any) 
         for step, value in run.items()
     ]
     given = {"band": "sd", **given}
-    return Chart(pd.DataFrame(rows), "line", colour="line", styles={"a": Style("#000000")}, **given)
+    return Chart(pd.DataFrame(rows), "line", colour="line", styles={"a": LineStyle("#000000")}, **given)
 
 
 def line(*runs: dict[int, float], **given: Any) -> Line:
@@ -105,12 +105,12 @@ def test_interval_is_of_the_logarithms_on_a_logarithmic_axis() -> None:
 @pytest.mark.parametrize(("mark", "low"), [("line", -CROSS), ("interval", -CROSS / 2)])
 def test_crosses_of_several_lines_at_one_place_stand_side_by_side(mark: str, low: float) -> None:
     """Inside the panel where lines have no bars: both at its right side, above its top."""
-    styles = {"a": Style("#000000"), "b": Style("#ff0000")}
+    styles = {"a": LineStyle("#000000"), "b": LineStyle("#ff0000")}
     runs = [(name, i, x, y) for name in styles for i, y in enumerate([math.inf, 3.0]) for x in (0, 10)]
     rows = [{"x": x, "y": y, "run": f"{name}{i}", "line": name, "ended": i == 0} for name, i, x, y in runs]
     drawn = Chart(pd.DataFrame(rows), mark, colour="line", styles=styles, band="sd")
-    with settings(look()):
-        (axes,) = draw(drawn, look()).axes
+    with settings(theme()):
+        (axes,) = draw(drawn, theme()).axes
     crosses = [line for line in axes.lines if line.get_marker() == "x" and line.get_xdata()[0] == 10]
     places = [line.get_transform().transform(line.get_xydata())[0, 0] for line in crosses]
     origin = axes.transData.transform((10, 0))[0]

@@ -13,7 +13,7 @@ from fabricated import CLASSIFICATION, Fabric, rows
 from normexp.errors import UserError
 from normexp.records import find_runs
 from normexp.report import commands
-from normexp.report.best import curve, tried
+from normexp.report.best import combinations_tried, curve
 from normexp.report.frame import folder_frame
 
 COLUMNS = (*CLASSIFICATION, "validation/accuracy")
@@ -105,8 +105,8 @@ def test_best_takes_for_swept_what_one_scheme_has_several_numbers_of(fabricate: 
     fabricate(columns=COLUMNS, norm="group", optim__lr=0.2, norm__num_groups=4)
     frame = folder_frame(find_runs([fabricate.root]))
     assert {"dataset.validation", "norm.num_groups", "optim.lr", "batch_size"} <= {*frame.varying}
-    assert tried(frame).over == ["optim.lr"]
-    assert tried(frame, ["dataset.validation"]).over == ["dataset.validation"]
+    assert combinations_tried(frame).over == ["optim.lr"]
+    assert combinations_tried(frame, ["dataset.validation"]).over == ["dataset.validation"]
 
 
 def test_best_tells_the_dependence_of_the_arms_that_have_the_key(fabricate: Fabric) -> None:
@@ -145,7 +145,7 @@ def test_the_curve_of_a_choice_has_the_best_of_the_other_hyperparameters(fabrica
         table = [{**row, "validation/accuracy": value} for row in rows(1 - value, (0, 5))]
         options = {"optim__lr": rate, "optim__momentum": momentum, "norm": "batch", "status": status}
         fabricate(table=table, columns=COLUMNS, **options)
-    chart = curve(tried(folder_frame(find_runs([fabricate.root])), ["optim.lr"]))
+    chart = curve(combinations_tried(folder_frame(find_runs([fabricate.root])), ["optim.lr"]))
     assert chart is not None
     assert dict(zip(chart.data["place"], chart.data["value"], strict=True)) == {0.1: 80.0, 1.0: 30.0}
 

@@ -17,7 +17,7 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
 from normexp.records import TIMING
 from normexp.report.experiment.claims import claim_entries
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
@@ -49,19 +49,19 @@ def seconds(arm: str, seed: int) -> list[dict[str, float]]:
 
 def table(experiment: Made) -> dict[str, list[str]]:
     """Return {first cell: the others} of the experiment's table."""
-    found = measured(experiment.experiment, experiment.fabric.root)
+    found = read_measured(experiment.experiment, experiment.fabric.root)
     return {line[0]: line[1:] for line in experiment_table(experiment.experiment, found, {}).rows}
 
 
 def test_error_is_one_minus_the_accuracy(fabricate: Fabric) -> None:
     experiment = runs(fabricate, table={"metric": "test/error"})
-    curve = measured(experiment.experiment, fabricate.root).curves[Cell("With BN")][1]
+    curve = read_measured(experiment.experiment, fabricate.root).curves[Cell("With BN")][1]
     assert curve.columns["test/error"].tolist() == [0.5, 0.5, 0.125]
     assert table(experiment)["With BN"][0] == "12.5 ± 1.0"
 
 
 def test_seconds_per_step_are_of_the_steps_so_far(fabricate: Fabric) -> None:
-    curve = measured(runs(fabricate).experiment, fabricate.root).curves[Cell("With BN")][1]
+    curve = read_measured(runs(fabricate).experiment, fabricate.root).curves[Cell("With BN")][1]
     first, *later = curve.columns["seconds_per_step"].tolist()
     assert math.isnan(first)
     assert later == [pytest.approx(1.0 / 50), pytest.approx(4.0 / 100)]
@@ -98,7 +98,7 @@ def test_head_of_printed_numbers_has_the_unit_that_they_lack(
 ) -> None:
     entry = {"arm": "Plain", "metric": "test/error", "at": "last", "place": "Table 1", **printed}
     experiment = runs(fabricate, table=asked, published=[entry]).experiment
-    heads = experiment_table(experiment, measured(experiment, fabricate.root), {}).heads
+    heads = experiment_table(experiment, read_measured(experiment, fabricate.root), {}).heads
     assert [each for each in heads if each.startswith("published")] == [f"published test error{head}"]
 
 
@@ -137,7 +137,7 @@ CLAIMS = [
 
 def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     text = summary_text(experiment.experiment, found, claim_entries(experiment.experiment, found))["summary.md"]
     assert text.startswith("# Which one?\n\nA set-up. Scale: cpu.\n")
     holds, contradicted = text.index("## What holds here"), text.index("## What does not")
@@ -149,7 +149,7 @@ def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
 
 def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="*Which* <b>one</b>?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     judged = [each | {"text": "<script> [x](y)"} for each in claim_entries(experiment.experiment, found)]
     text = summary_text(experiment.experiment, found, judged)["summary.md"]
     assert text.startswith(r"# \*Which\* \<b>one\</b>?")
@@ -158,7 +158,7 @@ def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> Non
 
 def test_summary_is_written_where_it_is_asked_for(fabricate: Fabric) -> None:
     experiment = runs(fabricate, claims=CLAIMS)
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     assert summary_text(experiment.experiment, found, []) == {}
 
 
@@ -172,7 +172,7 @@ def test_published_curve_lies_along_the_figures_axis(fabricate: Fabric) -> None:
 
 def test_table_of_training_runs_counts_those_that_stayed_finite(fabricate: Fabric) -> None:
     experiment = runs(fabricate, table={"columns": ["test/accuracy"]})
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     lost = replace(found.curves[Cell("Plain")][2], diverged_at=100, status="diverged")
     curves = {**found.curves, Cell("Plain"): {**found.curves[Cell("Plain")], 2: lost}}
     shown = experiment_table(experiment.experiment, replace(found, curves=curves), {})

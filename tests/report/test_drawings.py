@@ -21,7 +21,7 @@ from normexp.experiments.figures import MODELS
 from normexp.experiments.load import parse
 from normexp.report.figures import heat
 from normexp.report.figures.drawn import Drawn
-from normexp.report.figures.formats import look, settings
+from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.hidden import TURN, _gapped
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.lines import _written
@@ -127,8 +127,8 @@ def test_a_legend_is_below_and_takes_no_width(two: Made) -> None:
 def test_a_paper_has_its_title_in_the_caption_alone(two: Made) -> None:
     assert two.figure(kind="curves", metric="test/loss", **HERE).get_suptitle()
     chart = two.chart(kind="curves", metric="test/loss", **HERE)
-    with settings(look("paper")):
-        assert not draw(chart, look("paper")).get_suptitle()
+    with settings(theme("paper")):
+        assert not draw(chart, theme("paper")).get_suptitle()
 
 
 def test_examples_are_not_joined_by_lines(two: Made) -> None:
@@ -289,8 +289,8 @@ def test_heat_prints_the_mean_and_who_diverged_and_hatches_what_has_no_value(fab
     assert {text.get_text() for text in experiment.figure(**spec).axes[0].texts} == {"60.0\n1 of 2 diverged"}
     hatched = made(fabricate, grid={"seed": [0, 1], "batch_size": [8, 16]}).chart(**spec)
     with_hole = replace(hatched, data=hatched.data.assign(value=[math.nan, 60.0], text=["diverged", "60"]))
-    with settings(look()):
-        patches = draw(with_hole, look()).axes[0].patches
+    with settings(theme()):
+        patches = draw(with_hole, theme()).axes[0].patches
     assert [patch.get_hatch() for patch in patches] == ["////", None]
 
 
@@ -479,6 +479,6 @@ def test_of_ticks_that_would_touch_some_are_not_written() -> None:
     ax.set_xscale("log")
     ax.set_xlim(2e-4, 1.5)
     rates = [2.5e-4 * 4**i for i in range(7)]
-    assert _written(ax, {rate: short(rate) for rate in rates}, look())[::2] == [short(rate) for rate in rates[::2]]
-    assert _written(ax, {rate: short(rate) for rate in rates}, look())[1::2] == [""] * 3
-    assert _written(ax, {0.01: "0.01", 1.0: "1"}, look()) == ["0.01", "1"]
+    assert _written(ax, {rate: short(rate) for rate in rates}, theme())[::2] == [short(rate) for rate in rates[::2]]
+    assert _written(ax, {rate: short(rate) for rate in rates}, theme())[1::2] == [""] * 3
+    assert _written(ax, {0.01: "0.01", 1.0: "1"}, theme()) == ["0.01", "1"]

@@ -18,7 +18,7 @@ from normexp.report.commands import plot_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.formats import check_formats, inches, look, settings
+from normexp.report.figures.formats import check_formats, inches, settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.runs import curves_of
 from normexp.report.frame import folder_frame
@@ -42,8 +42,8 @@ def test_runs_of_a_study_have_no_curves_unasked(fabricate: Fabric) -> None:
 
 
 def figure(runs: list[RunDirectory], metric: str | None = None) -> Figure:
-    with settings(look()):
-        return draw(chart(runs, metric), look())
+    with settings(theme()):
+        return draw(chart(runs, metric), theme())
 
 
 def test_a_panel_per_metric_data_set_and_model(fabricate: Fabric) -> None:
@@ -125,7 +125,7 @@ def test_no_text_is_cut_or_overlaps_and_no_name_is_missing(fabricate: Fabric, co
 def test_a_legend_is_not_cut_in_a_narrow_figure(fabricate: Fabric) -> None:
     cells = [(norm, rate) for norm in ("none", "batch", "layer") for rate in (0.01, 0.1)]
     runs = [fabricate(0.1 + i / 15, norm=norm, optim__lr=rate) for i, (norm, rate) in enumerate(cells)]
-    narrow = look("paper", "3.3in")
+    narrow = theme("paper", "3.3in")
     with settings(narrow):
         assert_clean(draw(chart(runs), narrow))
 
@@ -180,9 +180,9 @@ def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:
 
 
 def test_width_and_style(fabricate: Fabric) -> None:
-    sizes = {style: look(style).font for style in ("paper", "page", "slide")}
+    sizes = {style: theme(style).font for style in ("paper", "page", "slide")}
     assert sizes["paper"] < sizes["page"] < sizes["slide"]
-    assert look("paper", "84mm").width == pytest.approx(84 / 25.4)
+    assert theme("paper", "84mm").width == pytest.approx(84 / 25.4)
     run = fabricate()
     (png, _) = plot_command([str(run.path)], formats=["png"], style="paper", width="3.3in")
     assert int.from_bytes(png.read_bytes()[16:20]) == 660

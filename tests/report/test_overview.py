@@ -12,7 +12,7 @@ from fabricated import Fabric
 
 from normexp.evidence.stats import Interval, paired
 from normexp.report.experiment import steps_columns
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.table import experiment_table
 from normexp.report.formats import csv_text, markdown
 from normexp.report.table import Table
@@ -56,7 +56,7 @@ def experiment(fabricate: Fabric) -> Made:
 
 
 def table(experiment: Made) -> Table:
-    found = measured(experiment.experiment, experiment.fabric.root)
+    found = read_measured(experiment.experiment, experiment.fabric.root)
     return experiment_table(experiment.experiment, found, {"Runs": ["A note."]})
 
 
@@ -146,7 +146,7 @@ def test_overview_target_may_be_a_number(fabricate):
 
 def test_overview_metrics_as_they_were_without_anything_new(experiment, fabricate):
     simple = made(fabricate, arms=ARMS, table={"columns": ["test/accuracy"]})
-    found = experiment_table(simple.experiment, measured(experiment.experiment, experiment.fabric.root), {})
+    found = experiment_table(simple.experiment, read_measured(experiment.experiment, experiment.fabric.root), {})
     assert found.heads == ["arm", "test accuracy (%)", "n"]
     assert found.rows[0] == ["Slow", "82.0 ± 2.0", "3"]
     assert found.rows[-1] == ["Broken", "diverged", "3"]

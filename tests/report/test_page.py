@@ -19,7 +19,7 @@ from normexp.evidence.curves import Cell, Curve
 from normexp.records import find_runs
 from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import _told_apart
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
 from normexp.report.page.page import _list
 from normexp.report.page.section import Section
@@ -137,11 +137,11 @@ def test_viewer_has_the_colours_of_the_figures(page, results):
 
 
 def test_cells_that_two_figures_draw_alike_are_told_apart_in_the_viewer():
-    style = Style("#0072B2")
+    style = LineStyle("#0072B2")
     low, high = (Cell("a", (("lr", rate),)) for rate in (0.1, 1.0))
-    styles = _told_apart({low: style, Cell("b"): Style("#000000"), high: style})
+    styles = _told_apart({low: style, Cell("b"): LineStyle("#000000"), high: style})
     first, other, second = styles.values()
-    assert (first, other) == (style, Style("#000000"))
+    assert (first, other) == (style, LineStyle("#000000"))
     assert first.color == second.color
     assert first.dashes != second.dashes
 
@@ -229,7 +229,7 @@ def curve(values, diverged=False):
 
 def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
     curves = {Cell("a"): {0: curve(np.arange(1000.0)), 3: curve([1.0, np.inf], True)}}
-    data = viewer_data(curves, ["test/loss"], {Cell("a"): ("A", Style("#000000"))})
+    data = viewer_data(curves, ["test/loss"], {Cell("a"): ("A", LineStyle("#000000"))})
     steps = data["steps"][data["series"][0][2]]
     assert len(steps) <= MOST_POINTS
     assert (steps[0], steps[-1]) == (0, 999)
@@ -239,7 +239,7 @@ def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
 def test_viewer_of_ones_own_runs_begins_with_validation():
     names = ["train/loss", "validation/loss", "test/accuracy", "validation/accuracy"]
     curves = {Cell("a"): {0: Curve(np.arange(2), dict.fromkeys(names, np.array([0.5, 0.9])), "done")}}
-    data = viewer_data(curves, names, {Cell("a"): ("A", Style("#000000"))}, first="validation")
+    data = viewer_data(curves, names, {Cell("a"): ("A", LineStyle("#000000"))}, first="validation")
     assert (data["metrics"][0], data["series"][0][-1][0]) == ("validation accuracy (%)", [50.0, 90.0])
 
 

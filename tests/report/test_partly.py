@@ -16,7 +16,7 @@ from fabricated import Fabric
 
 from normexp.evidence.stats import Design
 from normexp.report.claims import as_json, as_markdown, read_reports
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
 from normexp.report.power import power
 
@@ -93,7 +93,7 @@ def test_nothing_is_judged_before_the_first_look_is_complete(fabricate: Fabric) 
     for _, point, run in experiment.places():
         if point["seed"] == 2:
             shutil.rmtree(run.path)  # of the second look, which has not begun
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     assert found.progress == "look 0 of at most 2, 0 of at most 3 seeds"
     assert found.waiting == "3 of 4 runs are trained; claims wait for all of them"
 
@@ -103,21 +103,21 @@ def test_an_arm_without_a_run_keeps_the_first_look_open(fabricate: Fabric) -> No
     for arm, _, run in experiment.places():
         if arm == "Plain":
             shutil.rmtree(run.path)
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     assert found.progress == "look 0 of at most 2, 0 of at most 3 seeds"
     assert found.waiting == "3 of 6 runs are trained; claims wait for all of them"
 
 
 def test_a_complete_look_is_judged_while_the_next_one_is_trained(fabricate: Fabric) -> None:
     experiment = partly(fabricate, ("Plain", 2), design=LOOKS)
-    found = measured(experiment.experiment, fabricate.root)
+    found = read_measured(experiment.experiment, fabricate.root)
     assert (found.partly, found.waiting) == ("5 of 6 runs are trained", "")
     assert found.progress == "look 1 of at most 2, 2 of at most 3 seeds"
 
 
 def test_all_trained_says_nothing_of_it(fabricate: Fabric) -> None:
     experiment = partly(fabricate)
-    assert measured(experiment.experiment, fabricate.root).partly == ""
+    assert read_measured(experiment.experiment, fabricate.root).partly == ""
     render(experiment.experiment, fabricate.root)
     assert "trained" not in (fabricate.root / "x" / "cpu" / "table.md").read_text()
 

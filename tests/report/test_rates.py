@@ -14,14 +14,14 @@ from fabricated import Fabric
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import budget
-from normexp.experiments.selection import write_choice
+from normexp.experiments.selection import read_selection, write_choice
 from normexp.experiments.trials import combinations, points
 from normexp.report.experiment.choices import fell_behind
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
-from normexp.report.figures.formats import look, settings
+from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.scales import short
 
@@ -50,11 +50,11 @@ def choosing(fabric: Fabric, diverged: float = 0.0, arms: Any = None, last: Any 
 
 
 def chart(experiment: Experiment, fabric: Fabric) -> Any:
-    return choice_chart(experiment, measured(experiment, fabric.root), fabric.root, ())
+    return choice_chart(experiment, read_measured(experiment, fabric.root), fabric.root, ())
 
 
 def table(experiment: Experiment, fabric: Fabric) -> dict[str, str]:
-    return sensitivity_text(experiment, measured(experiment, fabric.root), fabric.root)
+    return sensitivity_text(experiment, read_measured(experiment, fabric.root), fabric.root)
 
 
 def sensitivities(files: dict[str, str]) -> list[float]:
@@ -130,20 +130,23 @@ def test_a_choice_with_which_every_run_ends_worse_than_the_trials_is_named(
     for i, end in enumerate(ends):
         run = run_place(fabricate.root, experiment, "With BN", (("seed", i),))
         (run / "metrics.csv").write_text(f"step,validation/accuracy\n0,0.1\n100,{end}\n")
-    assert fell_behind(experiment, measured(experiment, fabricate.root), fabricate.root) == behind
+    assert (
+        fell_behind(experiment, read_measured(experiment, fabricate.root), read_selection(experiment, fabricate.root))
+        == behind
+    )
 
 
 @pytest.mark.parametrize("count", [12, 13])
 def test_more_arms_than_colours_have_a_panel_each(fabricate: Fabric, count: int) -> None:
     drawn = chart(choosing(fabricate, arms={f"arm {i}": {"norm": "batch"} for i in range(count)}), fabricate)
     assert len(drawn.by_panel()) == (1 if count == 12 else 13)
-    with settings(look()):
-        assert_clean(draw(drawn, look()))
+    with settings(theme()):
+        assert_clean(draw(drawn, theme()))
 
 
 def test_crosses_of_several_arms_at_one_rate_stand_apart(fabricate: Fabric) -> None:
-    with settings(look()):
-        (axes,) = draw(chart(choosing(fabricate, diverged=1.0), fabricate), look()).axes
+    with settings(theme()):
+        (axes,) = draw(chart(choosing(fabricate, diverged=1.0), fabricate), theme()).axes
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
     places = {round(float(line.get_transform().transform(line.get_xydata())[0, 0]), 3) for line in crosses}
     assert len(places) == 2
@@ -156,8 +159,8 @@ def test_a_trial_that_ran_away_leaves_the_figure_and_is_named(fabricate: Fabric)
     assert drawn.panel_of("").top == pytest.approx(2.05 * (2.05 / 1.5) ** 3)
     assert drawn.log == {"x"}  # the ordinary losses reach nowhere far
     assert f"Triangles: beyond the panel's top there. Plain, up to {far}; With BN, up to {far}." in caption(drawn)
-    with settings(look()):
-        (axes,) = draw(drawn, look()).axes
+    with settings(theme()):
+        (axes,) = draw(drawn, theme()).axes
     assert axes.get_ylim()[1] < 2.5  # what is shown fills the panel
     triangles = [line for line in axes.lines if line.get_marker() == "^"]
     assert [(line.get_xdata(), line.get_ydata()) for line in triangles] == [([1.0], [axes.get_ylim()[1]])] * 2

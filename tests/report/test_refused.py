@@ -10,7 +10,7 @@ from fabricated import Fabric
 
 from normexp.config import compose
 from normexp.errors import Impossible, UserError
-from normexp.report.experiment.measured import measured
+from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
 from normexp.report.experiment.table import experiment_table
 from normexp.report.formats import csv_text
@@ -21,7 +21,7 @@ ONE = {"With BN, one image": {"norm": "batch", "batch_size": 1}}
 def test_refused_arm_is_a_row_without_numbers(fabricate: Fabric) -> None:
     ours = made(fabricate, refused=ONE)
     ours.run(learning)
-    table = experiment_table(ours.experiment, measured(ours.experiment, fabricate.root), {})
+    table = experiment_table(ours.experiment, read_measured(ours.experiment, fabricate.root), {})
     assert [row[0] for row in table.rows] == ["Plain", "With BN", "With BN, one image"]
     assert table.rows[-1] == ["With BN, one image", "-", "refused", "-"]
     assert list(csv.DictReader(csv_text(table).splitlines()))[-1]["verdict"] == "refused"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from mortal import Killed, train_until
+from random_images import random_images
 
 from normexp.config import compose
 from normexp.config.recipe import with_recipe
@@ -173,22 +174,13 @@ def test_run_diverged_says_so(cli, results):
 # --- Killed and continued, in this process: every step can be the last one saved or the last one done. ---
 
 
-def fake_data(seed: int = 0) -> Data:
-    rng = np.random.default_rng(seed)
-
-    def split(n: int) -> Split:
-        return Split(rng.integers(0, 256, (n, 12, 12, 3), np.uint8), np.arange(n) % 10)
-
-    return Data(split(20), split(5), split(10), task="classification", classes=tuple("0123456789"))
-
-
 NOISY = ("model=convpool", "model.width=0.03", "norm=weight_mean_only", "optim=adam", "batch_size=5")
 NOISY += ("steps=12", "eval_every=5", "dataset.crop=1", "dataset.flip=true", "device=cpu", "threads=1")
 NOISY += ("clip_norm=0.5",)
 
 
 def train_noisy(path: Path, saves: set[int], dies: int | None, data: Data | None = None, **flags: bool) -> None:
-    train_until(compose(NOISY), path, saves, dies, data or fake_data(), **flags)
+    train_until(compose(NOISY), path, saves, dies, data or random_images(), **flags)
 
 
 def killed_and_continued(path: Path, saved: int, dies: int) -> None:
@@ -254,9 +246,9 @@ def test_run_begun_with_other_data_is_refused(tmp_path, caplog):
         train_noisy(tmp_path, {3}, 4)
     before = outcome(tmp_path)
     with pytest.raises(UserError, match="other data"):
-        trainer.train(compose(NOISY), fake_data(seed=1), RunDirectory(tmp_path), force=False, notes=["continuing"])
+        trainer.train(compose(NOISY), random_images(seed=1), RunDirectory(tmp_path), force=False, notes=["continuing"])
     assert (outcome(tmp_path), caplog.text) == (before, "")
-    train_noisy(tmp_path, set(), None, data=fake_data(seed=1), force=True)
+    train_noisy(tmp_path, set(), None, data=random_images(seed=1), force=True)
     assert RunDirectory(tmp_path).status["status"] == "done"
 
 
@@ -302,7 +294,7 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
 
     monkeypatch.setattr(trainer, "evaluate", fail)
     with pytest.raises(RuntimeError):
-        trainer.train(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=True)
+        trainer.train(compose(NOISY), random_images(), RunDirectory(tmp_path), force=True)
     monkeypatch.undo()
     assert RunDirectory(tmp_path).status["cause"] == "RuntimeError: no memory"
     assert "in fail" in (tmp_path / "traceback.txt").read_text()
@@ -327,7 +319,7 @@ def test_run_stopped_in_an_evaluation_continues_to_the_same_bytes(tmp_path, unin
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "Trainer", Stopped)
         with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues"):
-            trainer.train(compose(NOISY), fake_data(), RunDirectory(tmp_path), force=False)
+            trainer.train(compose(NOISY), random_images(), RunDirectory(tmp_path), force=False)
     monkeypatch.undo()
     facts = RunDirectory(tmp_path).status
     assert (facts["status"], facts["step"]) == ("interrupted", step)
@@ -344,7 +336,7 @@ def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
 
 
 def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
-    data = replace(fake_data(), train=Split(np.zeros((20, 6, 6, 3), np.uint8), np.arange(20) % 10))
+    data = replace(random_images(), train=Split(np.zeros((20, 6, 6, 3), np.uint8), np.arange(20) % 10))
     with pytest.raises(UserError, match="at least 12 x 12"):
         trainer.train(compose(NOISY), data, RunDirectory(tmp_path / "run"), force=True)
     assert list(tmp_path.iterdir()) == []

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from companions import KINDS
 from drawn_weights import drawn_weights
+from random_images import random_images
 
 from normexp.config import compose, option, options
-from normexp.data.base import Data, Split
 from normexp.norms.base import weight_layers
 from normexp.seeding import generator, seeded, stream
 from normexp.training.build import build, build_model, build_norm, initialize_from_data
@@ -33,15 +32,6 @@ PAIRS = [  # every scheme in a small network, every network with a scheme of eac
     and (m != "vit" or option("norm", n).get("_tokens_"))
 ]
 each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
-
-
-def fake_data(count: int = 40, side: int = 12) -> Data:
-    rng = np.random.default_rng(0)
-
-    def split(n: int) -> Split:
-        return Split(rng.integers(0, 256, (n, side, side, 3), np.uint8), np.arange(n) % 10)
-
-    return Data(split(count), split(10), split(10), task="classification", classes=tuple("0123456789"))
 
 
 def config_of(model: str, norm: str, *more: str):
@@ -76,7 +66,7 @@ def test_seeding_initial_weights_and_biases_are_those_of_every_other_norm(model,
 
 @pytest.mark.parametrize("norm", ["weight", "weight_mean_only"])
 def test_seeding_data_initialization_keeps_the_directions(norm):
-    components = build(config_of("cnn", norm), fake_data())
+    components = build(config_of("cnn", norm), random_images())
     before = drawn_weights(components.model)
     initialize_from_data(components)
     for one, other in zip(drawn_weights(components.model)[:-1], before[:-1], strict=True):
@@ -102,8 +92,8 @@ def test_seeding_initial_weights_do_not_depend_on_the_state_of_the_process():
 @pytest.mark.parametrize("norm", KINDS)
 def test_seeding_every_kind_of_norm_sees_the_same_batches(norm):
     augmented = ["dataset.crop=2", "dataset.flip=true"]
-    ours = build(config_of("cnn", norm, *augmented), fake_data()).batches.from_step(0)
-    plain = build(config_of("cnn", "none", *augmented), fake_data()).batches.from_step(0)
+    ours = build(config_of("cnn", norm, *augmented), random_images()).batches.from_step(0)
+    plain = build(config_of("cnn", "none", *augmented), random_images()).batches.from_step(0)
     for _ in range(12):  # two epochs and a half
         for one, other in zip(next(ours), next(plain), strict=True):
             assert torch.equal(one, other)

@@ -17,7 +17,7 @@ def train(work: Work) -> Train:
 
     def steps(count: int) -> list[float]:
         losses = torch.zeros(count)
-        for place, (x, y) in enumerate(islice(source, count)):
+        for index, (x, y) in enumerate(islice(source, count)):
             with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
                 loss = loss_of(model(x).float(), y)
             optimizer.zero_grad(set_to_none=True)
@@ -25,7 +25,7 @@ def train(work: Work) -> Train:
             if work.clip_norm is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), work.clip_norm)
             optimizer.step()
-            losses[place] = loss.detach()
+            losses[index] = loss.detach()
         found: list[float] = losses.tolist()
         return found
 

@@ -91,9 +91,9 @@ def rows(counts: Sequence[int]) -> Result:
         run = one_run(root)
         for count in counts:
             for seed in range(10):
-                place = root / str(count) / "runs" / str(seed)
-                copy_with_seed(run, place, seed)
-                lengthen(place, count)
+                target = root / str(count) / "runs" / str(seed)
+                copy_with_seed(run, target, seed)
+                lengthen(target, count)
             times[count] = timed(root / str(count), root / "figures")
     return verbs("rows", "the number of evaluations recorded in each of ten runs", "rows of metrics.csv", times)
 
@@ -138,12 +138,12 @@ def lengthen(run: Path, count: int) -> None:
     (run / "status.json").write_text(json.dumps({**status, "step": steps, "steps": steps}), encoding="utf-8")
 
 
-def copy_with_seed(run: Path, place: Path, seed: int) -> None:
-    place.mkdir(parents=True)
+def copy_with_seed(run: Path, target: Path, seed: int) -> None:
+    target.mkdir(parents=True)
     for name in ("metrics.csv", "environment.json"):
-        shutil.copy(run / name, place / name)
+        shutil.copy(run / name, target / name)
     status = json.loads((run / "status.json").read_text(encoding="utf-8"))
     unsigned = {key: status[key] for key in status if key != "sha256"}
-    (place / "status.json").write_text(json.dumps(unsigned), encoding="utf-8")
+    (target / "status.json").write_text(json.dumps(unsigned), encoding="utf-8")
     text = (run / "config.yaml").read_text(encoding="utf-8").replace("\nseed: 0\n", f"\nseed: {seed}\n")
-    (place / "config.yaml").write_text(text, encoding="utf-8")
+    (target / "config.yaml").write_text(text, encoding="utf-8")

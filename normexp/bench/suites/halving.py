@@ -32,8 +32,8 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
         experiment = load(name, scale)
         for steps, keep in designs[: 1 if quick else None]:
             found = [
-                replayed(experiment, steps, keep, *place)
-                for place in experiment.choices(list(experiment.arms)).values()
+                replayed(experiment, steps, keep, *choice)
+                for choice in experiment.choices(list(experiment.arms)).values()
             ]
             cells.append(
                 [
@@ -83,8 +83,8 @@ def replayed(
     assert select is not None
     curves = []
     for values in combinations(select):
-        places = [run_place(RESULTS, experiment, arm, at + point, "select") for point in points(select, values)]
-        curves.append((values, [_curve(place, select.metric) for place in places]))
+        paths = [run_place(RESULTS, experiment, arm, at + point, "select") for point in points(select, values)]
+        curves.append((values, [_curve(path, select.metric) for path in paths]))
 
     def trial(index: int, step: int) -> Trial:
         values, own = curves[index]
@@ -99,8 +99,8 @@ def replayed(
     return trial(full, steps[-1]), trial(going[0], steps[-1])
 
 
-def _curve(place: Path, metric: str) -> dict[int, float]:
-    rows = RunDirectory(place).rows(METRICS)
+def _curve(path: Path, metric: str) -> dict[int, float]:
+    rows = RunDirectory(path).rows(METRICS)
     if not rows:
-        raise UserError(f"bench halving: {place} is not there; it reads a checkout's own records")
+        raise UserError(f"bench halving: {path} is not there; it reads a checkout's own records")
     return {int(row["step"]): float(row[metric] or "nan") for row in rows}

@@ -94,5 +94,5 @@ def deviation(side: Side, ours: Side) -> float:
 def spread(work: Sequence[str]) -> float:
     """Return the mean distance between the loss curves of different seeds."""
     curves = [race(["normexp"], [*work, f"seed={seed}"], 0, 0.0)[0] for seed in range(SEEDS)]
-    pairs = [(a, b) for place, a in enumerate(curves) for b in curves[:place]]
+    pairs = [(a, b) for index, a in enumerate(curves) for b in curves[:index]]
     return statistics.fmean(deviation(a, b) for a, b in pairs)

@@ -56,7 +56,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Again:
+class RetrainedRun:
     """A record, and what became of it when the same run was trained today.
 
     Args:
@@ -114,11 +114,11 @@ def verify_drift(
     return 1 if counts[MOVED] else 0
 
 
-def trained_again(record: RunDirectory, given: Sequence[str]) -> Again:
+def trained_again(record: RunDirectory, given: Sequence[str]) -> RetrainedRun:
     try:
         config = as_recorded(record, given)
     except UserError as error:
-        return Again(record, LEFT, why=str(error))
+        return RetrainedRun(record, LEFT, why=str(error))
     return drift(record, config)
 
 
@@ -178,21 +178,21 @@ def _measures_time(study: str | None) -> bool:
     return study in options("study") and bool(option("study", study).get("_measures_time_"))
 
 
-def drift(record: RunDirectory, config: Config) -> Again:
+def drift(record: RunDirectory, config: Config) -> RetrainedRun:
     """Train once more and compare."""
     with tempfile.TemporaryDirectory(prefix="normexp-verify-") as folder:
         again = run(config, path=Path(folder) / "again")
         commit = str(again.environment.get("commit") or "")
         names = [name for name in record.names() if name.endswith(".csv") and name != TIMING]
         if all(again.has(name) and again.read(name) == record.read(name) for name in names):
-            return Again(record, EQUAL, commit=commit)
+            return RetrainedRun(record, EQUAL, commit=commit)
         worst = max(
             (each for name in names for each in differences(record.rows(name), again.rows(name))),
             key=lambda each: each.relative,
             default=Difference(METRICS, "", "one form", "another", 0.0),
         )
         why = causes(record.environment, again.environment)
-    return Again(record, CLOSE if worst.relative <= TOLERANCE else MOVED, worst, why, commit)
+    return RetrainedRun(record, CLOSE if worst.relative <= TOLERANCE else MOVED, worst, why, commit)
 
 
 def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Difference]:

@@ -31,14 +31,14 @@ def read_table(path: Path) -> pandas.DataFrame:
 
 def add_row(path: Path, record: RunDirectory, results: dict[str, str]) -> None:
     """Write the row of a record into a table, in place of an earlier one of its experiment and scale."""
-    experiment, scale, run = named(record)
+    experiment, scale, run = record_key(record)
     row = dict.fromkeys(COLUMNS, "") | {"experiment": experiment, "scale": scale, "run": run} | results
     rows = pandas.concat([read_table(path), pandas.DataFrame([row])])
     rows = rows.drop_duplicates(KEY, keep="last").sort_values(KEY)
     write_atomically(path, rows.to_csv(index=False, lineterminator="\n"))
 
 
-def named(record: RunDirectory) -> tuple[str, str, str]:
+def record_key(record: RunDirectory) -> tuple[str, str, str]:
     """Return experiment, scale and run of a record in results/NAME/SCALE/runs or select/ARM/RUN."""
     *_, experiment, scale, kind, arm, run = record.path.parts
     return experiment, scale, f"{kind}/{arm}/{run}"

@@ -14,16 +14,16 @@ from normexp.experiments.reproduce import command
 from normexp.report.experiment.measured import Measured
 
 
-def judged(experiment: Experiment, found: Measured) -> list[tuple[Claim, Verdict]]:
+def judged(experiment: Experiment, measured: Measured) -> list[tuple[Claim, Verdict]]:
     """Check and judge the experiment's claims together; none before all runs of the grid, or of a look, are there."""
-    if found.waiting:
-        return [(claim, Verdict(NOT_YET, found.waiting)) for claim in experiment.claims]
-    known = [*found.metrics, *found.probe_metrics]
+    if measured.waiting:
+        return [(claim, Verdict(NOT_YET, measured.waiting)) for claim in experiment.claims]
+    known = [*measured.metrics, *measured.probe_metrics]
     claims = [check_names(claim, list(experiment.arms), known, experiment.axes) for claim in experiment.claims]
-    return list(zip(claims, judge(claims, found.curves, experiment.scale, experiment.design), strict=True))
+    return list(zip(claims, judge(claims, measured.curves, experiment.scale, experiment.design), strict=True))
 
 
-def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
+def claim_entries(experiment: Experiment, measured: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
     """Return every claim with its verdict and evidence, as claims.json has it.
 
     Args:
@@ -34,7 +34,7 @@ def claim_entries(experiment: Experiment, found: Measured, changes: Sequence[Cha
             **entry(claim, verdict, experiment.paper, experiment.scale),
             "changed": [str(change) for change in changes if change.what == "claim" and change.name == claim.text],
         }
-        for claim, verdict in judged(experiment, found)
+        for claim, verdict in judged(experiment, measured)
     ]
 
 

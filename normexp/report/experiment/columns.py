@@ -77,7 +77,7 @@ class Metric(Column):
         named: the place stands in the head.
     """
 
-    found: Measured
+    measured: Measured
     metric: str
     at: str = ""
     named: bool = False
@@ -97,7 +97,7 @@ class Metric(Column):
     def values(self, row: Row) -> Values:
         """Return seed -> value; nothing at all where the runs end before the place, as at a smaller scale."""
         better, at = better_direction(self.metric), self.at or row.at
-        runs = self.found.curves.get(row.cell, {})
+        runs = self.measured.curves.get(row.cell, {})
         try:
             return {seed: value_at(curve, self.metric, at, better) for seed, curve in runs.items()}
         except MissingRuns:
@@ -111,7 +111,7 @@ class Metric(Column):
 
     def text(self, row: Row) -> str:
         values, finite = self.values(row), self.finite(row)
-        if not finite and values and not any(run.diverged for run in self.found.curves[row.cell].values()):
+        if not finite and values and not any(run.diverged for run in self.measured.curves[row.cell].values()):
             return "∞" if math.inf in values.values() else EMPTY
         return summary([self.factor * value for value in finite], len(values), self.factor > 1)
 
@@ -192,22 +192,22 @@ class Difference(Column):
     def estimate(self, row: Row) -> PointEstimate | None:
         """Return None for the baseline itself, and below two pairs."""
         other = Cell(self.baseline, row.cell.point)
-        if other == row.cell or other not in self.metric.found.curves:
+        if other == row.cell or other not in self.metric.measured.curves:
             return None
         return paired(self.metric.values(row), self.metric.values(Row(other, row.at)))
 
     def text(self, row: Row) -> str:
-        found = self.estimate(row)
-        if found is None:
+        estimate = self.estimate(row)
+        if estimate is None:
             return EMPTY
-        interval, factor = found.confidence_interval(self.metric.found.confidence), self.metric.factor
-        text = with_interval(factor * found.value, factor * interval.low, factor * interval.high)
-        return text + (" by rank" if isinstance(found, RankSumTest) else "")
+        interval, factor = estimate.confidence_interval(self.metric.measured.confidence), self.metric.factor
+        text = with_interval(factor * estimate.value, factor * interval.low, factor * interval.high)
+        return text + (" by rank" if isinstance(estimate, RankSumTest) else "")
 
     def plain(self, row: Row) -> dict[str, Value]:
-        found = self.estimate(row)
-        interval = found.confidence_interval(self.metric.found.confidence) if found else None
-        ends = (found.value, interval.low, interval.high) if found and interval else (None, None, None)
+        estimate = self.estimate(row)
+        interval = estimate.confidence_interval(self.metric.measured.confidence) if estimate else None
+        ends = (estimate.value, interval.low, interval.high) if estimate and interval else (None, None, None)
         return dict(zip(("difference", "difference low", "difference high"), ends, strict=True))
 
 
@@ -241,16 +241,16 @@ class Finite(Column):
         others: the columns beside it.
     """
 
-    found: Measured
+    measured: Measured
     others: tuple[Column, ...]
 
     @property
     def head(self) -> str:
-        runs = (run for seeds in self.found.curves.values() for run in seeds.values())
+        runs = (run for seeds in self.measured.curves.values() for run in seeds.values())
         return "finite" if any(SECONDS_PER_STEP in run.columns for run in runs) else "n"
 
     def text(self, row: Row) -> str:
-        runs = self.found.curves.get(row.cell, {}).values()
+        runs = self.measured.curves.get(row.cell, {}).values()
         if not runs:
             return EMPTY
         if self.head == "finite":
@@ -265,12 +265,12 @@ class Finite(Column):
 class Learned(Column):
     """How many runs ended above chance, of how many."""
 
-    found: Measured
+    measured: Measured
     head = "learned"
 
     @property
     def meaning(self) -> str:
-        made = [run.made for seeds in self.found.curves.values() for run in seeds.values()]
+        made = [run.made for seeds in self.measured.curves.values() for run in seeds.values()]
         shares = " or ".join(f"{each:.4g}" for each in sorted({100 * each.chance for each in made}))
         return (
             f"Learned: runs whose last test accuracy is above {shares} %, the most frequent class's share, by more "
@@ -278,7 +278,7 @@ class Learned(Column):
         )
 
     def judged(self, row: Row) -> list[bool | None]:
-        return [learned(run) for run in self.found.curves.get(row.cell, {}).values()]
+        return [learned(run) for run in self.measured.curves.get(row.cell, {}).values()]
 
     def text(self, row: Row) -> str:
         runs = self.judged(row)

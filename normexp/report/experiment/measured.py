@@ -59,7 +59,7 @@ class Measured:
         return list(dict.fromkeys(name for run in runs for name in run.columns if name.startswith(PROBE)))
 
 
-def measured(experiment: Experiment, results: Path) -> Measured:
+def read_measured(experiment: Experiment, results: Path) -> Measured:
     """Read every run of the grid that is finished; a damaged one is left out and named in the notes."""
     frame = experiment_frame(experiment, results)
     finished = [record.directory.environment for record in frame.records if record.finished]
@@ -68,7 +68,7 @@ def measured(experiment: Experiment, results: Path) -> Measured:
     commits = {short_commit(about.get("commit")) for about in finished}
     cells = dict.fromkeys(record.cell for record in frame.records)
     looks = len(looks_taken(frame.cells, experiment.design, cells)) if experiment.design else 0
-    found = Measured(
+    measured = Measured(
         curves=frame.cells,
         left_out=frame.left_out,
         notes=tuple(sorted(notes - {""})),
@@ -78,6 +78,6 @@ def measured(experiment: Experiment, results: Path) -> Measured:
         confidence=experiment.design.confidence(looks) if experiment.design else 0.95,
         progress=experiment.design.progress(looks) if experiment.design else "",
     )
-    if looks or not found.partly:
-        return found
-    return replace(found, waiting=f"{found.partly}; claims wait for all of them")
+    if looks or not measured.partly:
+        return measured
+    return replace(measured, waiting=f"{measured.partly}; claims wait for all of them")

@@ -24,9 +24,9 @@ from normexp.records import RunDirectory
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS, logarithmic, top_of
+from normexp.report.figures.context import MOST, FigureContext
 from normexp.report.figures.scales import short
-from normexp.report.figures.styles import Style, distinct, of_arms
-from normexp.report.figures.subject import MOST, Subject
+from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
 from normexp.report.measurements import factor, is_share, possible, title
@@ -38,12 +38,12 @@ UNIT = re.compile(r" \([^()]+\)$")  # at the end of a label
 TABLE = "Every arm at one learning rate for all, at its best one, and how much it depends on it: sensitivity.md."
 
 
-def sensitivity_text(experiment: Experiment, found: Measured, results: Path) -> dict[str, str]:
+def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) -> dict[str, str]:
     """Return {sensitivity.md, .csv} where the grid sweeps three learning rates or a choice tried them; else nothing."""
     if RATE in experiment.grid:
-        records, metric, note = list(found.records), experiment.table.metric or experiment.table.looks[0].metric, ""
+        records, metric, note = list(measured.records), experiment.table.metric or experiment.table.looks[0].metric, ""
     else:
-        records, metric, note = tried(experiment, results), _metric(experiment), _whose(experiment)
+        records, metric, note = trial_records(experiment, results), _metric(experiment), _whose(experiment)
     if better_direction(metric) is None:
         return {}
     groups: dict[str, list[Record]] = {}
@@ -53,12 +53,12 @@ def sensitivity_text(experiment: Experiment, found: Measured, results: Path) -> 
     return {"sensitivity.md": markdown(made), "sensitivity.csv": csv_text(made)} if made else {}
 
 
-def tried(experiment: Experiment, results: Path) -> list[Record]:
+def trial_records(experiment: Experiment, results: Path) -> list[Record]:
     """Return the runs of the selection that tried a learning rate, of successive halving those of its first rung."""
-    return list(_tried(experiment, results)) if experiment.select and RATE in experiment.select.search else []
+    return list(_trial_records(experiment, results)) if experiment.select and RATE in experiment.select.search else []
 
 
-def _tried(experiment: Experiment, results: Path) -> Iterator[Record]:
+def _trial_records(experiment: Experiment, results: Path) -> Iterator[Record]:
     select = experiment.select
     assert select is not None
     drawn = read_selection(experiment, results)["tried"] if select.sampler else {}
@@ -89,26 +89,26 @@ def _others(record: Record) -> Point:
     return tuple((key, value) for key, value in record.point if key != RATE)
 
 
-def choice_chart(experiment: Experiment, found: Measured, results: Path, notes: Sequence[str]) -> Chart | None:
+def choice_chart(experiment: Experiment, measured: Measured, results: Path, notes: Sequence[str]) -> Chart | None:
     """Return the metric of a choice against the learning rate; None where fewer than three rates were tried.
 
     A line per arm and a panel per other value; of more arms than colours a panel per arm and a line per other value.
     """
-    records = [record for record in tried(experiment, results) if record.finished]
+    records = [record for record in trial_records(experiment, results) if record.finished]
     rates = sorted({float(record.value(RATE)) for record in records})
     if not has_range(rates):
         return None
     labels = {key: word for spec in experiment.figures for key, word in spec.labels.items()}
-    subject = Subject(experiment, found, Figure(name=SELECTION, labels=labels))
+    context = FigureContext(experiment, measured, Figure(name=SELECTION, labels=labels))
     metric, by_arm = _metric(experiment), len({record.arm for record in records}) > MOST
-    data = pd.DataFrame([_row(subject, record, metric, by_arm) for record in records])
+    data = pd.DataFrame([_row(context, record, metric, by_arm) for record in records])
     top = top_of(data["value"], metric)
     return Chart(
         data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
         log=logarithmic(data["value"][data["value"] <= top], metric) | {"x"},
         title=f"Choosing the {of_key(RATE)}: {experiment.title}",
         panels={name: Panel(name, possible=possible(metric), top=top) for name in dict.fromkeys(data["panel"])},
-        styles=_styles(subject, records, by_arm),
+        styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
         sentences=(_whose(experiment), TABLE), notes=tuple(notes),
@@ -125,8 +125,8 @@ def _unit(experiment: Experiment, metric: str) -> str:
     return ""
 
 
-def _row(subject: Subject[Figure], record: Record, metric: str, by_arm: bool) -> dict[str, object]:
-    arm, point = subject.label(record.arm), _point(subject, record)
+def _row(context: FigureContext[Figure], record: Record, metric: str, by_arm: bool) -> dict[str, object]:
+    arm, point = context.label(record.arm), _point(context, record)
     return {
         "line": point if by_arm else arm,
         "panel": arm if by_arm else point,
@@ -137,11 +137,11 @@ def _row(subject: Subject[Figure], record: Record, metric: str, by_arm: bool) ->
     }
 
 
-def _point(subject: Subject[Figure], record: Record) -> str:
-    return ", ".join(subject.point(axis, value) for axis, value in _others(record))
+def _point(context: FigureContext[Figure], record: Record) -> str:
+    return ", ".join(context.point(axis, value) for axis, value in _others(record))
 
 
-def _styles(subject: Subject[Figure], records: Sequence[Record], by_arm: bool) -> dict[str, Style]:
+def _styles(context: FigureContext[Figure], records: Sequence[Record], by_arm: bool) -> dict[str, LineStyle]:
     if by_arm:
-        return {name: distinct(i) for i, name in enumerate(dict.fromkeys(_point(subject, each) for each in records))}
-    return of_arms({subject.label(arm): subject.scheme(arm) for arm in dict.fromkeys(each.arm for each in records)})
+        return {name: distinct(i) for i, name in enumerate(dict.fromkeys(_point(context, each) for each in records))}
+    return of_arms({context.label(arm): context.scheme(arm) for arm in dict.fromkeys(each.arm for each in records)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,22 +12,14 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import SELECTION
 from normexp.experiments.freeze import Change, changes_since_frozen
-from normexp.experiments.halving import share_of_grid
 from normexp.experiments.reproduce import command
-from normexp.experiments.selection import (
-    choice_text,
-    noise_is_unknown,
-    read_choice,
-    read_selection,
-    selection_notes,
-    undecided_choices,
-)
+from normexp.experiments.selection import choice_text, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import STEPS
-from normexp.report.experiment.choices import fell_behind
+from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
-from normexp.report.experiment.measured import Measured, measured
+from normexp.report.experiment.measured import Measured, read_measured
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
@@ -35,10 +27,10 @@ from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
 from normexp.report.figures.experiments import charts, legend, page
-from normexp.report.figures.formats import USUAL, Look, look
+from normexp.report.figures.formats import USUAL, Theme, theme
 from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 from normexp.report.files import write
 from normexp.report.formats import csv_of, csv_text, html_page, markdown
 from normexp.report.latex import latex
@@ -62,12 +54,12 @@ class Rendered:
     """
 
     experiment: Experiment
-    found: Measured
+    measured: Measured
     changes: Sequence[Change]
     table: Table
     claims: Sequence[dict[str, Any]]
     figures: Sequence[Drawn]
-    legend: Mapping[Cell, tuple[str, Style]]
+    legend: Mapping[Cell, tuple[str, LineStyle]]
 
 
 def render(experiment: Experiment, results: Path) -> list[Path]:
@@ -83,14 +75,14 @@ def rendered(experiment: Experiment, results: Path) -> Rendered:
 
     Raises: UserError as `render` does, NothingTrained where no run is finished.
     """
-    found = measured(experiment, results)
-    if not found.curves:
+    measured = read_measured(experiment, results)
+    if not measured.curves:
         raise NothingTrained(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
     changes = changes_since_frozen(experiment, results)
-    table = experiment_table(experiment, found, _notes(experiment, found, results, changes))
-    claims = claim_entries(experiment, found, changes)
-    figures = _figures(experiment, found, results, claims, look(), USUAL)
-    return Rendered(experiment, found, changes, table, claims, figures, legend(experiment, found))
+    table = experiment_table(experiment, measured, _notes(experiment, measured, results, changes))
+    claims = claim_entries(experiment, measured, changes)
+    figures = _figures(experiment, measured, results, claims, theme(), USUAL)
+    return Rendered(experiment, measured, changes, table, claims, figures, legend(experiment, measured))
 
 
 def write_rendered(content: Rendered, results: Path) -> list[Path]:
@@ -103,9 +95,9 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         "table.html": html_page(content.table, content.figures),
         CLAIMS: claims_text(experiment, claims, content.changes),
         **targets_text(claims),
-        **summary_text(experiment, content.found, claims),
+        **summary_text(experiment, content.measured, claims),
         **selection_text(experiment, results),
-        **sensitivity_text(experiment, content.found, results),
+        **sensitivity_text(experiment, content.measured, results),
         **numbers_text(experiment, results),
         **_files(experiment, content.figures),
     }
@@ -142,15 +134,17 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
     return {"selection.csv": csv_of(rows)}
 
 
-def _short_notes(experiment: Experiment, found: Measured) -> tuple[str, ...]:
-    missing = (f"Only {found.waiting or found.partly}.",) if found.partly else ()
-    data = (f"Data: {note}." for note in found.notes)
-    precisions = (f"Computed in {name} where that is safe." for name in found.precisions)
-    looks = (f"Looked at in batches of seeds: {found.progress}.",) if found.progress else ()
-    return (f"Scale: {experiment.scale}.", *looks, *missing, *found.left_out, *data, *precisions)
+def _short_notes(experiment: Experiment, measured: Measured) -> tuple[str, ...]:
+    missing = (f"Only {measured.waiting or measured.partly}.",) if measured.partly else ()
+    data = (f"Data: {note}." for note in measured.notes)
+    precisions = (f"Computed in {name} where that is safe." for name in measured.precisions)
+    looks = (f"Looked at in batches of seeds: {measured.progress}.",) if measured.progress else ()
+    return (f"Scale: {experiment.scale}.", *looks, *missing, *measured.left_out, *data, *precisions)
 
 
-def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequence[Change]) -> dict[str, list[str]]:
+def _notes(
+    experiment: Experiment, measured: Measured, results: Path, changes: Sequence[Change]
+) -> dict[str, list[str]]:
     """Return what stands below the table: the runs and their hyperparameters, findings, deviations, the command."""
     chosen = [f"{arm}: {choice_text(values)}" for arm, values in _chosen(experiment, results).items()]
     if len(chosen) > MOST_CHOICES:
@@ -162,12 +156,12 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
         + [entry.place for entry in experiment.published_only]
     )
     runs = [
-        *_short_notes(experiment, found)[1:],  # the scale stands in the title
+        *_short_notes(experiment, measured)[1:],  # the scale stands in the title
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
-        *_of_choices(experiment, found, results),
+        *choice_notes(experiment, measured, results),
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
-        f"Made by `{command(experiment)}`, commit {', '.join(found.commits)}.",
+        f"Made by `{command(experiment)}`, commit {', '.join(measured.commits)}.",
     ]
     changed = [f"{str(change)[0].upper()}{str(change)[1:]}." for change in changes if change.what != "claim"]
     return {
@@ -176,31 +170,6 @@ def _notes(experiment: Experiment, found: Measured, results: Path, changes: Sequ
         "Findings": experiment.findings,
         "Deviations": experiment.deviations,
     }
-
-
-def _of_choices(experiment: Experiment, found: Measured, results: Path) -> Iterator[str]:
-    """Yield what has to be said of the choices: how they were found, ties, edges, what noise leaves open."""
-    select = experiment.select
-    if select and (sampler := select.sampler):
-        space = ", ".join(f"{key} in {text}" for key, text in select.search.items())
-        yield f"Chosen by Optuna's sampler {sampler.name} (seed {sampler.seed}) from {sampler.trials} trials: {space}."
-    if select and select.halving:
-        yield (
-            f"Chosen by successive halving at {', '.join(map(str, select.halving.steps))} steps, with "
-            f"{100 * share_of_grid(select):.0f} % of the steps that the full grid would take."
-        )
-    by_words: dict[str, list[str]] = {}
-    for name, remarks in selection_notes(experiment, results).items():
-        for remark in remarks:
-            by_words.setdefault(remark, []).append(name)
-    for words, names in by_words.items():
-        yield f"Of the choices: {words} ({'; '.join(names)})."
-    if names := undecided_choices(experiment, results):
-        yield f"Chosen with fewer than three seeds though the best two lie within noise: {'; '.join(names)}."
-    if names := fell_behind(experiment, found, results):
-        yield f"Every run ends worse than the trials with the values that they chose: {'; '.join(names)}."
-    if noise_is_unknown(experiment, results):
-        yield "Each was chosen by the loss of one seed; how much of the best one's lead is noise is not known."
 
 
 def _look(entry: Published) -> str:
@@ -217,27 +186,27 @@ def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
 
 
 def draw_figures(
-    experiment: Experiment, results: Path, style: Look, formats: Sequence[str]
+    experiment: Experiment, results: Path, style: Theme, formats: Sequence[str]
 ) -> Mapping[str, str | bytes]:
     """Return {name: content} of the figures and the page with their captions."""
-    found = measured(experiment, results)
-    claims = claim_entries(experiment, found, changes_since_frozen(experiment, results))
-    return _files(experiment, _figures(experiment, found, results, claims, style, formats))
+    measured = read_measured(experiment, results)
+    claims = claim_entries(experiment, measured, changes_since_frozen(experiment, results))
+    return _files(experiment, _figures(experiment, measured, results, claims, style, formats))
 
 
 def _figures(
     experiment: Experiment,
-    found: Measured,
+    measured: Measured,
     results: Path,
     claims: Sequence[Mapping[str, Any]],
-    style: Look,
+    style: Theme,
     formats: Sequence[str],
 ) -> list[Drawn]:
-    notes = _short_notes(experiment, found)
+    notes = _short_notes(experiment, measured)
     made: dict[str, Chart | None] = {
-        **charts(experiment, found, notes),
+        **charts(experiment, measured, notes),
         TARGETS: over_targets(claims, experiment.title, notes, experiment.scale == "smoke"),
-        SELECTION: choice_chart(experiment, found, results, notes),
+        SELECTION: choice_chart(experiment, measured, results, notes),
     }
     return [drawn(name, chart, style, formats) for name, chart in made.items() if chart is not None]
 

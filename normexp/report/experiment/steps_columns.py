@@ -10,7 +10,7 @@ from normexp.evidence.curves import Cell, better_direction
 from normexp.evidence.stats import Interval, SpeedUp, Steps, median, speed_up
 from normexp.report.experiment.columns import Column, Row
 from normexp.report.experiment.measured import Measured
-from normexp.report.experiment.race import Target, steps_of
+from normexp.report.experiment.steps_to_target import Target, steps_by_seed
 from normexp.report.measurements import is_share, title
 from normexp.report.rounding import ratio
 from normexp.report.table import Value
@@ -21,7 +21,7 @@ from normexp.report.tables import EMPTY
 class StepsTo(Column):
     """Steps to a target: median (lowest to highest); a run that does not get there counts as more than any number."""
 
-    found: Measured
+    measured: Measured
     metric: str
     target: Target
     short = "steps"
@@ -46,7 +46,7 @@ class StepsTo(Column):
 
     def steps(self, cell: Cell) -> dict[int, Steps]:
         better = better_direction(self.metric)
-        return steps_of(self.found, cell, self.metric, self.target, better) if better else {}
+        return steps_by_seed(self.measured, cell, self.metric, self.target, better) if better else {}
 
     def count(self, row: Row) -> int:
         return len(self.steps(row.cell))
@@ -100,7 +100,7 @@ class SpeedUpOver(Column):
 
     def text(self, row: Row) -> str:
         race = self.against(row)
-        interval = race.confidence_interval(self.race.found.confidence) if race else None
+        interval = race.confidence_interval(self.race.measured.confidence) if race else None
         if race is None or interval is None:
             return EMPTY
         low, high = ratio(interval.low), ratio(interval.high)
@@ -110,7 +110,7 @@ class SpeedUpOver(Column):
 
     def plain(self, row: Row) -> dict[str, Value]:
         race = self.against(row)
-        interval = race.confidence_interval(self.race.found.confidence) if race else None
+        interval = race.confidence_interval(self.race.measured.confidence) if race else None
         numbers = (race.ratio, interval.low, interval.high) if race and interval else (None, None, None)
         name = f"speed-up over {self.than} to {self.race.goal}"
         ends = dict(zip((name, f"{name} low", f"{name} high"), numbers, strict=True))

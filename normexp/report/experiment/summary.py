@@ -24,7 +24,7 @@ HEADINGS = {
 }
 
 
-def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def summary_text(experiment: Experiment, measured: Measured, claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return {summary.md}; nothing where the experiment asks no question.
 
     Args:
@@ -33,13 +33,13 @@ def summary_text(experiment: Experiment, found: Measured, claims: Sequence[Mappi
     if not experiment.summary:
         return {}
     lines = [f"# {prose(experiment.summary)}", "", f"{prose(experiment.about)} Scale: {experiment.scale}.", ""]
-    lines += [f"Only {found.partly}.", ""] if found.partly else []
+    lines += [f"Only {measured.partly}.", ""] if measured.partly else []
     for verdict, heading in HEADINGS.items():
         judged = [claim for claim in claims if claim["verdict"] == verdict]
         if judged:
             lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
-    if not found.waiting:
-        lines += ["## Ranking", "", *_best(experiment, found), ""]
+    if not measured.waiting:
+        lines += ["## Ranking", "", *_best(experiment, measured), ""]
     if experiment.findings:
         lines += ["## Findings", "", *(f"- {prose(text)}" for text in experiment.findings), ""]
     lines += ["## What to keep in mind", "", *(f"- {prose(text)}" for text in experiment.deviations), ""]
@@ -52,17 +52,17 @@ def _claim(claim: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {prose(claim['evidence'])}"
 
 
-def _best(experiment: Experiment, found: Measured) -> Iterator[str]:
+def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
     """Yield a line per point of the grid: its best arms in the first metric that has a better side."""
     looks = [each for each in experiment.table.looks if each.at and not each.relative_to]
     look = next((each for each in looks if better_direction(each.metric)), None)
     if look is None:
         return
-    column = Metric(found, look.metric, look.at or "")
+    column = Metric(measured, look.metric, look.at or "")
     yield f"By {column.head}, mean over the seeds; only a claim above says whether a difference is more than chance."
     yield ""
-    for point in dict.fromkeys(cell.point for cell in found.curves):
-        rows = [Row(cell) for cell in found.curves if cell.point == point]
+    for point in dict.fromkeys(cell.point for cell in measured.curves):
+        rows = [Row(cell) for cell in measured.curves if cell.point == point]
         known = [row for row in rows if column.centre(row) is not None]
         known.sort(key=lambda row: column.centre(row) or 0.0, reverse=better_direction(look.metric) == "higher")
         where = ", ".join(f"{axis}={value}" for axis, value in point)

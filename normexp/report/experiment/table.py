@@ -31,21 +31,21 @@ REFUSED = "refused"
 NOT_RUN = "published only"
 
 
-def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str, Sequence[str]]) -> Table:
+def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[str, Sequence[str]]) -> Table:
     """Build the table of an experiment: one metric beside the published numbers, or several columns.
 
     Args:
         notes: heading -> sentences below the table; what the columns mean is added.
     """
     if experiment.table.metric:
-        rows = list(_compared_rows(experiment, found))
-        columns = _compared_columns(experiment, found, rows)
+        rows = list(_compared_rows(experiment, measured))
+        columns = _compared_columns(experiment, measured, rows)
     else:
-        rows = [Row(cell) for cell in _cells(experiment, found)]
-        columns = list(_columns(experiment, found))
-    columns = [*columns, *_learned(found, columns)]
-    shown = [*columns, Finite(found, tuple(columns))]
-    partly = f" Only {found.partly}." if found.partly else ""
+        rows = [Row(cell) for cell in _cells(experiment, measured)]
+        columns = list(_columns(experiment, measured))
+    columns = [*columns, *_learned(measured, columns)]
+    shown = [*columns, Finite(measured, tuple(columns))]
+    partly = f" Only {measured.partly}." if measured.partly else ""
     return Table(
         title=experiment.title if experiment.title.endswith(("?", ".")) else f"{experiment.title}.",
         source=f"{experiment.paper}, {experiment.item}. Scale: {experiment.scale}.{partly}",
@@ -57,11 +57,11 @@ def experiment_table(experiment: Experiment, found: Measured, notes: Mapping[str
     )
 
 
-def _learned(found: Measured, columns: Sequence[Column]) -> list[Column]:
+def _learned(measured: Measured, columns: Sequence[Column]) -> list[Column]:
     """Return the column of runs above chance, where test accuracies are shown and every run's chance is known."""
     shares = any(is_share(getattr(column, "metric", "")) for column in columns if isinstance(column, Metric))
-    runs = [learned(run) for seeds in found.curves.values() for run in seeds.values()]
-    return [Learned(found)] if shares and runs and None not in runs else []
+    runs = [learned(run) for seeds in measured.curves.values() for run in seeds.values()]
+    return [Learned(measured)] if shares and runs and None not in runs else []
 
 
 def _plain(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
@@ -75,15 +75,15 @@ def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
     yield from dict.fromkeys(column.meaning for column in columns if column.meaning)
 
 
-def _cells(experiment: Experiment, found: Measured) -> list[Cell]:
+def _cells(experiment: Experiment, measured: Measured) -> list[Cell]:
     """Return the cells with a finished run, in the order of the arms."""
-    return [cell for arm in experiment.arms for cell in found.curves if cell.arm == arm]
+    return [cell for arm in experiment.arms for cell in measured.curves if cell.arm == arm]
 
 
-def _columns(experiment: Experiment, found: Measured) -> Iterator[Column]:
+def _columns(experiment: Experiment, measured: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
     for look in experiment.table.looks:
-        column = _column(found, look, experiment.table.usual)
+        column = _column(measured, look, experiment.table.usual)
         entries = [entry for entry in experiment.published if _key(entry) == _key(look)]
         if entries:
             yield Published(column.short, _unit(entries), {entry.arm: entry.value for entry in entries})
@@ -100,21 +100,21 @@ def _key(look: Look) -> tuple[object, ...]:
     return look.metric, look.at, look.target, look.than, look.relative_to
 
 
-def _column(found: Measured, look: Look, usual: str) -> Column:
+def _column(measured: Measured, look: Look, usual: str) -> Column:
     if look.at is not None:
-        looked = (found, look.metric, look.at, look.at != usual)
+        looked = (measured, look.metric, look.at, look.at != usual)
         return Ratio(*looked, look.relative_to) if look.relative_to else Metric(*looked)
     assert look.target is not None  # a look has the one or the other
-    race = StepsTo(found, look.metric, look.target)
+    race = StepsTo(measured, look.metric, look.target)
     return SpeedUpOver(race, look.than) if look.than else race
 
 
-def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Row]) -> list[Column]:
+def _compared_columns(experiment: Experiment, measured: Measured, rows: Sequence[Row]) -> list[Column]:
     """Return the columns of `table.metric`: ours beside the printed number, the difference to the baseline."""
     table = experiment.table
     places = {row.at for row in rows if row.at}
     only = next(iter(places)) if len(places) == 1 else ""
-    metric = Metric(found, table.metric or "", only, named=only not in ("", "last"))
+    metric = Metric(measured, table.metric or "", only, named=only not in ("", "last"))
     printed = [row.published for row in rows if row.published]
     verdicts = bool(printed) or any(row.verdict for row in rows)
     return [
@@ -126,16 +126,16 @@ def _compared_columns(experiment: Experiment, found: Measured, rows: Sequence[Ro
     ]
 
 
-def _compared_rows(experiment: Experiment, found: Measured) -> Iterator[Row]:
+def _compared_rows(experiment: Experiment, measured: Measured) -> Iterator[Row]:
     """Yield every arm at the table's place, and wherever the paper prints a number; then what was not run."""
     metric, usual = experiment.table.metric or "", experiment.table.usual
-    for cell in _cells(experiment, found):
+    for cell in _cells(experiment, measured):
         entries = [entry for entry in experiment.published if (entry.arm, entry.metric) == (cell.arm, metric)]
         rows = [Row(cell, entry.at, entry) for entry in entries if entry.at]
         if not any(row.at == usual for row in rows):
             rows.append(Row(cell, usual))
         for row in rows:  # shorter runs do not get to every place
-            if Metric(found, metric).values(row) or experiment.scale == "paper":
+            if Metric(measured, metric).values(row) or experiment.scale == "paper":
                 yield row
     yield from (Row(Cell(arm), verdict=REFUSED) for arm in experiment.refused)
     yield from (Row(Cell(entry.arm), "", entry, NOT_RUN) for entry in experiment.published_only)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from normexp.evidence.stats import t_interval
 from normexp.report.figures.chart import UNBOUNDED, Band, Chart, Numbers, Range
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 
 LARGEST_LOG = 700.0  # exp beyond it is no number
 
@@ -35,7 +35,7 @@ class Line:
     """
 
     name: str
-    style: Style
+    style: LineStyle
     x: Numbers
     mean: Numbers
     low: Numbers
@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Centre:
+class MeanWithBand:
     """Mean and interval of the finite values of one sample; NaN where there is none."""
 
     mean: float
@@ -69,12 +69,12 @@ def lines_of(chart: Chart, panel: str) -> Sequence[Line]:
     """Return the lines of one panel, in the order of the legend; the picture and its caption ask for the same ones."""
     data = chart.by_panel()[panel]
     if not chart.colour:
-        return [_line(chart, panel, "", chart.styles.get("", Style("#000000")), data)]
+        return [_line(chart, panel, "", chart.styles.get("", LineStyle("#000000")), data)]
     groups = dict(iter(data.groupby(data[chart.colour].astype(str), sort=False)))
     return [_line(chart, panel, name, style, groups[name]) for name, style in chart.styles.items() if name in groups]
 
 
-def _line(chart: Chart, panel: str, name: str, style: Style, data: pd.DataFrame) -> Line:
+def _line(chart: Chart, panel: str, name: str, style: LineStyle, data: pd.DataFrame) -> Line:
     log = chart.log_in("y", panel)
     data = data.assign(
         run=data.get("run", pd.Series(0, index=data.index)), ended=data.get("ended", pd.Series(False, index=data.index))
@@ -124,33 +124,33 @@ def _last_finite(x: pd.Series[float], y: pd.Series[float]) -> tuple[float, float
     return (float(x[finite.index[-1]]), float(finite.iloc[-1])) if len(finite) else (float(x.max()), float("nan"))
 
 
-def summary(values: Numbers, band: Band, log: bool = False, possible: Range = UNBOUNDED) -> Centre:
+def summary(values: Numbers, band: Band, log: bool = False, possible: Range = UNBOUNDED) -> MeanWithBand:
     """Return mean and band of finite values. On a logarithmic axis sd is the range, ci that of the logarithms.
 
     Args:
         possible: where the band ends at the latest, unless a value lies beyond.
     """
     if not len(values):
-        return Centre(np.nan, np.nan, np.nan)
+        return MeanWithBand(np.nan, np.nan, np.nan)
     found = _band(values, band, log)
     ends = min(possible[0], values.min()), max(possible[1], values.max())
     low, high = np.clip([found.low, found.high], *ends).tolist()
-    return Centre(found.mean, low, high)
+    return MeanWithBand(found.mean, low, high)
 
 
-def _band(values: Numbers, band: Band, log: bool) -> Centre:
+def _band(values: Numbers, band: Band, log: bool) -> MeanWithBand:
     if band == "ci":
         return _confidence(values, log)
     mean = float(values.mean())
     if len(values) < 2 or band == "none":
-        return Centre(mean, np.nan, np.nan)
+        return MeanWithBand(mean, np.nan, np.nan)
     if band == "range" or log:
-        return Centre(mean, float(values.min()), float(values.max()))
+        return MeanWithBand(mean, float(values.min()), float(values.max()))
     deviation = float(values.std(ddof=1))
-    return Centre(mean, mean - deviation, mean + deviation)
+    return MeanWithBand(mean, mean - deviation, mean + deviation)
 
 
-def _confidence(values: Numbers, log: bool) -> Centre:
+def _confidence(values: Numbers, log: bool) -> MeanWithBand:
     """Return the mean and its 95 % t interval; on a logarithmic axis the geometric one, of the positive values."""
     positive = values[values > 0]
     log = log and len(positive) > 0
@@ -158,4 +158,4 @@ def _confidence(values: Numbers, log: bool) -> Centre:
     interval = t_interval(sample.tolist())
     ends = (interval.low, interval.high) if interval else (np.nan, np.nan)
     numbers = [float(np.exp(min(each, LARGEST_LOG))) if log else float(each) for each in (sample.mean(), *ends)]
-    return Centre(*numbers)
+    return MeanWithBand(*numbers)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 
 Mark = Literal["line", "point", "bar", "heat", "contour", "interval"]
 Band = Literal["sd", "ci", "range", "none"]
@@ -93,7 +93,7 @@ class Chart:
     log: frozenset[str] = frozenset()
     title: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    styles: Mapping[str, Style] = field(default_factory=dict)
+    styles: Mapping[str, LineStyle] = field(default_factory=dict)
     panels: Mapping[str, Panel] = field(default_factory=dict)
     columns: int = 0
     share_y: Literal["all", "none"] = "all"

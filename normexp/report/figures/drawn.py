@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.formats import Look, images
+from normexp.report.figures.formats import Theme, images
 from normexp.report.figures.picture import draw
 from normexp.report.formats import escaped
 
@@ -31,9 +31,9 @@ class Drawn:
         return f"![{title}]({quote(picture, errors='surrogateescape')})\n\n{escaped(self.caption)}\n"
 
 
-def drawn(name: str, chart: Chart, look: Look, formats: Sequence[str]) -> Drawn:
+def drawn(name: str, chart: Chart, theme: Theme, formats: Sequence[str]) -> Drawn:
     """Draw the chart into files called NAME. Equal charts give equal bytes."""
-    files = images(partial(draw, chart), look, formats)
+    files = images(partial(draw, chart), theme, formats)
     return Drawn(name, chart.title, caption(chart), {f"{name}{suffix}": content for suffix, content in files.items()})
 
 

@@ -11,40 +11,40 @@ from normexp.experiments.figures import Figure
 from normexp.experiments.shape import check_named
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart
+from normexp.report.figures.context import FigureContext
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.kinds import KINDS
-from normexp.report.figures.styles import DASHES, Style
-from normexp.report.figures.subject import Subject
+from normexp.report.figures.styles import DASHES, LineStyle
 from normexp.report.formats import escaped
 
 PAGE = "figures.md"
 
 
-def charts(experiment: Experiment, found: Measured, notes: Sequence[str]) -> dict[str, Chart]:
+def charts(experiment: Experiment, measured: Measured, notes: Sequence[str]) -> dict[str, Chart]:
     """Return {name: chart} of every figure. Raises UserError for one that names what the records do not have."""
     made = {}
-    notes = [note for note in notes if note not in {f"Data: {data}." for data in found.notes}]
+    notes = [note for note in notes if note not in {f"Data: {data}." for data in measured.notes}]
     for spec in experiment.figures:
-        subject = Subject(experiment, found, spec, notes)
-        known = [*found.metrics, *found.probe_metrics]
-        check_named(subject.where, spec, experiment.arms, experiment.axes, known)
-        made[spec.name] = KINDS[spec.kind](subject)
+        context = FigureContext(experiment, measured, spec, notes)
+        known = [*measured.metrics, *measured.probe_metrics]
+        check_named(context.where, spec, experiment.arms, experiment.axes, known)
+        made[spec.name] = KINDS[spec.kind](context)
     return made
 
 
-def legend(experiment: Experiment, found: Measured) -> dict[Cell, tuple[str, Style]]:
+def legend(experiment: Experiment, measured: Measured) -> dict[Cell, tuple[str, LineStyle]]:
     """Return name and style of every cell: the style of the first figure with its curve, else as if one showed all."""
     drawn: list[Figure] = [spec for spec in experiment.figures if spec.kind == "curves"]
-    styles: dict[Cell, Style] = {}
+    styles: dict[Cell, LineStyle] = {}
     labels = {key: word for spec in experiment.figures for key, word in spec.labels.items()}
     for spec in [*drawn, Figure(name="all", labels=labels)]:
-        subject: Subject[Figure] = Subject(experiment, found, spec)
-        named = subject.styles(list(subject.runs))
-        styles = {cell: named[subject.name(cell)] for cell in subject.runs} | styles
-    return {cell: (subject.name(cell), style) for cell, style in _told_apart(styles).items()}
+        context: FigureContext[Figure] = FigureContext(experiment, measured, spec)
+        named = context.styles(list(context.runs))
+        styles = {cell: named[context.name(cell)] for cell in context.runs} | styles
+    return {cell: (context.name(cell), style) for cell, style in _told_apart(styles).items()}
 
 
-def _told_apart(styles: Mapping[Cell, Style]) -> dict[Cell, Style]:
+def _told_apart(styles: Mapping[Cell, LineStyle]) -> dict[Cell, LineStyle]:
     """Give other dashes to a cell that looks like an earlier one: two figures may have one style for two cells."""
     seen: dict[tuple[str, tuple[float, ...]], Cell] = {}
     for cell, style in styles.items():

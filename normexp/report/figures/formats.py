@@ -44,7 +44,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Look:
+class Theme:
     """Width of the figure in inches, size of the text in points, how wide lines are, and whether it has a title."""
 
     width: float = 6.4
@@ -60,11 +60,11 @@ class Look:
         return {**SETTINGS, "font.size": self.font, **sizes, **titles, "lines.markersize": 3.5 * self.lines}
 
 
-STYLES = {"page": Look(), "paper": Look(3.3, 7.0, 0.8, titled=False), "slide": Look(10.0, 16.0, 1.8)}
+STYLES = {"page": Theme(), "paper": Theme(3.3, 7.0, 0.8, titled=False), "slide": Theme(10.0, 16.0, 1.8)}
 
 
-def look(style: str = "page", width: str | None = None) -> Look:
-    """Return the look of a style, with a width such as 3.3in, 8cm or 84mm. Raises UserError."""
+def theme(style: str = "page", width: str | None = None) -> Theme:
+    """Return the theme of a style, with a width such as 3.3in, 8cm or 84mm. Raises UserError."""
     if style not in STYLES:
         raise unknown("style", style, STYLES)
     chosen = STYLES[style]
@@ -91,18 +91,18 @@ def check_formats(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def settings(look: Look) -> Iterator[None]:
+def settings(theme: Theme) -> Iterator[None]:
     """Use our settings on top of matplotlib's own defaults, whatever the user's matplotlibrc says."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(look.settings)  # type: ignore[arg-type]
+        matplotlib.rcParams.update(theme.settings)  # type: ignore[arg-type]
         yield
 
 
-def images(make: Callable[[Look], Figure], look: Look, formats: Sequence[str] = USUAL) -> dict[str, bytes]:
+def images(make: Callable[[Theme], Figure], theme: Theme, formats: Sequence[str] = USUAL) -> dict[str, bytes]:
     """Make a figure in our settings; return its files by suffix: `.png`, `.svg`, `.pdf`."""
-    with settings(look):
-        figure = make(look)
+    with settings(theme):
+        figure = make(theme)
         return {f".{name}": _image(figure, name) for name in formats}
 
 

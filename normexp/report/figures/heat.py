@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from normexp.report.figures.chart import Chart, Numbers
-from normexp.report.figures.formats import Look
+from normexp.report.figures.formats import Theme
 from normexp.report.figures.scales import joined, set_ends, set_scale, set_ticks
 
 MAP = "viridis"  # no grey in it, so that no value looks like none
@@ -25,7 +25,7 @@ NONE = (math.nan, "no run")
 BRIGHT = 0.55  # of the map, from where text is black
 
 
-def draw_heat(figure: Figure, ax: Axes, chart: Chart, look: Look) -> None:
+def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
     """Draw `z` at the names `x` and `y`; the column `text` is written there, or the number."""
     data = chart.data
     rows, columns = list(dict.fromkeys(data[chart.y])), list(dict.fromkeys(data[chart.x]))
@@ -39,7 +39,7 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, look: Look) -> None:
         for j, column in enumerate(columns):
             _cell(ax, (j, i), values[i, j], entries.get((row, column), NONE)[1], norms[j])
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-    wide = max(6, int(1.15 * look.width / look.font * 72 / 0.6 / (len(columns) + 3)))
+    wide = max(6, int(1.15 * theme.width / theme.font * 72 / 0.6 / (len(columns) + 3)))
     ax.set_xticks(range(len(columns)), ["\n".join(textwrap.wrap(str(column), wide)) for column in columns])
     ax.set_yticks(range(len(rows)), [str(row) for row in rows])
     ax.xaxis.tick_top()

@@ -35,10 +35,10 @@ def turns(axes: Mapping[str, Axes], panel: str, lines: Sequence[Line]) -> dict[i
         group = next((each for each in groups if _hides(line, lines[each[0]], ways[i], ways[each[0]], thick)), None)
         groups.append([i]) if group is None else group.append(i)
     return {
-        i: (TURN * (1 - place), _gapped(lines[i].style.dashes, len(group)))
+        i: (TURN * (1 - index), _gapped(lines[i].style.dashes, len(group)))
         for group in groups
-        for place, i in enumerate(group)
-        if place
+        for index, i in enumerate(group)
+        if index
     }
 
 

@@ -14,59 +14,59 @@ from normexp.evidence.curves import Cell, better_direction
 from normexp.experiments.check import PROBE
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples
 from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.choice import MOST_TICKS
+from normexp.report.figures.context import FigureContext, check_known
 from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short
-from normexp.report.figures.styles import Style, in_order
-from normexp.report.figures.subject import Subject, check_known
+from normexp.report.figures.styles import LineStyle, in_order
 from normexp.report.measurements import factor, is_share, possible, title
 
-MOST_TICKS = 10
 ALL = "all"
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
 
 
-def curves(subject: Subject[Curves]) -> Chart:
-    spec = subject.spec
-    data, styles = subject.measured(spec.metric, spec.x), subject.styles(list(subject.runs))
-    published = spec.published if subject.experiment.scale == "paper" else {}
-    for cell in subject.runs:
+def curves(context: FigureContext[Curves]) -> Chart:
+    spec = context.spec
+    data, styles = context.evaluations(spec.metric, spec.x), context.styles(list(context.runs))
+    published = spec.published if context.experiment.scale == "paper" else {}
+    for cell in context.runs:
         if cell.arm in published:
-            name, known = subject.name(cell), published[cell.arm]
+            name, known = context.name(cell), published[cell.arm]
             rows = {"line": f"{name}, published", "run": 0, spec.x: known[spec.x], "ended": False}
             data = pd.concat([data, pd.DataFrame({**rows, "y": factor(spec.metric) * np.array(known["value"])})])
             styles[f"{name}, published"] = replace(styles[name], dashes=(4, 2), width=1.0, marker="")
     if spec.formula:
-        predicted = subject.predicted()
-        data = pd.concat([data, predicted.measured(spec.formula, spec.x).assign(ended=False).pipe(_as_formula)])
+        predicted = context.predicted()
+        data = pd.concat([data, predicted.evaluations(spec.formula, spec.x).assign(ended=False).pipe(_as_formula)])
         styles |= _formula_styles(predicted, "")
     caption = "" if spec.published and not published else spec.caption  # it tells of curves that are not drawn
-    labels = {"x": subject.words("x", spec.x), "y": subject.value_label("y", spec.metric)}
+    labels = {"x": context.words("x", spec.x), "y": context.value_label("y", spec.metric)}
     given: dict[str, Any] = {"colour": "line", "styles": styles, "band": "sd", "labels": labels}
-    return subject.chart(data, spec.metric, mark="line", x=spec.x, y="y", caption=caption, **given)
+    return context.chart(data, spec.metric, mark="line", x=spec.x, y="y", caption=caption, **given)
 
 
-def against(subject: Subject[Against]) -> Chart:
-    spec = subject.spec
-    data = subject.samples(spec.metric, spec.at, without=spec.axis)
-    values = list(dict.fromkeys(dict(cell.point)[spec.axis] for cell in subject.cells))
+def against(context: FigureContext[Against]) -> Chart:
+    spec = context.spec
+    data = context.samples(spec.metric, spec.at, without=spec.axis)
+    values = list(dict.fromkeys(dict(cell.point)[spec.axis] for cell in context.cells))
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     if "x" in spec.log and not numbers:
-        raise subject.error(f"log: x: axis {spec.axis} has values that are no numbers")
+        raise context.error(f"log: x: axis {spec.axis} has values that are no numbers")
     places = {value: float(value) if numbers else float(i) for i, value in enumerate(values)}  # type: ignore[arg-type]
     data = data.assign(place=data[spec.axis].map(places))
-    cells = {subject.name(cell, spec.axis): cell for cell in subject.runs}
+    cells = {context.name(cell, spec.axis): cell for cell in context.runs}
     ticks = {place: short(place) if numbers else str(value) for value, place in places.items()}
-    labels = {"x": subject.words("x", subject.axis(spec.axis)), "y": subject.value_label("y", spec.metric, spec.at)}
-    styles = subject.styles(list(cells.values()), spec.axis)
+    labels = {"x": context.words("x", context.axis(spec.axis)), "y": context.value_label("y", spec.metric, spec.at)}
+    styles = context.styles(list(cells.values()), spec.axis)
     if spec.formula:
-        predicted = subject.predicted()
+        predicted = context.predicted()
         rows = predicted.samples(spec.formula, spec.at, without=spec.axis).pipe(_as_formula)
         data = pd.concat([data, rows.assign(place=rows[spec.axis].map(places))])
         styles |= _formula_styles(predicted, spec.axis)
-    return subject.chart(
+    return context.chart(
         data, spec.metric, mark="interval", x="place", y="value", colour="line", band="ci", labels=labels,
         styles=styles, ticks=ticks if len(ticks) <= MOST_TICKS else {},
     )  # fmt: skip
@@ -76,36 +76,36 @@ def _as_formula(data: pd.DataFrame) -> pd.DataFrame:
     return data.assign(line="formula: " + data["line"])
 
 
-def _formula_styles(predicted: Subject[Any], axis: str) -> dict[str, Style]:
+def _formula_styles(predicted: FigureContext[Any], axis: str) -> dict[str, LineStyle]:
     """Return a dashed line without markers for each prediction, black if there is one."""
     names = list(dict.fromkeys(predicted.name(cell, axis) for cell in predicted.runs))
     dashed = [replace(style, dashes=(3, 4), width=1.0, marker="None") for style in in_order(len(names))]
     return {f"formula: {name}": style for name, style in zip(names, dashed, strict=True)}
 
 
-def bars(subject: Subject[Bars]) -> Chart:
-    spec = subject.spec
+def bars(context: FigureContext[Bars]) -> Chart:
+    spec = context.spec
     axis = spec.axis or ""
-    data = subject.samples(spec.metric, spec.at, spec.relative_to, without=axis)
+    data = context.samples(spec.metric, spec.at, spec.relative_to, without=axis)
     if spec.sort:
         data = _sorted(data, better_direction(spec.metric) == "higher")
-    words = f"{title(spec.metric)} / that of {subject.label(spec.relative_to)}" if spec.relative_to else ""
-    labels = {"x": subject.words("x", subject.words("y", words or subject.value_label("x", spec.metric, spec.at)))}
+    words = f"{title(spec.metric)} / that of {context.label(spec.relative_to)}" if spec.relative_to else ""
+    labels = {"x": context.words("x", context.words("y", words or context.value_label("x", spec.metric, spec.at)))}
     given: dict[str, Any] = {"mark": "interval", "x": "value", "y": "line", "band": "ci", "labels": labels}
     metric = "" if spec.relative_to else spec.metric
     if axis and spec.together:
         values = list(dict.fromkeys(data[axis]))
-        styles = {subject.point(axis, value): _paired(i) for i, value in enumerate(values)}
-        data = data.assign(part=[subject.point(axis, value) for value in data[axis]])
-        return subject.chart(data, metric, colour="part", styles=styles, **given)
+        styles = {context.point(axis, value): _paired(i) for i, value in enumerate(values)}
+        data = data.assign(part=[context.point(axis, value) for value in data[axis]])
+        return context.chart(data, metric, colour="part", styles=styles, **given)
     if axis:
-        data = data.assign(heading=[subject.point(axis, value) for value in data[axis]])
-        return subject.chart(data, metric, group="heading", styles=subject.row_styles(axis), **given)
-    return subject.chart(data, metric, styles=subject.row_styles(), **given)
+        data = data.assign(heading=[context.point(axis, value) for value in data[axis]])
+        return context.chart(data, metric, group="heading", styles=context.row_styles(axis), **given)
+    return context.chart(data, metric, styles=context.row_styles(), **given)
 
 
-def _paired(place: int) -> Style:
-    return Style(("#333333", "#C8500A", "#0072B2", "#007A5E")[place % 4], marker="osD^"[place % 4])
+def _paired(index: int) -> LineStyle:
+    return LineStyle(("#333333", "#C8500A", "#0072B2", "#007A5E")[index % 4], marker="osD^"[index % 4])
 
 
 def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:
@@ -118,43 +118,43 @@ def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:
     )
 
 
-def counts(subject: Subject[Counts]) -> Chart:
-    spec = subject.spec
-    parts = [subject.samples(name, spec.at).assign(part=subject.label(name)) for name in spec.metrics]
+def counts(context: FigureContext[Counts]) -> Chart:
+    spec = context.spec
+    parts = [context.samples(name, spec.at).assign(part=context.label(name)) for name in spec.metrics]
     data = pd.concat([part.drop_duplicates("line") for part in parts], ignore_index=True)
-    styles = {subject.label(name): Style(COUNTS[i % len(COUNTS)]) for i, name in enumerate(spec.metrics)}
-    labels = {"x": subject.words("x", "count")}
-    return subject.chart(data, mark="bar", x="value", y="line", colour="part", styles=styles, labels=labels)
+    styles = {context.label(name): LineStyle(COUNTS[i % len(COUNTS)]) for i, name in enumerate(spec.metrics)}
+    labels = {"x": context.words("x", "count")}
+    return context.chart(data, mark="bar", x="value", y="line", colour="part", styles=styles, labels=labels)
 
 
-def heat(subject: Subject[Heat]) -> Chart:
-    spec = subject.spec
-    cells = list(subject.runs)
+def heat(context: FigureContext[Heat]) -> Chart:
+    spec = context.spec
+    cells = list(context.runs)
     if spec.metrics:
-        rows = [_entry(subject, c, m, subject.name(c), subject.words(m, title(m))) for c in cells for m in spec.metrics]
+        rows = [_entry(context, c, m, context.name(c), context.words(m, title(m))) for c in cells for m in spec.metrics]
         scale = "Each column has its own scale, dark is low."
-        return subject.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(scale,))
+        return context.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(scale,))
     assert spec.metric is not None
     assert spec.axis is not None
-    columns = {cell: subject.label(str(dict(cell.point)[spec.axis])) for cell in cells}
-    rows = [_entry(subject, cell, spec.metric, subject.name(cell, spec.axis), columns[cell]) for cell in cells]
-    over = f" / that of {subject.label(spec.relative_to)}" if spec.relative_to else ""
-    labels = {"x": subject.words("x", subject.axis(spec.axis)), "z": subject.words("z", title(spec.metric) + over)}
-    several = max(len(subject.runs[cell]) for cell in cells)
+    columns = {cell: context.label(str(dict(cell.point)[spec.axis])) for cell in cells}
+    rows = [_entry(context, cell, spec.metric, context.name(cell, spec.axis), columns[cell]) for cell in cells]
+    over = f" / that of {context.label(spec.relative_to)}" if spec.relative_to else ""
+    labels = {"x": context.words("x", context.axis(spec.axis)), "z": context.words("z", title(spec.metric) + over)}
+    several = max(len(context.runs[cell]) for cell in cells)
     what = f"Mean over {several} runs." if several > 1 else ""
-    return subject.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=(what,))
+    return context.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=(what,))
 
 
-def _entry(subject: Subject[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
+def _entry(context: FigureContext[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
     """Return one cell of the table: the mean over the runs that stayed finite, and how many did not."""
-    values = list(subject.values(cell, metric, subject.spec.at, subject.spec.relative_to).values())
+    values = list(context.values(cell, metric, context.spec.at, context.spec.relative_to).values())
     finite = [value for value in values if math.isfinite(value)]
     mean = float(np.mean(finite)) if finite else math.nan
     text = (
         "diverged"
         if not finite
         else f"{mean:.1f}"
-        if is_share(metric) and not subject.spec.relative_to
+        if is_share(metric) and not context.spec.relative_to
         else _digits(mean)
     )
     if finite and len(finite) < len(values):
@@ -169,50 +169,50 @@ def _digits(value: float) -> str:
     return short(value, 3) if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.1e}"
 
 
-def multiples(subject: Subject[Multiples]) -> Chart:
-    spec, layers = subject.spec, _layers(subject)
+def multiples(context: FigureContext[Multiples]) -> Chart:
+    spec, layers = context.spec, _layers(context)
     for statistic in spec.statistic:
-        check_known(subject.where, "statistic", statistic, list(dict.fromkeys(name for _, name in _probed(subject))))
+        check_known(context.where, "statistic", statistic, list(dict.fromkeys(name for _, name in _probed(context))))
     parts, panels = [], {}
     for statistic in spec.statistic:
         for layer in layers:
-            data = subject.measured(f"{PROBE}{layer}/{statistic}").assign(layer=subject.label(layer))
+            data = context.evaluations(f"{PROBE}{layer}/{statistic}").assign(layer=context.label(layer))
             across = data["layer"] if spec.panels == "layer" else data["line"]
             parts.append(data.assign(panel=statistic + " " + across))
             for name in dict.fromkeys(across):
-                panels[f"{statistic} {name}"] = Panel(name, subject.label(statistic), possible(statistic))
+                panels[f"{statistic} {name}"] = Panel(name, context.label(statistic), possible(statistic))
     both = pd.concat(parts, ignore_index=True)
     by_arm = spec.panels == "arm"
-    names = [subject.label(layer) for layer in layers]
-    styles = dict(zip(names, in_order(len(names)), strict=True)) if by_arm else subject.styles(list(subject.runs))
+    names = [context.label(layer) for layer in layers]
+    styles = dict(zip(names, in_order(len(names)), strict=True)) if by_arm else context.styles(list(context.runs))
     both["panel"] = pd.Categorical(both["panel"], list(panels))
     both = both.sort_values("panel", kind="stable").astype({"panel": str})
-    return subject.chart(
+    return context.chart(
         both, mark="line", x="step", y="y", colour="layer" if by_arm else "line", panel="panel", panels=panels,
-        band="sd", styles=styles, labels={"x": subject.words("x", "step")},
+        band="sd", styles=styles, labels={"x": context.words("x", "step")},
     )  # fmt: skip
 
 
-def _probed(subject: Subject[Any]) -> Iterator[tuple[str, str]]:
+def _probed(context: FigureContext[Any]) -> Iterator[tuple[str, str]]:
     """Yield (layer, statistic) of everything that a probe measured in these runs."""
-    names = (name for runs in subject.runs.values() for run in runs.values() for name in run.columns)
+    names = (name for runs in context.runs.values() for run in runs.values() for name in run.columns)
     for name in names:
         if name.startswith(PROBE):
             layer, _, statistic = name.removeprefix(PROBE).rpartition("/")
             yield layer, statistic
 
 
-def _layers(subject: Subject[Multiples]) -> Sequence[str]:
-    known = list(dict.fromkeys(layer for layer, _ in _probed(subject)))
+def _layers(context: FigureContext[Multiples]) -> Sequence[str]:
+    known = list(dict.fromkeys(layer for layer, _ in _probed(context)))
     if not known:
-        raise subject.error("no probe measured anything in its runs; run them with a probe")
-    for layer in subject.spec.layers:
+        raise context.error("no probe measured anything in its runs; run them with a probe")
+    for layer in context.spec.layers:
         if layer != ALL:
-            check_known(subject.where, "layer", layer, [ALL, *known])
-    return known if ALL in subject.spec.layers else subject.spec.layers
+            check_known(context.where, "layer", layer, [ALL, *known])
+    return known if ALL in context.spec.layers else context.spec.layers
 
 
-KINDS: dict[str, Callable[[Subject[Any]], Chart]] = {
+KINDS: dict[str, Callable[[FigureContext[Any]], Chart]] = {
     "curves": curves,
     "against": against,
     "bars": bars,

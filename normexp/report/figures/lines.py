@@ -15,7 +15,7 @@ from matplotlib.transforms import ScaledTranslation, Transform
 
 from normexp.report.figures.averages import Line, lines_of
 from normexp.report.figures.chart import Chart, Numbers, Panel, Range, Reference
-from normexp.report.figures.formats import Look
+from normexp.report.figures.formats import Theme
 from normexp.report.figures.hidden import turns
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
 
@@ -28,41 +28,41 @@ MARK = 3.0  # points that a mark reaches to its side
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
 
-def draw_lines(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, Sequence[Line]]:
+def draw_lines(axes: Mapping[str, Axes], chart: Chart, theme: Theme) -> dict[str, Sequence[Line]]:
     """Draw every panel; return its lines."""
-    lines = _set_all(axes, chart, look)
+    lines = _set_all(axes, chart, theme)
     for panel, ax in axes.items():
         if chart.also:
             chart.also(ax, panel)
         dashes = turns(axes, panel, lines[panel])
         for i, line in enumerate(lines[panel]):
-            _draw(ax, chart, line, look, _shift(chart, look, i, len(lines[panel])))
+            _draw(ax, chart, line, theme, _shift(chart, theme, i, len(lines[panel])))
             if i in dashes:
                 ax.lines[-1].set_linestyle(dashes[i])
-        shifts = _side_by_side(ax, chart, lines[panel], look)
+        shifts = _side_by_side(ax, chart, lines[panel], theme)
         for i, line in enumerate(lines[panel]):
-            _crosses(ax, line, shifts[i], look)
-            _triangles(ax, chart.panel_of(panel), line, look, _shift(chart, look, i, len(lines[panel])))
+            _crosses(ax, line, shifts[i], theme)
+            _triangles(ax, chart.panel_of(panel), line, theme, _shift(chart, theme, i, len(lines[panel])))
         for reference in chart.references:
-            draw_reference(ax, reference, reference.axis, look)
+            draw_reference(ax, reference, reference.axis, theme)
     return lines
 
 
-def _shift(chart: Chart, look: Look, place: int, count: int) -> float:
+def _shift(chart: Chart, theme: Theme, index: int, count: int) -> float:
     """Return by how many points the marks of one of several lines are shifted, so that none hides another."""
-    return (place - (count - 1) / 2) * SHIFT * look.lines if chart.mark == "interval" else 0.0
+    return (index - (count - 1) / 2) * SHIFT * theme.lines if chart.mark == "interval" else 0.0
 
 
 def _shifted(ax: Axes, points: float) -> Transform:
     return ax.transData + ScaledTranslation(points / 72, 0, ax.figure.dpi_scale_trans)
 
 
-def _set_all(axes: Mapping[str, Axes], chart: Chart, look: Look) -> dict[str, Sequence[Line]]:
+def _set_all(axes: Mapping[str, Axes], chart: Chart, theme: Theme) -> dict[str, Sequence[Line]]:
     """Set scales and ends of all panels; return their lines."""
     lines = {panel: lines_of(chart, panel) for panel in axes}
     ends = _vertical_ends(chart, lines)
     for panel, ax in axes.items():
-        _set_axes(ax, chart, panel, lines, ends[panel], look)
+        _set_axes(ax, chart, panel, lines, ends[panel], theme)
     return lines
 
 
@@ -70,13 +70,13 @@ def takes_turns(chart: Chart) -> bool:
     """Tell whether in any panel lines would hide each other and so take turns."""
     panels = list(chart.by_panel())
     axes = dict(zip(panels, Figure().subplots(1, len(panels), squeeze=False)[0], strict=True))
-    lines = _set_all(axes, chart, Look())
+    lines = _set_all(axes, chart, Theme())
     return any(turns(axes, panel, lines[panel]) for panel in panels)
 
 
-def draw_reference(ax: Axes, reference: Reference, axis: str, look: Look) -> None:
+def draw_reference(ax: Axes, reference: Reference, axis: str, theme: Theme) -> None:
     """Draw a line at a value of one axis, and its name at the end, outside the panel: no curve runs through it."""
-    line: dict[str, Any] = {"color": GREY.color, "dashes": GREY.dashes, "linewidth": GREY.width * look.lines}
+    line: dict[str, Any] = {"color": GREY.color, "dashes": GREY.dashes, "linewidth": GREY.width * theme.lines}
     name: dict[str, Any] = {"textcoords": "offset points", "color": GREY.color, "fontsize": "small", "ha": "left"}
     if axis == "y":
         ax.axhline(reference.at, zorder=0.9, **line)
@@ -109,7 +109,9 @@ def _reach(chart: Chart, panel: str, lines: Sequence[Line]) -> Range:
     return reach(chart, panel, means, edges, [line.top for line in lines], any(line.crosses for line in lines))
 
 
-def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[Line]], ends: Range, look: Look) -> None:
+def _set_axes(
+    ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[Line]], ends: Range, theme: Theme
+) -> None:
     here = chart.panel_of(panel)
     across = [line.x for each in lines.values() for line in each]
     across += [np.array([x for x, _ in line.crosses]) for each in lines.values() for line in each]
@@ -118,17 +120,17 @@ def _set_axes(ax: Axes, chart: Chart, panel: str, lines: Mapping[str, Sequence[L
     y = y[(y >= ends[0]) & (y <= ends[1])]
     set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
     set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
-    wide = ax.get_position().width * look.width * 72
-    most = int(wide / (TICK * look.font))
-    set_ends(ax.xaxis, x, here.x, _margin(chart, lines, look, wide), min(max(most, 3), 9))
+    wide = ax.get_position().width * theme.width * 72
+    most = int(wide / (TICK * theme.font))
+    set_ends(ax.xaxis, x, here.x, _margin(chart, lines, theme, wide), min(max(most, 3), 9))
     set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5)
     if chart.ticks:
         ticks = dict(sorted(chart.ticks.items()))
-        ax.set_xticks(list(ticks), _written(ax, ticks, look))
+        ax.set_xticks(list(ticks), _written(ax, ticks, theme))
         ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _margin(chart: Chart, lines: Mapping[str, Sequence[Line]], look: Look, wide: float) -> float:
+def _margin(chart: Chart, lines: Mapping[str, Sequence[Line]], theme: Theme, wide: float) -> float:
     """Return the share of the horizontal axis that stays free at its ends: room for marks that are shifted.
 
     Args:
@@ -137,17 +139,17 @@ def _margin(chart: Chart, lines: Mapping[str, Sequence[Line]], look: Look, wide:
     if chart.mark != "interval":
         return 0.0
     most = max(len(each) for each in lines.values())
-    return max(0.05, (_shift(chart, look, most - 1, most) + MARK * look.lines) / wide)
+    return max(0.05, (_shift(chart, theme, most - 1, most) + MARK * theme.lines) / wide)
 
 
-def _written(ax: Axes, ticks: Mapping[float, str], look: Look) -> list[str]:
+def _written(ax: Axes, ticks: Mapping[float, str], theme: Theme) -> list[str]:
     """Return the ticks' texts, as many of them empty as those beside them need the room, at even distances.
 
     Args:
         ticks: place -> text, in ascending order.
     """
     places = (ax.transScale + ax.transLimits).transform([(tick, 1.0) for tick in ticks])[:, 0]
-    room = ax.get_position().width * look.width * 72 / (LETTER * look.font)  # letters
+    room = ax.get_position().width * theme.width * 72 / (LETTER * theme.font)  # letters
     texts = list(ticks.values())
     for every in range(1, len(texts)):
         kept = list(zip(places, texts, strict=True))[::every]
@@ -156,12 +158,14 @@ def _written(ax: Axes, ticks: Mapping[float, str], look: Look) -> list[str]:
     return texts[:1] + [""] * (len(texts) - 1)
 
 
-def _draw(ax: Axes, chart: Chart, line: Line, look: Look, shift: float) -> None:
-    style = line.style.line | {"linewidth": line.style.width * look.lines}
+def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> None:
+    style = line.style.line | {"linewidth": line.style.width * theme.lines}
     few = len(line.x) <= FEW
     if chart.mark == "interval":
         moved = _shifted(ax, shift)
-        ax.vlines(line.x, line.low, line.high, color=line.style.color, linewidth=look.lines, alpha=0.7, transform=moved)
+        ax.vlines(
+            line.x, line.low, line.high, color=line.style.color, linewidth=theme.lines, alpha=0.7, transform=moved
+        )
         ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": line.style.marker or "o"}))
         return
     shown = np.isfinite(line.low) & np.isfinite(line.high)
@@ -182,7 +186,7 @@ def _ends(ax: Axes, line: Line, style: dict[str, Any], count: int) -> None:
             ax.plot(line.x[[i]], line.mean[[i]], linestyle="", clip_on=False, zorder=3, **mark)
 
 
-def _triangles(ax: Axes, panel: Panel, line: Line, look: Look, shift: float) -> None:
+def _triangles(ax: Axes, panel: Panel, line: Line, theme: Theme, shift: float) -> None:
     """Mark at the panel's top where a line, its band or its bar is beyond it; not where the author set the top."""
     high = max(ax.get_ylim())
     beyond = line.beyond(high)
@@ -191,16 +195,16 @@ def _triangles(ax: Axes, panel: Panel, line: Line, look: Look, shift: float) -> 
     places = np.flatnonzero(beyond)
     for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
         peak = line.x[group[np.argmax(line.reach[group])]]
-        style = {"markersize": 6 * look.lines, "color": line.style.color, "clip_on": False, "zorder": 5}
+        style = {"markersize": 6 * theme.lines, "color": line.style.color, "clip_on": False, "zorder": 5}
         ax.plot(peak, high, "^", transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]
 
 
-def _side_by_side(ax: Axes, chart: Chart, lines: Sequence[Line], look: Look) -> list[list[float]]:
+def _side_by_side(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> list[list[float]]:
     """Return by how many points each cross of each line is shifted: those of several at one place stand apart.
 
     One place is one x where lines have bars; elsewhere it is what a cross covers, and none leaves the panel's sides.
     """
-    step, extent = CROSS * look.lines, ax.get_window_extent()
+    step, extent = CROSS * theme.lines, ax.get_window_extent()
     size: Numbers = np.array([extent.width, extent.height]) * 72 / ax.figure.dpi
     bars = chart.mark == "interval"
     reach = np.array([1e-6, math.inf] if bars else [step, step])
@@ -229,9 +233,9 @@ def _inside(ax: Axes, cross: tuple[float, float]) -> tuple[float, float]:
     return cross[0], min(max(cross[1], low), high) if math.isfinite(cross[1]) else high
 
 
-def _crosses(ax: Axes, line: Line, shifts: Sequence[float], look: Look) -> None:
+def _crosses(ax: Axes, line: Line, shifts: Sequence[float], theme: Theme) -> None:
     """Draw the crosses of a line."""
     for cross, shift in zip(line.crosses, shifts, strict=True):
         x, place = _inside(ax, cross)
-        style = {"markersize": 6 * look.lines, "markeredgewidth": 1.6 * look.lines, "zorder": 5}
+        style = {"markersize": 6 * theme.lines, "markeredgewidth": 1.6 * theme.lines, "zorder": 5}
         ax.plot(x, place, "x", color=line.style.color, clip_on=False, transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]

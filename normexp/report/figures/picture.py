@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from normexp.report.figures.averages import Line
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.formats import Look
+from normexp.report.figures.formats import Theme
 from normexp.report.figures.heat import draw_contour, draw_heat
 from normexp.report.figures.lines import draw_lines
 from normexp.report.figures.rows import NEVER, WIDTH, draw_rows, rows_of
@@ -34,12 +34,12 @@ BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
 EDGE = 0.008  # of the figure's width that stays empty at its left and right
 
 
-def draw(chart: Chart, look: Look) -> Figure:
+def draw(chart: Chart, theme: Theme) -> Figure:
     """Return the figure. Its settings are in force, see formats.images."""
     names = list(chart.by_panel())
-    columns = min(len(names), chart.columns or _columns(len(names), look))
+    columns = min(len(names), chart.columns or _columns(len(names), theme))
     rows = -(-len(names) // columns)
-    figure = Figure(figsize=(look.width, _height(chart, look, rows, columns)), layout="constrained")
+    figure = Figure(figsize=(theme.width, _height(chart, theme, rows, columns)), layout="constrained")
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(rect=(EDGE, 0.0, 1 - 2 * EDGE, 1.0))  # type: ignore[union-attr, call-arg]
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -48,92 +48,92 @@ def draw(chart: Chart, look: Look) -> Figure:
     axes = dict(zip(names, grid, strict=False))
     lines: dict[str, Sequence[Line]] = {}
     if chart.mark == "heat":
-        draw_heat(figure, axes[names[0]], chart, look)
+        draw_heat(figure, axes[names[0]], chart, theme)
     elif chart.mark == "contour":
         draw_contour(figure, axes, chart)
     elif chart.has_rows:
-        draw_rows(axes[names[0]], chart, look)
+        draw_rows(axes[names[0]], chart, theme)
     else:
-        lines = draw_lines(axes, chart, look)
-    _write(figure, chart, axes, columns, look)
-    _name(figure, chart, axes, lines, look, grid[-1] if len(grid) > len(names) else None)
+        lines = draw_lines(axes, chart, theme)
+    _write(figure, chart, axes, columns, theme)
+    _name(figure, chart, axes, lines, theme, grid[-1] if len(grid) > len(names) else None)
     return figure
 
 
-def _columns(panels: int, look: Look) -> int:
+def _columns(panels: int, theme: Theme) -> int:
     """Return as many panels in a row as are wide enough for their text."""
-    fit = max(1, int(look.width / (NARROWEST * look.font)))
+    fit = max(1, int(theme.width / (NARROWEST * theme.font)))
     return panels if panels <= fit else min(fit, -(-panels // -(-panels // fit)))
 
 
-def _height(chart: Chart, look: Look, rows: int, columns: int) -> float:
-    text = look.font / 72
+def _height(chart: Chart, theme: Theme, rows: int, columns: int) -> float:
+    text = theme.font / 72
     if chart.mark == "heat":
         return text * max(2.6 * len(dict.fromkeys(chart.data[chart.y])) + 7, 18)
     if chart.has_rows:
         several = 0.62 * len(chart.styles) if chart.colour and chart.mark != "bar" else 1.0
-        several = max(several, 0.6 * max(row.name.count("\n") + 1 for row in rows_of(chart, look)), 1.0)
+        several = max(several, 0.6 * max(row.name.count("\n") + 1 for row in rows_of(chart, theme)), 1.0)
         line = POINTS if chart.mark == "point" and not chart.colour else LINE
-        return text * (line * several * len(rows_of(chart, look)) + 6 + 2 * bool(chart.styles))
+        return text * (line * several * len(rows_of(chart, theme)) + 6 + 2 * bool(chart.styles))
     aspect = ASPECT.get(columns, 0.85)
-    panel = max(aspect * look.width / columns, LOWEST * text)
-    title = _title(chart, look)
-    heads = [_head(chart, name, look, columns).count("\n") for name in chart.by_panel()]
+    panel = max(aspect * theme.width / columns, LOWEST * text)
+    title = _title(chart, theme)
+    heads = [_head(chart, name, theme, columns).count("\n") for name in chart.by_panel()]
     more = sum(max(heads[start : start + columns]) for start in range(0, len(heads), columns))
     return rows * panel + text * (1.6 * (title.count("\n") + bool(title)) + 1.2 * more + 1.5)
 
 
-def _head(chart: Chart, panel: str, look: Look, columns: int) -> str:
+def _head(chart: Chart, panel: str, theme: Theme, columns: int) -> str:
     """Return the title of a panel, broken into lines."""
-    return _wrapped(chart.panel_of(panel).title, _letters(look) // columns)
+    return _wrapped(chart.panel_of(panel).title, _letters(theme) // columns)
 
 
-def _letters(look: Look) -> int:
+def _letters(theme: Theme) -> int:
     """Return how many letters a line of the whole figure holds."""
-    return int(LETTERS * look.width / look.font)
+    return int(LETTERS * theme.width / theme.font)
 
 
-def _across(chart: Chart, look: Look) -> int:
+def _across(chart: Chart, theme: Theme) -> int:
     """Return how many letters fit below the panel of rows, whose names stand at its left."""
-    names = max(len(line) for row in rows_of(chart, look) for line in row.name.split("\n"))
+    names = max(len(line) for row in rows_of(chart, theme) for line in row.name.split("\n"))
     values = chart.data[chart.x].to_numpy(dtype=float)
     beside = NEVER + WIDTH if chart.mark == "point" and np.isinf(values).any() else 1.0
-    return int((_letters(look) - SMALL * names) / beside)
+    return int((_letters(theme) - SMALL * names) / beside)
 
 
 def _wrapped(text: str, letters: int) -> str:
     return "\n".join(textwrap.wrap(text, letters))
 
 
-def _title(chart: Chart, look: Look) -> str:
+def _title(chart: Chart, theme: Theme) -> str:
     """Return the title, broken into lines; a figure for a paper has none, since its caption says what it is."""
-    return _wrapped(chart.title, _letters(look)) if look.titled else ""
+    return _wrapped(chart.title, _letters(theme)) if theme.titled else ""
 
 
-def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, look: Look) -> None:
+def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, theme: Theme) -> None:
     """Write title, panel titles and axis labels; among panels only at the outer sides."""
-    if title := _title(chart, look):
+    if title := _title(chart, theme):
         figure.suptitle(title, x=0.01, ha="left", weight="bold")
     last = len(axes) - columns
-    wide = _across(chart, look) if chart.has_rows else _letters(look) // columns
+    wide = _across(chart, theme) if chart.has_rows else _letters(theme) // columns
     for i, (name, ax) in enumerate(axes.items()):
         here = chart.panel_of(name)
         if here.title:
-            ax.set_title(_head(chart, name, look, columns), fontsize="medium")
+            ax.set_title(_head(chart, name, theme, columns), fontsize="medium")
         label = here.y_label or chart.labels.get("y", "")
         previous = i % columns and (list(chart.panels.values())[i - 1].y_label if here.y_label else "") == here.y_label
         if label and not previous:
-            tall = int(130 * ax.get_position().height * figure.get_figheight() / look.font)
+            tall = int(130 * ax.get_position().height * figure.get_figheight() / theme.font)
             ax.set_ylabel(_wrapped(label, max(tall, 18)))
         if i >= last and chart.labels.get("x"):
             ax.set_xlabel(_wrapped(chart.labels["x"], max(wide, 24)))
         if chart.preview:
-            _mark_preview(ax, look)
+            _mark_preview(ax, theme)
 
 
-def _mark_preview(ax: Axes, look: Look) -> None:
+def _mark_preview(ax: Axes, theme: Theme) -> None:
     grey: dict[str, Any] = {"color": "#bbbbbb", "alpha": 0.5, "rotation": 20, "zorder": 0}
-    ax.text(0.5, 0.5, "preview", transform=ax.transAxes, fontsize=3 * look.font, ha="center", va="center", **grey)
+    ax.text(0.5, 0.5, "preview", transform=ax.transAxes, fontsize=3 * theme.font, ha="center", va="center", **grey)
 
 
 def _name(
@@ -141,7 +141,7 @@ def _name(
     chart: Chart,
     axes: Mapping[str, Axes],
     lines: Mapping[str, Sequence[Line]],
-    look: Look,
+    theme: Theme,
     spare: Axes | None,
 ) -> None:
     """Name lines at their ends where they stand apart there, otherwise in a legend below the panels.
@@ -159,20 +159,20 @@ def _name(
         len(axes) == 1
         and lines
         and not named
-        and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), look)
+        and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), theme)
     ):
         return
     if chart.mark == "bar":
         handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in shown]
     else:
         several = chart.mark == "interval"
-        handles = [_handle(chart, name, several, look) for name in shown]
+        handles = [_handle(chart, name, several, theme) for name in shown]
     _legend(figure, handles, spare if len(axes) > 1 else None)
 
 
-def _handle(chart: Chart, name: str, marked: bool, look: Look) -> Line2D:
+def _handle(chart: Chart, name: str, marked: bool, theme: Theme) -> Line2D:
     style = chart.styles[name]
-    line = style.line | {"linewidth": style.width * look.lines}
+    line = style.line | {"linewidth": style.width * theme.lines}
     if marked:
         line["marker"] = style.marker or "o"
     if chart.has_rows:
@@ -182,18 +182,18 @@ def _handle(chart: Chart, name: str, marked: bool, look: Look) -> Line2D:
     return Line2D([], [], label=_wrapped(name, 60), **line)
 
 
-def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], look: Look) -> bool:
+def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], theme: Theme) -> bool:
     """Write each name beside the end of its line; return False, writing none, where names would collide."""
     named = [line for line in lines if line.name]
     if not named or len(named) > MOST_LABELS or any(not len(line.x) for line in named):
         return False
     figure.draw_without_rendering()
     ends = [ax.transData.transform((line.x[-1], line.mean[-1])) for line in named]
-    box, height = ax.bbox, APART * look.font * figure.dpi / 72
+    box, height = ax.bbox, APART * theme.font * figure.dpi / 72
     inside = all(x >= box.x0 + 0.97 * box.width and box.y0 <= y <= box.y1 for x, y in ends)
     if not inside or any(b - a < height for a, b in pairwise(sorted(y for _, y in ends))):
         return False
-    if max(len(line.name) for line in named) * 0.55 * look.font / 72 > BESIDE * look.width:
+    if max(len(line.name) for line in named) * 0.55 * theme.font / 72 > BESIDE * theme.width:
         return False
     place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
     for line in named:

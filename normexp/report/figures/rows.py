@@ -16,17 +16,17 @@ from matplotlib.patches import Rectangle
 
 from normexp.report.figures.averages import summary
 from normexp.report.figures.chart import Chart, Numbers
-from normexp.report.figures.formats import Look
+from normexp.report.figures.formats import Theme
 from normexp.report.figures.lines import draw_reference
 from normexp.report.figures.scales import joined, set_ends, set_scale
-from normexp.report.figures.styles import NEUTRAL, Style
+from normexp.report.figures.styles import NEUTRAL, LineStyle
 
 NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
 APART = (0.0, 0.15, -0.15, 0.3, -0.3, 0.075, -0.075)  # of a row: where runs with the same value lie
 BAR, SHORT = 20.0, 11.0  # points that a median is high: of rows with one colour, of several
 WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
 NARROW = 0.045  # of the largest sum: a part that has no room for its number
-PLAIN = Style(NEUTRAL)
+PLAIN = LineStyle(NEUTRAL)
 Flags = npt.NDArray[np.bool_]
 
 
@@ -38,9 +38,9 @@ class Row:
     data: pd.DataFrame | None
 
 
-def rows_of(chart: Chart, look: Look) -> list[Row]:
+def rows_of(chart: Chart, theme: Theme) -> list[Row]:
     """Return the rows from top to bottom, each group under its heading; long names are broken."""
-    width = int(WIDEST * look.width / look.font)
+    width = int(WIDEST * theme.width / theme.font)
     groups = chart.data.groupby(chart.group, sort=False) if chart.group else [("", chart.data)]
     rows = []
     for heading, group in groups:
@@ -50,8 +50,8 @@ def rows_of(chart: Chart, look: Look) -> list[Row]:
     return rows
 
 
-def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
-    rows = rows_of(chart, look)
+def draw_rows(ax: Axes, chart: Chart, theme: Theme) -> None:
+    rows = rows_of(chart, theme)
     _name_rows(ax, rows)
     values = chart.data[chart.x].to_numpy(dtype=float)
     log = "x" in chart.log
@@ -59,14 +59,14 @@ def draw_rows(ax: Axes, chart: Chart, look: Look) -> None:
         _bars(ax, chart, rows)
         set_ends(ax.xaxis, joined([np.array([0.0, _largest_sum(chart, rows)])]), None, margin=0.0)
         return
-    parts = [part for i, row in enumerate(rows) if row.data is not None for part in _row(ax, chart, row.data, i, look)]
+    parts = [part for i, row in enumerate(rows) if row.data is not None for part in _row(ax, chart, row.data, i, theme)]
     shown = joined([values, np.array([r.at for r in chart.references]), *parts])
     shown = np.append(shown, 0.0) if chart.mark == "point" and not log else shown
     limits = chart.panel_of("").x
     set_scale(ax.xaxis, shown, log, limits)
     set_ends(ax.xaxis, shown, limits)
     for reference in chart.references:
-        draw_reference(ax, reference, "x", look)
+        draw_reference(ax, reference, "x", theme)
     if chart.mark == "point" and np.isinf(values).any():
         _never(ax)
 
@@ -79,57 +79,57 @@ def _name_rows(ax: Axes, rows: list[Row]) -> None:
         tick.set_fontweight("bold" if row.data is None else "normal")
 
 
-def _row(ax: Axes, chart: Chart, data: pd.DataFrame, height: int, look: Look) -> list[Numbers]:
+def _row(ax: Axes, chart: Chart, data: pd.DataFrame, height: int, theme: Theme) -> list[Numbers]:
     """Draw one row, its colours one below the other; return the ends of its intervals."""
     if not chart.colour:
         style = chart.styles.get(str(data[chart.y].iloc[0]), PLAIN)
-        return [_sample(ax, chart, data, height, style, look)]
+        return [_sample(ax, chart, data, height, style, theme)]
     names = data[chart.colour].astype(str)
     here = [name for name in chart.styles if (names == name).any()]
     step = min(0.32, 0.8 / max(len(here), 1)) if len(here) > 1 else 0.0
     heights = [height + (i - (len(here) - 1) / 2) * step for i in range(len(here))]
     return [
-        _sample(ax, chart, data[names == name], at, chart.styles[name], look)
+        _sample(ax, chart, data[names == name], at, chart.styles[name], theme)
         for name, at in zip(here, heights, strict=True)
     ]
 
 
-def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: Style, look: Look) -> Numbers:
+def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: LineStyle, theme: Theme) -> Numbers:
     """Draw the runs of one arm, and their median or their mean with its interval; return how far they reach."""
     values = data[chart.x].to_numpy(dtype=float)
     ended = data["ended"].to_numpy(dtype=bool) if "ended" in data else np.zeros(len(values), dtype=bool)
     known = values[np.isfinite(values)]
     if chart.mark == "point":
-        _dots(ax, values, ended, height, style, 3.2 * look.lines)
-        _median(ax, values, height, style, look, SHORT if chart.colour else BAR)
+        _dots(ax, values, ended, height, style, 3.2 * theme.lines)
+        _median(ax, values, height, style, theme, SHORT if chart.colour else BAR)
         return known
     alone = len(known) == 1 or (len(known) > 0 and np.ptp(known) == 0)
     if not alone:
-        _dots(ax, values, ended, height + 0.16, style, 2.4 * look.lines)
+        _dots(ax, values, ended, height + 0.16, style, 2.4 * theme.lines)
     if ended.any() or not len(known):
         count = f"{int(ended.sum())} of {len(values)} diverged" if ended.any() else "no value"
         beside: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "va": "center"}
         ax.annotate(count, (1.0, height), (3, 0), fontsize="small", color=style.color, **beside)
-    return _interval(ax, chart, known, height, style, look)
+    return _interval(ax, chart, known, height, style, theme)
 
 
-def _median(ax: Axes, values: Numbers, height: float, style: Style, look: Look, tall: float) -> None:
+def _median(ax: Axes, values: Numbers, height: float, style: LineStyle, theme: Theme, tall: float) -> None:
     middle = float(np.median(values)) if not np.isnan(values).any() else math.nan
-    bar = {"marker": "|", "alpha": 0.5, "markersize": tall * look.lines, "markeredgewidth": 2.2 * look.lines}
+    bar = {"marker": "|", "alpha": 0.5, "markersize": tall * theme.lines, "markeredgewidth": 2.2 * theme.lines}
     _put(ax, middle, height, color=style.color, **bar)
 
 
-def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: Style, look: Look) -> Numbers:
+def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: LineStyle, theme: Theme) -> Numbers:
     """Draw the mean with its interval; return the ends."""
     centre = summary(known, chart.band, "x" in chart.log, chart.panel_of("").possible)
     ends = np.array([centre.low, centre.high])
     if math.isfinite(ends[0]):
-        ax.hlines(height, *ends, color=style.color, linewidth=1.2 * look.lines)
-    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * look.lines)
+        ax.hlines(height, *ends, color=style.color, linewidth=1.2 * theme.lines)
+    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * theme.lines)
     return ends
 
 
-def _dots(ax: Axes, values: Numbers, ended: Flags, height: float, style: Style, size: float) -> None:
+def _dots(ax: Axes, values: Numbers, ended: Flags, height: float, style: LineStyle, size: float) -> None:
     """Draw a dot per run, equal ones apart; a run that diverged is a cross."""
     so_far: Counter[float] = Counter()
     for value, diverged in zip(values.tolist(), ended.tolist(), strict=True):

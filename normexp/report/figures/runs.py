@@ -13,7 +13,7 @@ from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.scales import OFF_SCALE
-from normexp.report.figures.styles import Style, of_arms
+from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
@@ -61,7 +61,7 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
     )  # fmt: skip
 
 
-def legend(frame: Frame) -> dict[Cell, tuple[str, Style]]:
+def legend(frame: Frame) -> dict[Cell, tuple[str, LineStyle]]:
     """Return name and style of every cell with a finished run, as the chart of all has them."""
     data = _finished(frame)
     styles, lines = _styles(data), dict(zip(data["run"], data["line"], strict=True))
@@ -69,7 +69,7 @@ def legend(frame: Frame) -> dict[Cell, tuple[str, Style]]:
     return {cell: (line, styles[line]) for cell, line in shown}
 
 
-def _styles(data: pd.DataFrame) -> dict[str, Style]:
+def _styles(data: pd.DataFrame) -> dict[str, LineStyle]:
     return of_arms(dict(zip(data["line"], data["norm"].astype(str), strict=True)))
 
 

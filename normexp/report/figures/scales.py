@@ -11,7 +11,7 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, SymmetricalLogLocator
 
 from normexp.report.figures.chart import Chart, Numbers, Range
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 
 MARGIN = 0.04  # of an axis, beyond the smallest and the largest value
 ALIKE = 1e-9  # relative difference of values below which they are one: the rest is rounding
@@ -19,7 +19,7 @@ PLAIN_DECADES = {"x": 2.0, "y": 2.5}  # of a logarithmic axis; from there on the
 OFF_SCALE, FAR = 10.0, 1e3  # times the largest, the median of what the runs reach that did not diverge
 STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 LINEAR = 0.5  # decades that the linear part of a symlog axis takes
-GREY = Style("#777777", (1.5, 1.5), width=0.8)
+GREY = LineStyle("#777777", (1.5, 1.5), width=0.8)
 MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

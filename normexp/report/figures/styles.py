@@ -39,7 +39,7 @@ MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too li
 
 
 @dataclass(frozen=True)
-class Style:
+class LineStyle:
     """Colour, dashes (lengths in line widths, on and off; empty is solid), marker and width of a line."""
 
     color: str
@@ -53,15 +53,15 @@ class Style:
         return {"color": self.color, "dashes": self.dashes, "marker": self.marker, "linewidth": self.width}
 
 
-def of_scheme(name: str) -> Style:
+def of_scheme(name: str) -> LineStyle:
     """Return a scheme's style; without a scheme it is black."""
     if name == "none":
-        return Style("#000000", marker="o")
+        return LineStyle("#000000", marker="o")
     digest = hashlib.sha256(f"{SALT} {OTHERWISE.get(name, name)}".encode()).digest()
-    return Style(COLOURS[digest[0] % len(COLOURS)], marker=MARKERS[digest[1] % len(MARKERS)])
+    return LineStyle(COLOURS[digest[0] % len(COLOURS)], marker=MARKERS[digest[1] % len(MARKERS)])
 
 
-def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
+def of_arms(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
     """Return the style of every arm, given the scheme of each.
 
     Arms of several schemes have their scheme's colour, and its marker where two schemes have nearly the same colour.
@@ -72,18 +72,18 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, Style]:
     if len(schemes) > 1 == len(set(schemes.values())):
         return one_scheme(list(schemes))
     clashes = _clashing(set(schemes.values()))
-    places: dict[str, int] = {}
+    used: dict[str, int] = {}
     styles = {}
     for arm, scheme in schemes.items():
         style = of_scheme(scheme)
-        place = places[style.color] = places.get(style.color, -1) + 1
+        index = used[style.color] = used.get(style.color, -1) + 1
         marker = style.marker if scheme in clashes else ""
-        dashes = DASHES[(place + place // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
-        styles[arm] = replace(style, color=shade(style.color, place), dashes=dashes, marker=marker)
+        dashes = DASHES[(index + index // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
+        styles[arm] = replace(style, color=shade(style.color, index), dashes=dashes, marker=marker)
     return styles | _crowded(schemes)
 
 
-def _crowded(schemes: Mapping[str, str]) -> dict[str, Style]:
+def _crowded(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
     """Return the styles of the arms whose scheme has more of them than there are shades."""
     arms_of = Counter(schemes.values())
     taken = {of_scheme(scheme).color for scheme, arms in arms_of.items() if arms <= len(SHADES)}
@@ -91,28 +91,28 @@ def _crowded(schemes: Mapping[str, str]) -> dict[str, Style]:
     return {arm: next(free) for arm, scheme in schemes.items() if arms_of[scheme] > len(SHADES)}
 
 
-def one_scheme(names: Sequence[str]) -> dict[str, Style]:
+def one_scheme(names: Sequence[str]) -> dict[str, LineStyle]:
     if len(names) > 2 and len({re.sub(r"[\d.e+-]+", "", name) for name in names}) == 1:
         return dict(zip(names, in_order(len(names)), strict=True))
     return {name: distinct(i) for i, name in enumerate(names)}
 
 
-def distinct(place: int) -> Style:
+def distinct(index: int) -> LineStyle:
     """Return a colour of its own for each of the first twelve places; dashes tell the others apart."""
-    round_ = place // len(COLOURS)
-    return Style(COLOURS[place % len(COLOURS)], DASHES[(round_ + place % 2) % len(DASHES)])
+    round_ = index // len(COLOURS)
+    return LineStyle(COLOURS[index % len(COLOURS)], DASHES[(round_ + index % 2) % len(DASHES)])
 
 
-def in_order(count: int) -> list[Style]:
+def in_order(count: int) -> list[LineStyle]:
     """Return the styles of values in order, dark to light; a single one is black."""
     if count == 1:
-        return [Style("#000000")]
-    return [Style(to_hex(matplotlib.colormaps[MAP](LIGHTEST * i / (count - 1)))) for i in range(count)]
+        return [LineStyle("#000000")]
+    return [LineStyle(to_hex(matplotlib.colormaps[MAP](LIGHTEST * i / (count - 1)))) for i in range(count)]
 
 
-def shade(color: str, place: int) -> str:
+def shade(color: str, index: int) -> str:
     """Return the colour darker or lighter, for the arms of one scheme; never with too little contrast."""
-    amount = SHADES[place % len(SHADES)]
+    amount = SHADES[index % len(SHADES)]
     if color == "#000000":
         amount = -abs(amount)
     target = 0.0 if amount > 0 else 1.0

@@ -26,7 +26,7 @@ def of_key(key: str) -> str:
 
 def of_arm(name: str) -> str:
     """Return an arm's name in words: `batch, optim.lr=0.1` is Batch norm, learning rate 0.1."""
-    return "".join(part if place % 2 else _of_part(part) for place, part in enumerate(BETWEEN.split(name)))
+    return "".join(part if index % 2 else _of_part(part) for index, part in enumerate(BETWEEN.split(name)))
 
 
 def _of_part(part: str) -> str:

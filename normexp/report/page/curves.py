@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.evidence.curves import Cell, Curve, Curves, better_direction
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 from normexp.report.measurements import factor, is_share, title
 
 MOST_METRICS = 4
@@ -20,7 +20,7 @@ MOST_SERIES = 240  # runs of an experiment that are shown; of more, the first se
 
 
 def viewer_data(
-    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, Style]], first: str = "test"
+    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, LineStyle]], first: str = "test"
 ) -> dict[str, Any] | None:
     """Return what the viewer draws; None where no run has a curve.
 
@@ -70,9 +70,9 @@ def _count(run: Curve, name: str) -> int:
 
 def _series(arm: int, seed: int, run: Curve, metrics: Sequence[str], steps: dict[tuple[int, ...], int]) -> list[Any]:
     kept = _kept(len(run.step))
-    place = steps.setdefault(tuple(int(run.step[i]) for i in kept), len(steps))
+    steps_number = steps.setdefault(tuple(int(run.step[i]) for i in kept), len(steps))
     values = [_values(run.columns[name][kept], name) if name in run.columns else [] for name in metrics]
-    return [arm, seed, place, int(run.diverged), values]
+    return [arm, seed, steps_number, int(run.diverged), values]
 
 
 def _values(column: npt.NDArray[np.float64], metric: str) -> list[float | None]:

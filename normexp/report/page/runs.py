@@ -8,7 +8,7 @@ from pathlib import Path
 from normexp.evidence.curves import Curves
 from normexp.records import printable, write_atomically
 from normexp.report.figures.drawn import drawn
-from normexp.report.figures.formats import look
+from normexp.report.figures.formats import theme
 from normexp.report.figures.runs import curves_of, legend
 from normexp.report.frame import Frame, frame_of
 from normexp.report.notes import notes
@@ -45,7 +45,7 @@ def _content(frame: Frame, title: str) -> str:
 def _curves(frame: Frame) -> list[str]:
     if not frame.cells:
         return []
-    return [figure(drawn("curves", curves_of(frame, None, notes(frame)), look(), ("svg",)), (), count())]
+    return [figure(drawn("curves", curves_of(frame, None, notes(frame)), theme(), ("svg",)), (), count())]
 
 
 def _metrics(curves: Curves) -> list[str]:

@@ -12,7 +12,7 @@ from normexp.experiments.reproduce import command
 from normexp.report.claims import VERDICTS
 from normexp.report.experiment.render import Rendered
 from normexp.report.figures.drawn import Drawn
-from normexp.report.figures.styles import Style
+from normexp.report.figures.styles import LineStyle
 from normexp.report.page import elements as html
 from normexp.report.page.curves import as_script, viewer_data
 from normexp.report.page.origin import origins
@@ -53,9 +53,9 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
         _claims(claims),
         html.table(rendered.table),
         *(figure(each, claims, numbers) for each in rendered.figures),
-        viewer(rendered.found.curves, rendered.found.metrics, rendered.legend, name),
+        viewer(rendered.measured.curves, rendered.measured.metrics, rendered.legend, name),
         html.notes(rendered.table),
-        html.folded("Where these numbers are from", origins(rendered.found.records, f"Runs of {experiment.title}")),
+        html.folded("Where these numbers are from", origins(rendered.measured.records, f"Runs of {experiment.title}")),
     ]
     counts = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in VERDICTS}
     label = f"{experiment.title}, scale {experiment.scale}"  # two scales of an experiment have one title
@@ -82,7 +82,7 @@ def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[
 
 
 def viewer(
-    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, Style]], name: str, first: str = "test"
+    curves: Curves, metrics: Sequence[str], legend: Mapping[Cell, tuple[str, LineStyle]], name: str, first: str = "test"
 ) -> str:
     """Return the data of the curves and an empty place that the page's script fills; nothing without curves."""
     data = viewer_data(curves, metrics, legend, first)

@@ -1,1 +1,1 @@
-"""Figures of a kind of their own, one per module: a function from a subject to a chart."""
+"""Figures of a kind of their own, one per module: a function from a context to a chart."""

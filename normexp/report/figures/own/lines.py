@@ -15,67 +15,67 @@ from normexp.errors import unknown
 from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Lines
 from normexp.report.figures.chart import Chart, Numbers, Panel
-from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, Style, distinct, in_order
-from normexp.report.figures.subject import Subject
+from normexp.report.figures.context import FigureContext
+from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, LineStyle, distinct, in_order
 from normexp.report.figures.tables import tables
 
 GREY, FILL, EDGE = "#666666", "#efefef", "#bbbbbb"
 SIDES = ("x0", "x1", "y0", "y1")
 
 
-def lines(subject: Subject[Lines]) -> Chart:
-    spec = subject.spec
+def lines(context: FigureContext[Lines]) -> Chart:
+    spec = context.spec
     for column in spec.dotted:
         if column not in spec.y:
-            raise unknown(f"{subject.where}: dotted", column, spec.y)
-    found = tables(subject, spec.table, [spec.x, *spec.y], [spec.by] if spec.by else [])
+            raise unknown(f"{context.where}: dotted", column, spec.y)
+    found = tables(context, spec.table, [spec.x, *spec.y], [spec.by] if spec.by else [])
     apart = spec.panels == "arm"
-    data = pd.concat([_long(subject, cell, table, apart) for cell, table in found.items()], ignore_index=True)
-    names = {cell: subject.name(cell) if apart else "" for cell in found}
-    boxes = tables(subject, spec.boxes, SIDES, ["label"]) if spec.boxes else {}
-    points = tables(subject, spec.points, ["x", "y"]) if spec.points else {}
+    data = pd.concat([_long(context, cell, table, apart) for cell, table in found.items()], ignore_index=True)
+    names = {cell: context.name(cell) if apart else "" for cell in found}
+    boxes = tables(context, spec.boxes, SIDES, ["label"]) if spec.boxes else {}
+    points = tables(context, spec.points, ["x", "y"]) if spec.points else {}
     behind = Behind(_grouped(boxes, names), _grouped(points, names))
-    y_label = subject.words("y", subject.label(spec.y[0]) if len(spec.y) == 1 else "value")
-    return subject.chart(
+    y_label = context.words("y", context.label(spec.y[0]) if len(spec.y) == 1 else "value")
+    return context.chart(
         data, mark="line" if spec.joined else "interval", x="x", y="y",
         colour="line" if data["line"].any() else "", panel="panel" if apart else "",
         panels={name: Panel(name) for name in names.values()},
-        styles=_styles(subject, data, list(found), apart), also=behind.draw, also_reach=behind.reach,
-        labels={"x": subject.words("x", subject.label(spec.x)), "y": y_label},
+        styles=_styles(context, data, list(found), apart), also=behind.draw, also_reach=behind.reach,
+        labels={"x": context.words("x", context.label(spec.x)), "y": y_label},
     )  # fmt: skip
 
 
-def _long(subject: Subject[Lines], cell: Cell, table: pd.DataFrame, apart: bool) -> pd.DataFrame:
+def _long(context: FigureContext[Lines], cell: Cell, table: pd.DataFrame, apart: bool) -> pd.DataFrame:
     """Return a row per point of a line: columns x, y, line, cell, key, panel."""
-    spec = subject.spec
+    spec = context.spec
     groups = table.groupby(spec.by, sort=False) if spec.by else [("", table)]
     parts = []
     for value, rows in groups:
         for column in spec.y:
-            said = [] if apart or len(subject.cells) == 1 else [subject.name(cell)]
-            said += [subject.label(column)] if len(spec.y) > 1 else []
-            said += [f"{subject.label(spec.by)} {value}"] if spec.by else []
-            about = {"line": ", ".join(said), "cell": subject.name(cell), "key": f"{column} {value}", "column": column}
-            parts.append(pd.DataFrame({"x": rows[spec.x], "y": rows[column], "panel": subject.name(cell), **about}))
+            said = [] if apart or len(context.cells) == 1 else [context.name(cell)]
+            said += [context.label(column)] if len(spec.y) > 1 else []
+            said += [f"{context.label(spec.by)} {value}"] if spec.by else []
+            about = {"line": ", ".join(said), "cell": context.name(cell), "key": f"{column} {value}", "column": column}
+            parts.append(pd.DataFrame({"x": rows[spec.x], "y": rows[column], "panel": context.name(cell), **about}))
     return pd.concat(parts)
 
 
-def _styles(subject: Subject[Lines], data: pd.DataFrame, cells: list[Cell], apart: bool) -> dict[str, Style]:
+def _styles(context: FigureContext[Lines], data: pd.DataFrame, cells: list[Cell], apart: bool) -> dict[str, LineStyle]:
     """Lines of several arms have the arms' colours and dashes by column; those of one arm go from dark to light."""
     keys = list(dict.fromkeys(data["key"]))
-    arms = subject.styles(cells)
-    own = in_order(len(keys)) if subject.spec.by and len(keys) > 1 else [distinct(i) for i in range(len(keys))]
-    styles: dict[str, Style] = {}
+    arms = context.styles(cells)
+    own = in_order(len(keys)) if context.spec.by and len(keys) > 1 else [distinct(i) for i in range(len(keys))]
+    styles: dict[str, LineStyle] = {}
     for line, cell, key, column in data[["line", "cell", "key", "column"]].drop_duplicates().itertuples(index=False):
         place = keys.index(key)
         several = len(cells) > 1 and not apart
         style = arms[cell] if several else own[place]
         if several and place:
             style = replace(style, dashes=DASHES[place % len(DASHES)])
-        if column in subject.spec.dotted:
+        if column in context.spec.dotted:
             style = replace(style, dashes=DOTTED, width=1.8)
-        styles[line] = replace(style, marker="o" if subject.spec.markers else style.marker)
-        if not subject.spec.joined:
+        styles[line] = replace(style, marker="o" if context.spec.markers else style.marker)
+        if not context.spec.joined:
             styles[line] = replace(styles[line], dashes=(), width=0.0, marker=MARKERS[place % len(MARKERS)])
     return styles
 

@@ -13,22 +13,22 @@ from matplotlib.patheffects import Normal, Stroke
 from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Contour
 from normexp.report.figures.chart import Chart, Numbers, Panel
-from normexp.report.figures.subject import Subject
+from normexp.report.figures.context import FigureContext
 from normexp.report.figures.tables import tables
 
 OUTLINE = [Stroke(linewidth=2.4, foreground="black"), Normal()]  # to be seen on dark and on light
 MARK: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "zorder": 4, "clip_on": False}
 
 
-def contour(subject: Subject[Contour]) -> Chart:
-    spec = subject.spec
-    found = tables(subject, spec.table, [spec.x, spec.y, spec.z])
+def contour(context: FigureContext[Contour]) -> Chart:
+    spec = context.spec
+    found = tables(context, spec.table, [spec.x, spec.y, spec.z])
     for cell, table in found.items():
-        _check_grid(subject, cell, table)
-    data = pd.concat([table.assign(panel=subject.name(cell)) for cell, table in found.items()])
-    paths = tables(subject, spec.path, ["x", "y"]) if spec.path else {}
+        _check_grid(context, cell, table)
+    data = pd.concat([table.assign(panel=context.name(cell)) for cell, table in found.items()])
+    paths = tables(context, spec.path, ["x", "y"]) if spec.path else {}
     cut = {
-        subject.name(cell): cut_path(paths[cell], table[spec.x], table[spec.y])
+        context.name(cell): cut_path(paths[cell], table[spec.x], table[spec.y])
         for cell, table in found.items()
         if cell in paths
     }
@@ -36,23 +36,23 @@ def contour(subject: Subject[Contour]) -> Chart:
     said += [path.note(name) for name, path in cut.items()]
     hidden = int((data[spec.z] <= 0).sum()) if "z" in spec.log else 0
     said += [f"Grey: {hidden} values of 0 or below, for which there is no logarithmic level."] if hidden else []
-    names = [subject.name(cell) for cell in found]
-    return subject.chart(
+    names = [context.name(cell) for cell in found]
+    return context.chart(
         data, mark="contour", x=spec.x, y=spec.y, z=spec.z, panel="panel", panels={name: Panel(name) for name in names},
-        labels={axis: subject.words(axis, subject.label(getattr(spec, axis))) for axis in ("x", "y", "z")},
+        labels={axis: context.words(axis, context.label(getattr(spec, axis))) for axis in ("x", "y", "z")},
         sentences=tuple(said), share_y="none", also=lambda ax, name: cut[name].draw(ax) if name in cut else None,
     )  # fmt: skip
 
 
-def _check_grid(subject: Subject[Contour], cell: Cell, table: pd.DataFrame) -> None:
+def _check_grid(context: FigureContext[Contour], cell: Cell, table: pd.DataFrame) -> None:
     """Raise UserError where a point of the grid is missing or there twice, or where there is no surface."""
-    spec = subject.spec
+    spec = context.spec
     x, y = table[spec.x].nunique(), table[spec.y].nunique()
     if len(table) != x * y or table.duplicated([spec.x, spec.y]).any():
         grid = f"{x} x {y} values of {spec.x} and {spec.y}"
-        raise subject.error(f"{spec.table}.csv of {cell} is no regular grid: {grid}, but {len(table)} rows")
+        raise context.error(f"{spec.table}.csv of {cell} is no regular grid: {grid}, but {len(table)} rows")
     if min(x, y) < 2:
-        raise subject.error(f"{spec.table}.csv of {cell} is no surface: {x} x {y} points")
+        raise context.error(f"{spec.table}.csv of {cell} is no surface: {x} x {y} points")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from normexp.report.figures.chart import Chart, Panel, Reference
-from normexp.report.figures.styles import COLOURS, Style
+from normexp.report.figures.styles import COLOURS, LineStyle
 from normexp.report.figures.words import in_words, of_arm
 from normexp.report.measurements import factor, title
 
@@ -53,7 +53,7 @@ def over_targets(
         log=frozenset("y"),
         title=heading,
         labels={"x": f"target: {title(metrics.pop())}" if len(metrics) == 1 else "target", "y": "speed-up"},
-        styles={"": Style(COLOURS[0], marker="o")},
+        styles={"": LineStyle(COLOURS[0], marker="o")},
         panels={name: Panel(name, y=ends) for name in rows["race"].unique()},
         references=(Reference(1.0, ""),),
         preview=preview,

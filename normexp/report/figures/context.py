@@ -19,7 +19,7 @@ from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.ratio_column import ratios
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import short
-from normexp.report.figures.styles import Style, distinct, in_order, of_arms, of_scheme
+from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.measurements import factor, possible, title
 from normexp.report.record import Record
@@ -29,8 +29,8 @@ Spec = TypeVar("Spec", bound=Figure)
 
 
 @dataclass(frozen=True)
-class Subject(Generic[Spec]):
-    """One figure's subject.
+class FigureContext(Generic[Spec]):
+    """What a figure of an experiment is made from.
 
     Args:
         spec: the entry of `figures`.
@@ -38,7 +38,7 @@ class Subject(Generic[Spec]):
     """
 
     experiment: Experiment
-    found: Measured
+    measured: Measured
     spec: Spec
     notes: Sequence[str] = ()
 
@@ -60,13 +60,13 @@ class Subject(Generic[Spec]):
     @cached_property
     def runs(self) -> dict[Cell, Mapping[int, Curve]]:
         """The finished runs. Raises UserError where there are none."""
-        runs = {cell: self.found.curves[cell] for cell in self.cells if cell in self.found.curves}
+        runs = {cell: self.measured.curves[cell] for cell in self.cells if cell in self.measured.curves}
         if not runs:
             raise self.error("no run of its arms is finished")
         return runs
 
-    def predicted(self) -> Subject[Spec]:
-        """Return the subject of the first arm alone: the one whose formula a figure draws."""
+    def predicted(self) -> FigureContext[Spec]:
+        """Return the context of the first arm alone: the one whose formula a figure draws."""
         arms = [next(iter(self.runs)).arm]
         return replace(self, spec=self.spec.model_copy(update={"arms": arms}))
 
@@ -120,7 +120,7 @@ class Subject(Generic[Spec]):
     @cached_property
     def records(self) -> dict[tuple[Cell, int | None], Record]:
         """Every run of the experiment, whatever its status, by cell and seed."""
-        return {(record.cell, record.seed): record for record in self.found.records}
+        return {(record.cell, record.seed): record for record in self.measured.records}
 
     @property
     def data_notes(self) -> list[str]:
@@ -153,13 +153,13 @@ class Subject(Generic[Spec]):
         try:
             own = {
                 seed: factor(metric) * value_at(run, metric, at, better_direction(metric))
-                for seed, run in self.found.curves.get(cell, {}).items()
+                for seed, run in self.measured.curves.get(cell, {}).items()
             }
         except MissingRuns:
             return {}
         return ratios(own, self.values(Cell(over, cell.point), metric, at)) if over else own
 
-    def measured(self, metric: str, x: str = "step") -> pd.DataFrame:
+    def evaluations(self, metric: str, x: str = "step") -> pd.DataFrame:
         """Return what every run of the figure measured: columns line, run, x, y, ended; a row per evaluation."""
         parts = [
             pd.DataFrame(
@@ -196,7 +196,7 @@ class Subject(Generic[Spec]):
             raise self.error(f"its runs have no {metric} at {at}")
         return pd.DataFrame(rows)
 
-    def styles(self, cells: Sequence[Cell], without: str = "") -> dict[str, Style]:
+    def styles(self, cells: Sequence[Cell], without: str = "") -> dict[str, LineStyle]:
         """Return the style of every line by its name; several lines of one arm go from dark to light."""
         names = [self.name(cell, without) for cell in cells]
         arms = {cell.arm for cell in cells}
@@ -206,7 +206,7 @@ class Subject(Generic[Spec]):
             return {name: distinct(i) for i, name in enumerate(names)}
         return of_arms({name: self.scheme(cell.arm) for name, cell in zip(names, cells, strict=True)})
 
-    def row_styles(self, without: str = "") -> dict[str, Style]:
+    def row_styles(self, without: str = "") -> dict[str, LineStyle]:
         """Return the colours of rows, which their names tell apart; {} where they would say nothing or too much."""
         schemes = {self.scheme(cell.arm) for cell in self.runs}
         colors = {of_scheme(scheme).color for scheme in schemes}

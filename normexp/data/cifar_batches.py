@@ -1,4 +1,7 @@
-"""CIFAR-10's original batches: pickles, read by an unpickler that builds arrays and nothing else."""
+"""CIFAR-10's batches as its author gives them: pickles, of which nothing but arrays is built, or the binary version.
+
+Source: the description of the data set by its author.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from normexp.data.base import Array
 from normexp.errors import UserError
 
 _NUMPY = ("numpy.core.multiarray", "numpy._core.multiarray")  # before and since NumPy 2
+RECORD = 1 + 3 * 32 * 32  # bytes of an image in the binary version: label, then three colour planes
 _ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
@@ -28,7 +32,7 @@ class _ArraysOnly(pickle.Unpickler):
         return _ALLOWED[module, name]
 
 
-def read_batch(data: bytes, name: str) -> tuple[Array, Array]:
+def read_pickled_batch(data: bytes, name: str) -> tuple[Array, Array]:
     """Return images, uint8 (N, 32, 32, 3), and labels, int64 (N,), of one batch. Raises UserError.
 
     A batch stores each image as 3,072 bytes: the red, the green and the blue plane, row by row.
@@ -54,3 +58,14 @@ def _labels(found: object) -> Array:
     """Return the labels that are usable; fewer than there are images then, which the caller reports."""
     listed = found if isinstance(found, list) else []
     return np.array([label for label in listed if type(label) is int and 0 <= label <= 9], dtype=np.int64)
+
+
+def read_binary_batch(data: bytes, name: str) -> tuple[Array, Array]:
+    """Return images, uint8 (N, 32, 32, 3), and labels, int64 (N,), of one batch. Raises UserError."""
+    if not data or len(data) % RECORD:
+        raise UserError(f"{name}: not a CIFAR-10 batch ({len(data)} bytes are not a whole number of images)")
+    rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, RECORD)
+    labels = rows[:, 0].astype(np.int64)
+    if labels.max() > 9:
+        raise UserError(f"{name}: not a CIFAR-10 batch: label {labels.max()}, allowed: 0 to 9")
+    return rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from normexp.studies.base import Number
-from normexp.studies.remarks import explained
+from normexp.studies.numbers import explained
 
 
 @pytest.mark.parametrize(

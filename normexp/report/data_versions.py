@@ -11,7 +11,7 @@ from normexp.report.labels import NOTE, Options
 from normexp.report.record import Record
 
 
-def told_apart(records: Sequence[Record]) -> list[Record]:
+def with_data_versions(records: Sequence[Record]) -> list[Record]:
     """Return the records; where those of equal options saw different files, the options say which."""
     alike: dict[frozenset[tuple[str, str]], list[Record]] = {}
     for record in records:
@@ -39,5 +39,5 @@ def _with_sha256(record: Record) -> Record:
     options = record.options
     assert options is not None
     key = next((key for key in PATH_KEYS if key in options and key in options.changed), NOTE)
-    told = " ".join(filter(None, (options[key], f"({_sha256(record)})")))
-    return replace(record, told=Options({**options, key: told}, options.seed, options.changed))
+    name = " ".join(filter(None, (options[key], f"({_sha256(record)})")))
+    return replace(record, known_options=Options({**options, key: name}, options.seed, options.changed))

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+import torch.nn.functional as F
 from companions import KINDS_FIRST
 from every_scheme import CONFIGS
 from torch import nn
@@ -150,6 +151,45 @@ def test_running_mean_forgets_a_bias_that_is_dropped():
     expected = model.eval()(x)
     assert convert(model, BatchNorm())[0].bias is None
     torch.testing.assert_close(model(x), expected)
+
+
+class WithoutItsBias(nn.Conv2d):
+    def forward(self, x):
+        return F.conv2d(x, self.weight)
+
+
+class TwiceItsBias(nn.Conv2d):
+    def forward(self, x):
+        return F.conv2d(x, self.weight) + 2 * self.bias.view(-1, 1, 1)
+
+
+class Negative(nn.Module):
+    def forward(self, x):
+        return -x
+
+
+def with_a_computed_bias(*sizes):
+    return parametrize.register_parametrization(nn.Conv2d(*sizes), "bias", Negative())
+
+
+@pytest.mark.parametrize("layer", [WithoutItsBias, TwiceItsBias, with_a_computed_bias])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_bias_that_is_not_added_as_it_is_stays(layer, normalized):
+    """Taken out of the running mean, as what a convolution adds, it changed the outputs; without it some failed."""
+    model = nn.Sequential(layer(3, 4, 3), nn.BatchNorm2d(4) if normalized else nn.Identity(), nn.Conv2d(4, 2, 1))
+    x = torch.randn(8, 3, 6, 6)
+    model(x)
+    expected = model.eval()(x)
+    assert convert(model, BatchNorm()).get_submodule("0" if normalized else "0.0").bias is not None
+    if normalized:
+        torch.testing.assert_close(model(x), expected)
+
+
+def test_a_layer_that_leaves_its_bias_out_gets_none():
+    model = nn.Sequential(WithoutItsBias(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1, bias=False))
+    convert(model, Norm())
+    assert model[0].bias is None
+    assert model[2].bias is not None
 
 
 class HeadsFirst(nn.Module):

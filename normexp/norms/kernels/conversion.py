@@ -16,6 +16,7 @@ from normexp.norms.kernels.effect import Effect
 from normexp.norms.kernels.modules import (
     LAYERS,
     NORMS,
+    adds_bias,
     fused_tail,
     is_nonlinearity,
     lost_with,
@@ -238,11 +239,11 @@ class Conversion:
     def carry_out(self) -> None:
         """Change the network."""
         if self.normalizations and not self.effect.normalizes:
-            add_biases(self.layers)
+            add_biases(layer for layer in self.layers if layer.bias is None and adds_bias(layer))
         elif self.normalizations and self.norm.cancels_bias:
             self._drop_cancelled_biases()
         elif self.norm.cancels_bias:
-            for layer in set(self.layers) & set(self.new):
+            for layer in filter(adds_bias, set(self.layers) & set(self.new)):
                 layer.register_parameter("bias", None)
         swap(self.model, self.new)
         swap(self.model, {layer: self.norm.parametrize(layer) for layer in self.reparametrized})
@@ -257,5 +258,5 @@ class Conversion:
             if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS) and layer.bias is not None
         }
         for layer, after in found.items():
-            if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after):
+            if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after) and adds_bias(layer):
                 drop_bias(layer, after, self.new[after])

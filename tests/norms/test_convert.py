@@ -16,10 +16,13 @@ from torchvision import models
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
 from normexp.norms.convert import convert
+from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.kernels.modules import NORMS
+from normexp.norms.normprop import NormProp
 from normexp.norms.rms import RMSNorm
+from normexp.norms.spectral_penalty import SpectralPenalty
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
 
@@ -236,6 +239,34 @@ def test_a_layer_whose_weight_torchs_module_reads_is_refused():
     assert convert(Attends(), RMSNorm(), strict=False)(torch.randn(4, 2, 8)).shape == (4, 2, 3)
 
 
+def test_what_only_the_scheme_refuses_is_refused_before_anything_is_changed():
+    """Spectral norm regularization sets no weight: it came to a transposed convolution in groups with the rest done."""
+    layers = nn.ConvTranspose2d(4, 4, 3, groups=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1)
+    assert refused_unchanged(nn.Sequential(*layers), SpectralPenalty(), r"0 \(ConvTranspose2d\): .* needs groups=1")
+    assert len(convert(nn.Sequential(*layers), SpectralPenalty(), strict=False).not_converted) == 1
+
+
+def test_an_activation_with_a_slope_for_every_channel_is_not_overlooked():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.PReLU(4), nn.Conv2d(4, 2, 1))
+    assert refused_unchanged(model, NormProp(), r"2 \(PReLU\): an activation function that learns")
+    assert type(convert(model, EvoNormS0(num_groups=2))[2]) is nn.Identity
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x: x.clamp(min=0), lambda x: F.threshold(x, 0.1, 0.0), F.softsign, F.tanhshrink, F.hardshrink]
+)
+def test_an_activation_by_any_function_is_seen(fn):
+    class Calls(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm, self.last = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1)
+
+        def forward(self, x):
+            return self.last(fn(self.norm(self.first(x))))
+
+    assert refused_unchanged(Calls(), NormProp(), r"the network \(Calls\): calls \w+\(\) as a function")
+
+
 def test_a_network_that_is_one_normalization_is_refused():
     with pytest.raises(ValueError, match=r"is the whole network, .*give nn\.Sequential\(model\)"):
         convert(nn.BatchNorm2d(3), GroupNorm())
@@ -316,9 +347,10 @@ def test_a_norm_with_something_put_on_it_is_refused(touch):
         ),
     ],
 )
-def test_what_holds_nothing_to_change_is_refused(make, why):
+@pytest.mark.parametrize("norm", [BatchNorm(), NormProp()])
+def test_what_holds_nothing_to_change_is_refused(make, why, norm):
     with pytest.raises(ValueError, match=why):
-        convert(make(), BatchNorm())
+        convert(make(), norm)
 
 
 @pytest.mark.parametrize("given", ["group", nn.GroupNorm(4, 16)])

@@ -24,7 +24,7 @@ from normexp.norms.kernels.modules import (
     width,
 )
 from normexp.norms.kernels.readers import Differs, Lacks, check_readers
-from normexp.norms.kernels.refusals import CannotConvert, cannot, refuse_unknown_norm, refuse_weight
+from normexp.norms.kernels.refusals import CannotConvert, cannot, refuse_layer, refuse_unknown_norm, refuse_weight
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
@@ -62,7 +62,8 @@ class Conversion:
         self._pools()
         self._normalizations()
         self._readers()
-        check = partial(refuse_weight, model=model, norm=norm) if self.effect.sets_weights else lambda layer: None
+        refuse = partial(refuse_weight, model=model) if self.effect.sets_weights else refuse_layer
+        check = partial(refuse, norm=norm)
         self.reparametrized = [layer for layer in self.hidden if self._try(layer, check)]
 
     def _hidden(self) -> list[nn.Module]:

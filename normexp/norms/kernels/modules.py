@@ -212,9 +212,10 @@ def curve(module: nn.Module) -> Tensor | None:
     """Return the module's values on `GRID` in evaluation if it is a function of each value alone; else None."""
     if any(True for _ in module.children()) or isinstance(module, (*LAYERS, *NORMS)):
         return None
-    exact: Any = on_cpu(module).eval() if any(True for _ in module.parameters()) else copy.deepcopy(module).eval()
     order = torch.randperm(len(GRID), generator=torch.Generator().manual_seed(0), device="cpu")
     try:
+        learns = any(True for _ in module.parameters())
+        exact: Any = (on_cpu(module) if learns else copy.deepcopy(module)).eval()
         plain, mixed = (exact(x.clone().view(1, -1, 1, 1)) for x in (GRID, GRID[order]))
     except Exception:  # takes other inputs, or is no function of tensors at all
         return None
@@ -231,6 +232,8 @@ def is_identity(module: nn.Module) -> bool:
 
 def is_nonlinearity(module: nn.Module) -> bool:
     """Tell whether the module is an activation function: of each value alone, not affine, and no gate."""
+    if isinstance(module, nn.PReLU):
+        return True  # also one with a slope for every channel, which is no function of the value alone
     values = curve(module)
     return values is not None and not is_affine(values) and not is_gate(values)
 

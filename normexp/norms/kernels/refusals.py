@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm
+from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import NORMS, ignores_scale, is_linear_in_weight, is_shared
 
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
@@ -58,3 +59,9 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
         raise CannotConvert("computes its weight itself, from the one that the scheme would set")
     with torch.random.fork_rng([]):
         norm.parametrize(copy.deepcopy(layer))
+
+
+def refuse_layer(layer: nn.Module, norm: Norm) -> None:
+    """Refuse a layer that the scheme itself refuses, before any other is changed."""
+    with torch.random.fork_rng([]):
+        norm.parametrize(copied(layer))

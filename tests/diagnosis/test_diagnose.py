@@ -139,6 +139,14 @@ def test_scale_invariant_weights_are_those_a_normalization_follows():
     assert diagnosis.summary["equilibrium_angle_in_radians"] == pytest.approx((2 * 0.1 * 5e-4 / 1.9) ** 0.5)
 
 
+def test_a_weight_whose_sign_alone_is_lost_has_an_effect():
+    """The mean of relu(z) is that of relu(-z) where z has the mean 0: the sign of the whole weight is no direction."""
+    torch.manual_seed(0)
+    behind = nn.InstanceNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3)
+    diagnosis = diagnose(nn.Sequential(nn.Conv2d(3, 8, 3), *behind), torch.randn(32, 3, 8, 8))
+    assert (diagnosis.summary["scale_invariant_weights"], diagnosis.summary["weights_without_effect"]) == (1, 0)
+
+
 class Branch(nn.Module):
     """x + scale f(x), as with layer scale, without a normalization."""
 

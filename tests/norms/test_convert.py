@@ -267,6 +267,18 @@ def test_an_activation_by_any_function_is_seen(fn):
     assert refused_unchanged(Calls(), NormProp(), r"the network \(Calls\): calls \w+\(\) as a function")
 
 
+@pytest.mark.parametrize("norm", [GroupNorm(), EvoNormS0()])
+@pytest.mark.parametrize("behind", [[nn.BatchNorm1d(16), nn.ReLU()], [nn.ReLU()]])
+def test_as_many_groups_as_features_are_refused_behind_a_linear_layer(norm, behind):
+    """With one value a group the first batch was the first to say so."""
+    model = nn.Sequential(nn.Linear(8, 16), *behind, nn.Linear(16, 3))
+    assert refused_unchanged(
+        model, norm, r"of a Linear layer has no positions: normalization over 16 groups needs more"
+    )
+    few = type(norm)(num_groups=4)
+    assert convert(model, few)(torch.randn(5, 8)).shape == (5, 3)
+
+
 def test_a_network_that_is_one_normalization_is_refused():
     with pytest.raises(ValueError, match=r"is the whole network, .*give nn\.Sequential\(model\)"):
         convert(nn.BatchNorm2d(3), GroupNorm())

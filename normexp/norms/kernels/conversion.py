@@ -24,7 +24,14 @@ from normexp.norms.kernels.modules import (
     width,
 )
 from normexp.norms.kernels.readers import Differs, Lacks, check_readers
-from normexp.norms.kernels.refusals import CannotConvert, cannot, refuse_layer, refuse_unknown_norm, refuse_weight
+from normexp.norms.kernels.refusals import (
+    CannotConvert,
+    cannot,
+    refuse_layer,
+    refuse_unknown_norm,
+    refuse_vectors,
+    refuse_weight,
+)
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
@@ -147,11 +154,20 @@ class Conversion:
         if self.effect.wraps:
             tail = [self._wrapped(each) if each in acts else each for each in tail]
         gated = self.effect.replaces and bool(acts or followed.get(old))
-        new = self._made(width(old), like=old, linear=self.effect.replaces and not gated)
+        linear = self.effect.replaces and not gated
+        new = self._made(width(old), like=old, linear=linear)
+        if self._gets_vectors(old):
+            refuse_vectors(self.norm, width(old), linear)
         carry(old, new)
         tail = [each for each in tail if not (gated and each in acts)]
         taken = {} if acts or not gated else {followed[old]: nn.Identity()}
         return {old: nn.Sequential(new, *tail).train(old.training) if tail else new, **taken}
+
+    def _gets_vectors(self, old: nn.Module) -> bool:
+        """Tell whether a normalization gets the output of a Linear layer with as many features as it has."""
+        read = self._reading
+        sources = [read.module(read.source(node)) for node in read.calls(old)] if isinstance(read, Dataflow) else []
+        return any(isinstance(each, nn.Linear) and each.out_features == width(old) for each in sources)
 
     def _made(self, channels: int, like: nn.Module, linear: bool) -> nn.Module:
         """Return the scheme's module for a place, with the type, device and mode of the module `like`."""
@@ -198,9 +214,10 @@ class Conversion:
 
     def _behind(self, layer: nn.Module, act: nn.Module | None) -> dict[nn.Module, nn.Module]:
         """Return what replaces a layer: itself with the scheme's module behind it."""
-        after = self._made(num_outputs(layer), like=layer, linear=self.effect.replaces and act is None)
-        if isinstance(layer, nn.Linear) and not self.effect.takes_vectors:
-            raise CannotConvert("the scheme needs positions, and the output of a Linear layer has none")
+        linear = self.effect.replaces and act is None
+        after = self._made(num_outputs(layer), like=layer, linear=linear)
+        if isinstance(layer, nn.Linear):
+            refuse_vectors(self.norm, num_outputs(layer), linear)
         owner = self.model.get_submodule(self.names[layer].rpartition(".")[0])
         if type(owner).__module__.startswith("torch.nn.") and not isinstance(owner, CONTAINERS):
             raise CannotConvert(f"{type(owner).__name__} computes with its weight and does not call it")

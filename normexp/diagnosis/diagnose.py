@@ -55,6 +55,7 @@ class Examination:
     """One pass in train(), one in eval(), and what they show to be wrong."""
 
     def __init__(self, model: nn.Module, data: Any) -> None:
+        _check_watchable(model)
         self.model, self.inputs = model, on_device_of(model, batches(data))
         self.norms = normalizations(model)
         _check_callable(model, self.norms, self.inputs[0])
@@ -72,6 +73,14 @@ class Examination:
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
         found += _of_disagreements(self.norms, self.local)
         return sorted(found, key=lambda each: each.level != FAULT)
+
+
+def _check_watchable(model: nn.Module) -> None:
+    for path, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise UserError(
+                f"model: {path} is compiled by torch.jit, so it cannot be watched; give what it was made of"
+            )
 
 
 @torch.no_grad()

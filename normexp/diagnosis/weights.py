@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from normexp.diagnosis.batches import FirstOutput
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, output_change, outputs
+from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs
 
 EXAMPLES = 16  # of a batch; what a normalization cancels it cancels in any batch
 
@@ -15,8 +15,8 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
     """Return scale_change and squared_norm of every Linear and Conv weight.
 
     `scale_change` is ||y' - y|| / ||y|| of the outputs in train() where the weight is doubled. Below a hundredth the
-    weight counts as scale-invariant, if the outputs notice its direction: `sign_change` is the same where it is
-    negated. Then `effective_rate` is rate / ||w||^2, if there is a rate.
+    weight counts as scale-invariant, if the outputs notice its direction: `direction_change` is the same where half of
+    its entries are negated. Then `effective_rate` is rate / ||w||^2, if there is a rate.
     """
     whole = FirstOutput(model)
     few = x[:EXAMPLES]
@@ -25,7 +25,7 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
     for name, weight in free_weights(whole).items():
         row = {"scale_change": output_change(whole, few, name, usual)}
         if row["scale_change"] < TOLERANCE:
-            row["sign_change"] = output_change(whole, few, name, usual, -1.0)
+            row["direction_change"] = direction_change(whole, few, name, usual)
         row["squared_norm"] = float(weight.units.square().sum())
         if rate is not None and is_free(row):
             row["effective_rate"] = rate / row["squared_norm"]
@@ -35,7 +35,7 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
 
 def is_free(row: dict[str, float]) -> bool:
     """Tell a row of a scale-invariant weight."""
-    return row["scale_change"] < TOLERANCE <= row["sign_change"]
+    return row["scale_change"] < TOLERANCE <= row["direction_change"]
 
 
 def has_no_effect(row: dict[str, float]) -> bool:

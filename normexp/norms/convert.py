@@ -15,8 +15,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     Every batch, instance or group normalization becomes the scheme's; one that applies an activation as well (timm's
     BatchNormAct2d) keeps that. A network without any gets one after every convolution (after every Linear layer, if
     it has no convolution). Every Linear and Conv weight goes through the scheme. Where the scheme leaves activations
-    alone, layers without a bias get one (of zeros) in place of the bias that went with the old normalization. Scales,
-    shifts and running estimates of the old normalization are kept where the new one has the same.
+    alone, layers without a bias get one (of zeros) in place of the bias that went with the old normalization; those
+    whose own forward would not add it stay as they are. Scales, shifts and running estimates of the old normalization
+    are kept where the new one has the same.
 
     A scheme that wraps activation functions (NormProp) gets every one that is a module but gates (sigmoids). One that
     replaces them (EvoNorm) takes an activation away where it alone follows a normalization, or, in a network without

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, output_change, outputs
+from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +15,8 @@ class EffectiveRate(Probe):
 
     `output_change` says of every Linear and Conv weight (v under weight normalization) by how much the network's
     outputs in training mode change when that weight is doubled, ||y' - y|| / ||y||. Where this is below
-    `tolerance` the weight counts as scale-invariant and has two more rows: `squared_norm`, which is ||w||^2,
-    and `effective_rate`. The learning rate is that of the next step.
+    `tolerance`, and the outputs notice the weight's direction, it counts as scale-invariant and has two more rows:
+    `squared_norm`, which is ||w||^2, and `effective_rate`. The learning rate is that of the next step.
 
     Args:
         count: number of training examples, the same at every evaluation, as one batch.
@@ -39,7 +39,7 @@ class EffectiveRate(Probe):
         for name, weight in free_weights(model).items():
             change = output_change(model, x, name, usual)
             readings.append((name, "output_change", change))
-            if change < self.tolerance:
+            if change < self.tolerance <= direction_change(model, x, name, usual):
                 square = float(weight.units.square().sum())
                 readings += [(name, "squared_norm", square), (name, "effective_rate", situation.rate / square)]
         return readings

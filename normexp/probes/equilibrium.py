@@ -17,7 +17,7 @@ from normexp.errors import UserError
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.gradients import loss_gradients
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, output_change, outputs, reason
+from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs, reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,8 @@ class Equilibrium(Probe):
     `angle` is that of the update on fixed examples, with the run's own optimizer: momentum, Adam's moments and weight
     decay included. It is made on a copy, and taken back. `equilibrium_angle` is what it settles at where weight decay
     and the gradient balance (see `equilibrium_angle`); `ratio` is the first over the second. Of a weight whose length
-    the network's outputs notice there is only `scale_change`, by how much they do when it is doubled.
+    the network's outputs notice, or of which they notice nothing at all, there is only `scale_change`, by how much they
+    change when it is doubled.
 
     Args:
         count: number of training examples, the same at every evaluation, as one batch.
@@ -50,11 +51,13 @@ class Equilibrium(Probe):
         model, (x, _) = situation.model, situation.training(self.count)
         usual = outputs(model, x, {})
         changes = {name: output_change(model, x, name, usual) for name in free_weights(model)}
-        free = [name for name, change in changes.items() if change < self.tolerance]
+        unseen = [name for name, change in changes.items() if change < self.tolerance]
+        free = [name for name in unseen if direction_change(model, x, name, usual) >= self.tolerance]
         if not free:
-            first = next(iter(changes), "")
-            because = f"{reason(model, first)}; with norm=weight they do not" if first else ""
-            why = because or "there is no Linear or Conv layer"
+            seen = next((name for name in changes if name not in unseen), "")
+            because = f"{reason(model, seen)}; with norm=weight they do not" if seen else ""
+            hardly = f"the network's outputs hardly depend on {unseen[0]} at all" if unseen else ""
+            why = because or hardly or "there is no Linear or Conv layer"
             raise UserError(f"probe=equilibrium: no weight is scale-invariant: {why}")
         settled = equilibrium_angle(optimizer.param_groups[0])
         turned = next_angles(model, optimizer, loss_gradients(situation, self.count), free)

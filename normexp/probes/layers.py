@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import free_weight, output_dim, weight_layers
+from normexp.norms.base import free_weight, weight_layers
 
 NONLINEARITIES = (nn.Sigmoid, nn.Tanh, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.ReLU6, nn.Hardswish)
 
@@ -43,32 +44,44 @@ def blocks(model: nn.Module) -> dict[str, nn.Module]:
 
 @dataclass(frozen=True)
 class Weight:
-    """One weight and the dimension that runs over its layer's output units."""
+    """One weight and the dimension that runs over its layer's output units.
+
+    Args:
+        groups: of a transposed convolution, whose output units are spread over them.
+    """
 
     value: Tensor
     dim: int
+    groups: int = 1
 
     @property
     def units(self) -> Tensor:
         """The weight as one float64 row per output unit, on the CPU (Apple's devices have no float64)."""
-        return rows_of(self.value, self.dim)
+        return self.rows(self.value)
+
+    def rows(self, value: Tensor) -> Tensor:
+        """Return the weight, or its gradient, as a matrix (units, all that enters one) in float64 on the CPU."""
+        parts = value.detach().chunk(self.groups)
+        return torch.cat([part.movedim(self.dim, 0).flatten(1) for part in parts]).cpu().double()
 
 
-def rows_of(value: Tensor, dim: int) -> Tensor:
-    """Return a weight, or its gradient, as a matrix (units, all that enters one) in float64 on the CPU."""
-    return value.detach().movedim(dim, 0).flatten(1).cpu().double()
+def weight_of(layer: nn.Module, value: Any) -> Weight:
+    """Return a layer's weight, or the parameter behind it, with where its output units are."""
+    if isinstance(layer, nn.modules.conv._ConvTransposeNd):
+        return Weight(value, 1, layer.groups)
+    return Weight(value, 0)
 
 
 def weights(model: nn.Module) -> dict[str, Weight]:
     """Return {`PATH.weight`: weight} as every Linear and Conv layer uses it."""
     found: dict[str, Any] = layers(model)
-    return {f"{path}.weight": Weight(layer.weight, output_dim(layer)) for path, layer in found.items()}
+    return {f"{path}.weight": weight_of(layer, layer.weight) for path, layer in found.items()}
 
 
 def free_weights(model: nn.Module) -> dict[str, Weight]:
     """Return {parameter name: weight} as the optimizer moves it: W, or v of a weight-normalized layer."""
     return {
-        ".".join((path, name)): Weight(parameter, output_dim(layer))
+        ".".join((path, name)): weight_of(layer, parameter)
         for path, layer in layers(model).items()
         for name, parameter in [free_weight(layer)]
     }

@@ -23,14 +23,30 @@ def outputs(model: nn.Module, x: Tensor, changed: Mapping[str, Tensor]) -> Tenso
         return functional_call(model, dict(changed), (x,))
 
 
-def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor, factor: float = 2.0) -> float:
-    """Return ||y' - y|| / ||y|| where a weight is multiplied, or 1 is added to a bias, which may be 0.
+def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> float:
+    """Return ||y' - y|| / ||y|| where a weight is doubled, or 1 is added to a bias, which may be 0.
 
     Args:
         usual: y, the outputs as they are.
     """
     value = model.get_parameter(name).detach()
-    changed = outputs(model, x, {name: factor * value if value.dim() > 1 else value + 1})
+    return _relative(outputs(model, x, {name: 2 * value if value.dim() > 1 else value + 1}), usual)
+
+
+def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> float:
+    """Return ||y' - y|| / ||y|| where half of a weight's entries, drawn, have the other sign: its length is the same.
+
+    Not where all have: behind instance normalization, ReLU and a mean over positions that changes nothing, since
+    values of mean 0 have the same mean above it as below.
+    """
+    value = model.get_parameter(name).detach()
+    signs = torch.ones(value.numel())
+    drawn = torch.randperm(len(signs), generator=torch.Generator().manual_seed(0))
+    signs[drawn[: (len(signs) + 1) // 2]] = -1
+    return _relative(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
+
+
+def _relative(changed: Tensor, usual: Tensor) -> float:
     return float((changed - usual).norm() / usual.norm())
 
 

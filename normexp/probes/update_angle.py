@@ -9,7 +9,7 @@ from torch import Tensor
 
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.gradients import loss_gradients
-from normexp.probes.layers import free_weights, rows_of
+from normexp.probes.layers import free_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class UpdateAngle(Probe):
             (name, statistic, float(value))
             for name, weight in free_weights(situation.model).items()
             if name in gradients
-            for statistic, value in step(weight.units, rows_of(gradients[name], weight.dim), situation.rate).items()
+            for statistic, value in step(weight.units, weight.rows(gradients[name]), situation.rate).items()
         ]
 
 

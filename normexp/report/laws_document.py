@@ -24,12 +24,12 @@ which measurement and formula differ most in units of the tolerance; a step is w
 layer, a width, a depth. `normexp laws` prints this as one page, `normexp reproduce --laws` measures it again, and
 `scripts/make_laws.py` writes this page from the records.
 
-All of them were measured again in November 2026, at dc199b0c and on another processor than most records: 40 minutes
-of processor time, 20 on two quiet cores. (`normexp laws` prints the seconds of the records; several come from a
-machine that was shared by ten programs.) Every verdict was the same but one, which stood at the edge: that, with batch
-normalization, less of a layer's gradient survives the update of the layers below. It has five times the updates and
-fresh seeds since, and holds. With fresh seeds, too, are least squares, the distance of the weights, the largest stable
-rate, the residual stream and the noise of an update; all but two of the six take longer than they did."""
+All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then: 40
+minutes of processor time, 20 on two quiet cores. (`normexp laws` prints the seconds of the records; several come from
+a machine that was shared by ten programs.) Every verdict was the same but one, which stood at the edge: that, with
+batch normalization, less of a layer's gradient survives the update of the layers below. It has five times the updates
+and fresh seeds since, and holds. With fresh seeds, too, are least squares, the distance of the weights, the largest
+stable rate, the residual stream and the noise of an update. The records of all laws are of later commits than that."""
 
 TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
 TABLES_HEAD = """\

@@ -13,7 +13,7 @@ import torch
 
 from normexp.config import Config, option
 from normexp.config.instantiate import instantiate
-from normexp.errors import UserError, kind_and_line
+from normexp.errors import UserError, first_line, kind_and_line
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, write_atomically
 from normexp.records.curve_file import csv_text
@@ -28,7 +28,10 @@ from normexp.training.processor import load_average
 
 
 def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
-    """Carry out the configuration's study and return the status, `done`. Raises UserError where it cannot work."""
+    """Carry out the configuration's study and return the status, `done`.
+
+    Raises: UserError where it cannot work, or its scheme takes no such numbers.
+    """
     study: Study = instantiate(config["study"])
     with held(directory), threads_and_random_kept(), modes_of_torch(), ExitStack() as process:
         status = directory.status
@@ -42,10 +45,19 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
         except UserError:
             raise
         except Exception as error:
+            if isinstance(error, ValueError) and said_by_scheme(error):
+                chosen = " ".join(f"{group}={config.choices[group]}" for group in ("study", "norm"))
+                raise UserError(f"{chosen}: {first_line(error)}") from error
             name_own_part(error, config)
             if status["status"] not in FINISHED:  # a record that was to be made again stays as it was
                 _record_failure(error, config, directory, attempts)
             raise
+
+
+def said_by_scheme(error: Exception) -> bool:
+    """Tell whether one of our schemes raised an error: it says what it cannot normalize, a number or a shape."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("normexp.norms.")
 
 
 def _record_failure(error: Exception, config: Config, directory: RunDirectory, attempts: int) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
@@ -45,6 +46,8 @@ class LargestRate(Study):
         batch: examples of an update; null takes all, as the law needs it.
         updates: after which the loss is compared.
 
+    Raises: UserError for a batch of more examples than there are.
+
     Source: Bjorck, Gomes, Selman & Weinberger 2018, arXiv:1806.02375, who explain what batch norm does by the larger
     rates that it allows; the law is textbook.
     """
@@ -57,6 +60,10 @@ class LargestRate(Study):
     updates: int = 400
 
     def measure(self, context: StudyContext) -> Outcome:
+        if self.batch is not None and self.batch > self.examples:
+            raise UserError(
+                f"study.batch={self.batch}: there are study.examples={self.examples}; give fewer, or null for all"
+            )
         norm, seed = build_norm(context.config), context.seed
         net = self._net(norm, seed)
         x = torch.randn(self.examples, FEATURES, dtype=torch.double, generator=generator(seed, "examples"))

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import set_weight
+from normexp.norms.base import Norm, set_weight
 from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.deep_chain import square_matrix
+from normexp.studies.unit_squares import check_unit_squares
 from normexp.training.build import build_norm
 
 
@@ -39,6 +40,9 @@ class OrthogonalDepth(Study):
         depth, width: layers, and their units.
         examples: standard normal ones in the batch; as many as units, so that they can be orthogonal.
         centre: whether the norm subtracts the mean; without, every unit is divided by its root mean square.
+        control: measure also where the law does not apply.
+
+    Raises: UserError, unless `control`, for a scheme that does not give every unit the mean square 1 over the batch.
 
     Source: Meterez, Joudaki, Orabona, Immer, Raetsch & Daneshmand 2024 [set-up from the authors' code,
     alexandrumeterez/bngrad].
@@ -49,10 +53,13 @@ class OrthogonalDepth(Study):
     width: int = 100
     examples: int = 100
     centre: bool = True
+    control: bool = False
 
     def measure(self, context: StudyContext) -> Outcome:
-        source = generator(context.seed, "inputs")
         norm = build_norm(context.config)
+        if not self.control:
+            self._check(norm, f"study=orthogonal_depth norm={context.config.choices['norm']}")
+        source = generator(context.seed, "inputs")
         signals = [torch.randn(self.examples, self.width, dtype=torch.double, generator=source).requires_grad_()]
         for k in range(self.depth):
             layer = nn.Linear(self.width, self.width, bias=False).double()
@@ -70,6 +77,10 @@ class OrthogonalDepth(Study):
             "gram_distance": gram_distance(signals[-1].detach()),
         }
         return Outcome([{"step": self.depth, **row}])
+
+    def _check(self, norm: Norm, who: str) -> None:
+        x = torch.randn(self.examples, self.width, dtype=torch.double, generator=generator(0, "trial"))
+        check_unit_squares(norm.linear_normalization(self.width).double().train(), x, who, control=True)
 
 
 class RootMeanSquare(nn.Module):

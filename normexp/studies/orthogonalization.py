@@ -17,6 +17,7 @@ from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.orthogonal_depth import RootMeanSquare
+from normexp.studies.unit_squares import check_unit_squares
 from normexp.training.build import build_norm
 
 FALLING = 10  # layers; then the noise of the level is as large as what is left
@@ -53,7 +54,8 @@ class Orthogonalization(Study):
         alike: the share of their variance that all examples have in common at first.
         centre: whether the norm subtracts the mean over the batch, which makes the rank n - 1; the theory's does not.
 
-    Raises: UserError for fewer than two widths, or one that is given twice.
+    Raises: UserError for fewer than two widths, or one that is given twice; for a scheme with another normalization
+        than one that gives every unit the mean square 1 over the batch.
 
     Source: Daneshmand, Joudaki & Bach 2021, arXiv:2106.03970 [set-up from the authors' code,
     hadidaneshmand/batchnorm21; the text says width 800, the notebook 500]; printed slope -0.46.
@@ -69,6 +71,7 @@ class Orthogonalization(Study):
         if len(set(self.widths)) < max(2, len(self.widths)):
             raise UserError(f"study.widths={list(self.widths)}: a slope needs two different widths or more, each once")
         norm = build_norm(context.config)
+        self._check(norm, f"study=orthogonalization norm={context.config.choices['norm']}")
         hidden = {width: list(self._hidden(norm, context.seed, width)) for width in self.widths}
         by_width = {width: [gram_distance(h) for h in layers] for width, layers in hidden.items()}
         falls = [self._fall(hidden[width]) for width in self.widths]
@@ -84,6 +87,12 @@ class Orthogonalization(Study):
         shown = [k for k in range(self.depth) if k < 20 or k % 10 == 0]
         layers = [{"width": width, "layer": k + 1, "distance": by_width[width][k]} for width in by_width for k in shown]
         return Outcome(rows, {"layers": layers})
+
+    def _check(self, norm: Norm, who: str) -> None:
+        normalization = norm.linear_normalization(self.widths[0]).train()
+        if not isinstance(normalization, nn.Identity):  # without a normalization it is the law's control
+            x = torch.randn(self.examples, self.widths[0], generator=generator(0, "trial"))
+            check_unit_squares(normalization, x, who, control=False)
 
     def _hidden(self, norm: Norm, seed: int, width: int) -> Iterator[Tensor]:
         """Yield the hidden examples (n, width) of layer after layer."""

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.build import build_norm
+
+WAY_OUT = "use norm=batch, norm=none with study.growth=geometric, or measure a control with study.control=true"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,10 @@ class ResidualVariance(Study):
         gain: of every branch: 1; 0, as SkipInit begins; or 1 / sqrt(blocks).
         downscaled: divide the branch's input by size(l), as normalization-free networks do.
         growth: which formula the row has: `linear` or `geometric`.
+        control: measure also where the formula does not apply.
+
+    Raises: UserError, unless `control`, for a scheme under which a branch adds something else to a stream of mean
+        square 1 or 4 than the formula says. norm=none, which has no scheme, is a control of its own.
 
     Source: De & Smith 2020, arXiv:2002.10444; Brock, De & Smith 2021, arXiv:2101.08692; derived above.
     """
@@ -44,9 +51,13 @@ class ResidualVariance(Study):
     gain: float = 1.0
     downscaled: bool = False
     growth: str = "linear"
+    control: bool = False
 
     def measure(self, context: StudyContext) -> Outcome:
-        squares = list(self._squares(build_norm(context.config), context.seed))
+        norm = build_norm(context.config)
+        if self.gain and not self.control and type(norm) is not Norm:
+            self._check(norm, context.config.choices["norm"])
+        squares = list(self._squares(norm, context.seed))
         shown = [k for k in range(1, self.blocks + 1) if k & (k - 1) == 0 or k == self.blocks]
         return Outcome([self._row(k, squares[k] / squares[0]) for k in shown])
 
@@ -69,6 +80,20 @@ class ResidualVariance(Study):
         for k in range(self.blocks):
             x = x + self.gain * self._branch(norm, generator(seed, "block", k), x, k)
             yield float(x.square().mean())
+
+    @torch.no_grad()
+    def _check(self, norm: Norm, chosen: str) -> None:
+        """Raise UserError unless the first branch adds the square of the formula, but for 5 standard deviations."""
+        x = torch.randn(self.batch, self.width, dtype=torch.double, generator=generator(0, "trial"))
+        for length in (1.0,) if self.downscaled else (1.0, 2.0):
+            added = float(self._branch(norm, generator(0, "trial", "weights"), length * x, 0).square().mean())
+            wanted = length**2 if self.growth == "geometric" else 1.0
+            if abs(added - wanted) > 5 * math.sqrt(2 / self.width) * wanted:
+                raise UserError(
+                    f"study=residual_variance norm={chosen}: the law does not apply: with study.growth={self.growth} "
+                    f"block 1 should add a mean square of {wanted:g} to a stream of {length**2:g}, "
+                    f"and adds {added:.2g}; {WAY_OUT}"
+                )
 
     def _branch(self, norm: Norm, source: torch.Generator, x: Tensor, k: int) -> Tensor:
         layer = nn.Linear(self.width, self.width, bias=False).double()

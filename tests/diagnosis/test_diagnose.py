@@ -22,6 +22,7 @@ from normexp.diagnosis.batches import batches, first_tensor
 from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import moments, normalizations
 from normexp.errors import UserError
+from normexp.probes.layers import free_weights
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.append(str(SCRIPTS))
@@ -137,6 +138,33 @@ def test_scale_invariant_weights_are_those_a_normalization_follows():
     square = float(model[0].weight.detach().double().square().sum())
     assert diagnosis.weights["0.weight"]["effective_rate"] == pytest.approx(0.1 / square)
     assert diagnosis.summary["equilibrium_angle_in_radians"] == pytest.approx((2 * 0.1 * 5e-4 / 1.9) ** 0.5)
+
+
+def test_a_weight_whose_sign_alone_is_lost_has_an_effect():
+    """The mean of relu(z) is that of relu(-z) where z has the mean 0: the sign of the whole weight is no direction."""
+    torch.manual_seed(0)
+    behind = nn.InstanceNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3)
+    diagnosis = diagnose(nn.Sequential(nn.Conv2d(3, 8, 3), *behind), torch.randn(32, 3, 8, 8))
+    assert (diagnosis.summary["scale_invariant_weights"], diagnosis.summary["weights_without_effect"]) == (1, 0)
+
+
+def test_a_transposed_convolution_in_groups_has_its_weights_measured():
+    """Each was a ValueError about a scheme for the weights."""
+    torch.manual_seed(0)
+    layer = nn.ConvTranspose2d(4, 6, 3, groups=2)
+    model = nn.Sequential(layer, nn.BatchNorm2d(6, eps=1e-9), nn.ReLU(), nn.Flatten(), nn.Linear(6 * 36, 2))
+    row = diagnose(model, torch.randn(16, 4, 4, 4), {"lr": 0.1}).weights["0.weight"]
+    assert row["effective_rate"] == pytest.approx(0.1 / float(layer.weight.detach().double().square().sum()))
+    units = free_weights(model)["0.weight"].units
+    entering = [layer.weight[k // 3 * 2 :][:2, k % 3].flatten() for k in range(6)]  # of output channel k
+    torch.testing.assert_close(units, torch.stack(entering).detach().double())
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.jit
+def test_a_part_that_torch_compiled_is_one_line():
+    part = torch.jit.script(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)))
+    with pytest.raises(UserError, match=r"^model: 0 is compiled by torch\.jit"):
+        diagnose(nn.Sequential(part, nn.ReLU()), torch.randn(4, 3, 8, 8))
 
 
 class Branch(nn.Module):

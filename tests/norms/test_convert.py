@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+import torch.nn.functional as F
 from companions import KINDS_FIRST
 from every_scheme import CONFIGS
 from torch import nn
@@ -15,10 +16,13 @@ from torchvision import models
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
 from normexp.norms.convert import convert
+from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.kernels.modules import NORMS
+from normexp.norms.normprop import NormProp
 from normexp.norms.rms import RMSNorm
+from normexp.norms.spectral_penalty import SpectralPenalty
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
 
@@ -152,6 +156,45 @@ def test_running_mean_forgets_a_bias_that_is_dropped():
     torch.testing.assert_close(model(x), expected)
 
 
+class WithoutItsBias(nn.Conv2d):
+    def forward(self, x):
+        return F.conv2d(x, self.weight)
+
+
+class TwiceItsBias(nn.Conv2d):
+    def forward(self, x):
+        return F.conv2d(x, self.weight) + 2 * self.bias.view(-1, 1, 1)
+
+
+class Negative(nn.Module):
+    def forward(self, x):
+        return -x
+
+
+def with_a_computed_bias(*sizes):
+    return parametrize.register_parametrization(nn.Conv2d(*sizes), "bias", Negative())
+
+
+@pytest.mark.parametrize("layer", [WithoutItsBias, TwiceItsBias, with_a_computed_bias])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_bias_that_is_not_added_as_it_is_stays(layer, normalized):
+    """Taken out of the running mean, as what a convolution adds, it changed the outputs; without it some failed."""
+    model = nn.Sequential(layer(3, 4, 3), nn.BatchNorm2d(4) if normalized else nn.Identity(), nn.Conv2d(4, 2, 1))
+    x = torch.randn(8, 3, 6, 6)
+    model(x)
+    expected = model.eval()(x)
+    assert convert(model, BatchNorm()).get_submodule("0" if normalized else "0.0").bias is not None
+    if normalized:
+        torch.testing.assert_close(model(x), expected)
+
+
+def test_a_layer_that_leaves_its_bias_out_gets_none():
+    model = nn.Sequential(WithoutItsBias(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1, bias=False))
+    convert(model, Norm())
+    assert model[0].bias is None
+    assert model[2].bias is not None
+
+
 class HeadsFirst(nn.Module):
     def __init__(self):
         super().__init__()
@@ -194,6 +237,46 @@ def test_a_layer_whose_weight_torchs_module_reads_is_refused():
     with pytest.raises(ValueError, match=r"attention\.out_proj .*MultiheadAttention computes with its weight"):
         convert(Attends(), RMSNorm())
     assert convert(Attends(), RMSNorm(), strict=False)(torch.randn(4, 2, 8)).shape == (4, 2, 3)
+
+
+def test_what_only_the_scheme_refuses_is_refused_before_anything_is_changed():
+    """Spectral norm regularization sets no weight: it came to a transposed convolution in groups with the rest done."""
+    layers = nn.ConvTranspose2d(4, 4, 3, groups=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1)
+    assert refused_unchanged(nn.Sequential(*layers), SpectralPenalty(), r"0 \(ConvTranspose2d\): .* needs groups=1")
+    assert len(convert(nn.Sequential(*layers), SpectralPenalty(), strict=False).not_converted) == 1
+
+
+def test_an_activation_with_a_slope_for_every_channel_is_not_overlooked():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.PReLU(4), nn.Conv2d(4, 2, 1))
+    assert refused_unchanged(model, NormProp(), r"2 \(PReLU\): an activation function that learns")
+    assert type(convert(model, EvoNormS0(num_groups=2))[2]) is nn.Identity
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x: x.clamp(min=0), lambda x: F.threshold(x, 0.1, 0.0), F.softsign, F.tanhshrink, F.hardshrink]
+)
+def test_an_activation_by_any_function_is_seen(fn):
+    class Calls(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm, self.last = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1)
+
+        def forward(self, x):
+            return self.last(fn(self.norm(self.first(x))))
+
+    assert refused_unchanged(Calls(), NormProp(), r"the network \(Calls\): calls \w+\(\) as a function")
+
+
+@pytest.mark.parametrize("norm", [GroupNorm(), EvoNormS0()])
+@pytest.mark.parametrize("behind", [[nn.BatchNorm1d(16), nn.ReLU()], [nn.ReLU()]])
+def test_as_many_groups_as_features_are_refused_behind_a_linear_layer(norm, behind):
+    """With one value a group the first batch was the first to say so."""
+    model = nn.Sequential(nn.Linear(8, 16), *behind, nn.Linear(16, 3))
+    assert refused_unchanged(
+        model, norm, r"of a Linear layer has no positions: normalization over 16 groups needs more"
+    )
+    few = type(norm)(num_groups=4)
+    assert convert(model, few)(torch.randn(5, 8)).shape == (5, 3)
 
 
 def test_a_network_that_is_one_normalization_is_refused():
@@ -276,9 +359,10 @@ def test_a_norm_with_something_put_on_it_is_refused(touch):
         ),
     ],
 )
-def test_what_holds_nothing_to_change_is_refused(make, why):
+@pytest.mark.parametrize("norm", [BatchNorm(), NormProp()])
+def test_what_holds_nothing_to_change_is_refused(make, why, norm):
     with pytest.raises(ValueError, match=why):
-        convert(make(), BatchNorm())
+        convert(make(), norm)
 
 
 @pytest.mark.parametrize("given", ["group", nn.GroupNorm(4, 16)])

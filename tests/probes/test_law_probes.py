@@ -15,6 +15,7 @@ from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.probes.base import Situation
+from normexp.probes.effective_rate import EffectiveRate
 from normexp.probes.equilibrium import Equilibrium, angle, equilibrium_angle
 from normexp.probes.gram_distance import GramDistance
 from normexp.probes.residual_variance import StreamVariance
@@ -67,6 +68,32 @@ def test_equilibrium_angle_of_an_optimizer(optimizer, expected):
 def test_no_equilibrium_is_told_of_an_optimizer_whose_is_not_known(kind):
     with pytest.raises(UserError, match="known for optim=sgd"):
         equilibrium_angle(kind([nn.Parameter(torch.ones(2))], 0.1, weight_decay=0.02).param_groups[0])
+
+
+def test_a_weight_that_hardly_acts_has_no_equilibrium(normalized):
+    """Doubling it changes nothing, as of one that a norm follows; nor does any other weight in its place."""
+    weak = nn.Sequential(normalized, Weak(nn.Linear(2, 2)))
+    optimizer = torch.optim.SGD(weak.parameters(), 0.1, weight_decay=0.02)
+    angles = {
+        name for name, what, _ in Equilibrium().measure(facing(weak, torch.randn(32, 3), optimizer)) if what == "angle"
+    }
+    assert angles == {"0.0.weight"}
+    rates = EffectiveRate().measure(facing(weak, torch.randn(32, 3)))
+    assert {name for name, what, _ in rates if what == "effective_rate"} == {"0.0.weight"}
+    alone = Weak(nn.Linear(3, 3))
+    with pytest.raises(UserError, match=r"outputs hardly depend on branch\.weight at all"):
+        Equilibrium().measure(
+            facing(alone, torch.randn(32, 3), torch.optim.SGD(alone.parameters(), 0.1, weight_decay=0.02))
+        )
+
+
+class Weak(nn.Module):
+    def __init__(self, branch: nn.Module) -> None:
+        super().__init__()
+        self.branch = branch
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + 1e-6 * self.branch(x)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

@@ -11,7 +11,7 @@ from in_process import InProcess
 
 from normexp.errors import UserError
 from normexp.experiments.load import laws, read
-from normexp.report import reproduce
+from normexp.report import laws_document, reproduce
 from normexp.report.laws import page, read_laws
 from normexp.report.laws_document import document
 from normexp.report.ledger import laws_page
@@ -113,3 +113,22 @@ def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
     assert status == 0
     assert "law_decay_rate, scale paper" in out + error
     assert "18 new" in out + error
+
+
+FRESH = {  # as the page names them: judged by other seeds than those of their first runs, which began at 0
+    "less of a layer's gradient": "law_gradient_projection",
+    "least squares": "law_least_squares",
+    "the distance of the weights": "law_weight_distance",
+    "the largest stable rate": "law_largest_rate",
+    "the residual stream": "law_residual_variance",
+    "the noise of an update": "law_update_noise",
+}
+ALWAYS_OTHERS = {"law_norm_placement"}  # from 100, since it was declared
+
+
+def test_the_page_names_the_laws_that_have_fresh_seeds():
+    """Written by hand, beside the records: what it says of their seeds is held to the experiments."""
+    paragraph = " ".join(laws_document.HEAD.split("All of them were measured again")[1].split())
+    assert all(words in paragraph for words in FRESH)
+    begins = {name: min(read(name, "paper").grid["seed"]) for name in laws() if name.startswith("law_")}
+    assert {name for name, first in begins.items() if first > 0} == {*FRESH.values()} | ALWAYS_OTHERS

@@ -90,6 +90,16 @@ def test_study_that_refuses_leaves_no_trace(tmp_path, monkeypatch, cli):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_scheme_says_of_a_studys_network_is_one_line(tmp_path, cli):
+    """It was a failure of the program, "failed: ValueError: ...", status 1, with a traceback to be read."""
+    status, _, stderr = cli("run", "study=largest_rate", "norm=instance", f"results_dir={tmp_path / 'results'}")
+    assert status == 2
+    assert stderr.startswith(
+        "normexp: study=largest_rate norm=instance: normalization over 32 groups needs more than one"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_study_that_fails_is_recorded_and_tried_again(tmp_path, monkeypatch):
     run = RunDirectory(tmp_path / "x")
     outcome_of(monkeypatch, KeyError("its table"))

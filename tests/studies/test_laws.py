@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -341,6 +342,55 @@ def test_law_asked_of_the_wrong_network_names_the_layer(study, overrides, layer)
     with pytest.raises(UserError, match=rf"study={study}: the law does not apply: .*\b{layer}\b") as error:
         measured(f"study={study}", *DECAY[study], *overrides)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer", "dynamic_tanh", "weight", "mean_only"])
+@pytest.mark.parametrize("centre", ["true", "false"])
+def test_bounded_gradients_are_of_batch_normalization(norm, centre):
+    """Any scheme was taken; with centre=false it was not even looked at."""
+    small = ("study=orthogonal_depth", "study.width=20", "study.depth=3", f"study.centre={centre}", f"norm={norm}")
+    with pytest.raises(
+        UserError, match=rf"norm={norm}: the law does not apply: behind layer 1 .* squares from .*, not 1"
+    ):
+        measured(*small)
+    assert measured(*small, "study.control=true").rows
+
+
+@pytest.mark.parametrize("norm", ["layer", "dynamic_tanh", "rms"])
+def test_the_level_of_orthogonalization_is_of_batch_normalization(norm):
+    """Whatever scheme was given, the root mean square over the batch stood in its place."""
+    with pytest.raises(UserError, match=rf"norm={norm}: the law does not apply: behind layer 1 "):
+        measured("study=orthogonalization", "study.depth=10", "study.widths=[16,32]", f"norm={norm}")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (("norm=dynamic_tanh",), "growth=linear block 1 should add a mean square of 1 to a stream of"),
+        (("norm=weight",), "a stream of 4, and adds"),
+        (
+            ("norm=batch", "study.growth=geometric"),
+            "growth=geometric block 1 should add a mean square of 4 to a stream of 4",
+        ),
+    ],
+)
+def test_a_stream_of_another_scheme_names_the_block(overrides, message):
+    small = ("study=residual_variance", "study.blocks=4", "study.width=128", *overrides)
+    with pytest.raises(UserError, match=re.escape(message)):
+        measured(*small)
+    assert measured(*small, "study.control=true").rows
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch", "rms"])
+@pytest.mark.parametrize("seed", range(3))
+def test_schemes_that_forget_the_length_of_the_stream_are_taken(norm, seed):
+    small = ("study=residual_variance", "study.blocks=16", "study.width=200", f"norm={norm}", f"seed={seed}")
+    assert measured(*small).rows[-1]["square"] == pytest.approx(17, rel=0.2)
+
+
+def test_a_batch_larger_than_the_examples_is_refused():
+    with pytest.raises(UserError, match=r"study\.batch=65: there are study\.examples=64"):
+        measured("study=largest_rate", "study.batch=65")
 
 
 def test_equilibrium_names_the_layer_before_it_asks_for_weight_decay():

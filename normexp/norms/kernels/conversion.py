@@ -16,6 +16,7 @@ from normexp.norms.kernels.effect import Effect
 from normexp.norms.kernels.modules import (
     LAYERS,
     NORMS,
+    adds_bias,
     fused_tail,
     is_nonlinearity,
     lost_with,
@@ -23,7 +24,14 @@ from normexp.norms.kernels.modules import (
     width,
 )
 from normexp.norms.kernels.readers import Differs, Lacks, check_readers
-from normexp.norms.kernels.refusals import CannotConvert, cannot, refuse_unknown_norm, refuse_weight
+from normexp.norms.kernels.refusals import (
+    CannotConvert,
+    cannot,
+    refuse_layer,
+    refuse_unknown_norm,
+    refuse_vectors,
+    refuse_weight,
+)
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
@@ -61,7 +69,8 @@ class Conversion:
         self._pools()
         self._normalizations()
         self._readers()
-        check = partial(refuse_weight, model=model, norm=norm) if self.effect.sets_weights else lambda layer: None
+        refuse = partial(refuse_weight, model=model) if self.effect.sets_weights else refuse_layer
+        check = partial(refuse, norm=norm)
         self.reparametrized = [layer for layer in self.hidden if self._try(layer, check)]
 
     def _hidden(self) -> list[nn.Module]:
@@ -145,11 +154,20 @@ class Conversion:
         if self.effect.wraps:
             tail = [self._wrapped(each) if each in acts else each for each in tail]
         gated = self.effect.replaces and bool(acts or followed.get(old))
-        new = self._made(width(old), like=old, linear=self.effect.replaces and not gated)
+        linear = self.effect.replaces and not gated
+        new = self._made(width(old), like=old, linear=linear)
+        if self._gets_vectors(old):
+            refuse_vectors(self.norm, width(old), linear)
         carry(old, new)
         tail = [each for each in tail if not (gated and each in acts)]
         taken = {} if acts or not gated else {followed[old]: nn.Identity()}
         return {old: nn.Sequential(new, *tail).train(old.training) if tail else new, **taken}
+
+    def _gets_vectors(self, old: nn.Module) -> bool:
+        """Tell whether a normalization gets the output of a Linear layer with as many features as it has."""
+        read = self._reading
+        sources = [read.module(read.source(node)) for node in read.calls(old)] if isinstance(read, Dataflow) else []
+        return any(isinstance(each, nn.Linear) and each.out_features == width(old) for each in sources)
 
     def _made(self, channels: int, like: nn.Module, linear: bool) -> nn.Module:
         """Return the scheme's module for a place, with the type, device and mode of the module `like`."""
@@ -196,9 +214,10 @@ class Conversion:
 
     def _behind(self, layer: nn.Module, act: nn.Module | None) -> dict[nn.Module, nn.Module]:
         """Return what replaces a layer: itself with the scheme's module behind it."""
-        after = self._made(num_outputs(layer), like=layer, linear=self.effect.replaces and act is None)
-        if isinstance(layer, nn.Linear) and not self.effect.takes_vectors:
-            raise CannotConvert("the scheme needs positions, and the output of a Linear layer has none")
+        linear = self.effect.replaces and act is None
+        after = self._made(num_outputs(layer), like=layer, linear=linear)
+        if isinstance(layer, nn.Linear):
+            refuse_vectors(self.norm, num_outputs(layer), linear)
         owner = self.model.get_submodule(self.names[layer].rpartition(".")[0])
         if type(owner).__module__.startswith("torch.nn.") and not isinstance(owner, CONTAINERS):
             raise CannotConvert(f"{type(owner).__name__} computes with its weight and does not call it")
@@ -238,11 +257,11 @@ class Conversion:
     def carry_out(self) -> None:
         """Change the network."""
         if self.normalizations and not self.effect.normalizes:
-            add_biases(self.layers)
+            add_biases(layer for layer in self.layers if layer.bias is None and adds_bias(layer))
         elif self.normalizations and self.norm.cancels_bias:
             self._drop_cancelled_biases()
         elif self.norm.cancels_bias:
-            for layer in set(self.layers) & set(self.new):
+            for layer in filter(adds_bias, set(self.layers) & set(self.new)):
                 layer.register_parameter("bias", None)
         swap(self.model, self.new)
         swap(self.model, {layer: self.norm.parametrize(layer) for layer in self.reparametrized})
@@ -257,5 +276,5 @@ class Conversion:
             if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS) and layer.bias is not None
         }
         for layer, after in found.items():
-            if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after):
+            if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after) and adds_bias(layer):
                 drop_bias(layer, after, self.new[after])

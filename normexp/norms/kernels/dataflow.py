@@ -21,7 +21,8 @@ from normexp.seeding import seed_all
 NONLINEAR = {
     "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
     "silu", "swish", "mish", "hardswish", "hardtanh", "hardtanh_", "tanh", "tanh_", "softplus", "prelu", "rrelu",
-    "rrelu_", "clamp_min", "maximum",
+    "rrelu_", "clamp_min", "maximum", "clamp", "clamp_", "clip", "threshold", "threshold_", "softsign", "softshrink",
+    "hardshrink", "tanhshrink", "logsigmoid",
 }  # fmt: skip
 POOLING = {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
 
@@ -196,7 +197,8 @@ def name_of(node: fx.Node) -> str:
     if node.op != "call_function":
         return ""
     target: Callable[..., Any] | Any = node.target
-    dispatched = {F.max_pool1d: "max_pool1d", F.max_pool2d: "max_pool2d", F.max_pool3d: "max_pool3d"}
+    pools = {F.max_pool1d: "max_pool1d", F.max_pool2d: "max_pool2d", F.max_pool3d: "max_pool3d"}
+    dispatched = pools | {F.threshold: "threshold"}
     if target is torch.maximum and len(node.args) == 2:
         return ""  # of two tensors: no activation
     return dispatched.get(target) or str(getattr(target, "__name__", target))

@@ -16,7 +16,6 @@ class Effect:
     """What a scheme does to a network: to pre-activations, to activation functions, to pools, to weights."""
 
     normalizes: bool
-    takes_vectors: bool
     replaces: bool
     wraps: bool
     pools: bool
@@ -26,10 +25,10 @@ class Effect:
     def of(norm: Norm) -> Effect:
         fn, pool = nn.ReLU(), nn.MaxPool2d(2)
         with torch.random.fork_rng([]):
-            normalizes, vectors = on_activations(norm)
+            places = normalizes(norm)
             replaces = replaces_nonlinearity(norm)
             wraps = not replaces and norm.nonlinearity(fn) is not fn
-        return Effect(normalizes, vectors, replaces, wraps, norm.pool(pool) is not pool, parametrizes(norm))
+        return Effect(places, replaces, wraps, norm.pool(pool) is not pool, parametrizes(norm))
 
 
 def parametrizes(norm: Norm) -> bool:
@@ -44,14 +43,9 @@ def replaces_nonlinearity(norm: Norm) -> bool:
     return isinstance(norm.nonlinearity(nn.ReLU()), nn.Identity)
 
 
-def on_activations(norm: Norm) -> tuple[bool, bool]:
-    """Tell whether the scheme has a module for pre-activations, and whether that takes vectors."""
+def normalizes(norm: Norm) -> bool:
+    """Tell whether the scheme has a module for pre-activations."""
     try:
-        module = norm.normalization(64)
+        return not isinstance(norm.normalization(64), nn.Identity)
     except ValueError:  # refuses this number of channels; others are for each place to find out
-        return True, True
-    try:
-        module(torch.randn(96, 64))
-    except ValueError:
-        return True, False
-    return not isinstance(module, nn.Identity), True
+        return True

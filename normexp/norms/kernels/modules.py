@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
+from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
+from normexp.norms.base import num_outputs
 
 BATCH_OR_INSTANCE = nn.modules.batchnorm._NormBase
 NORMS = (BATCH_OR_INSTANCE, nn.GroupNorm)
@@ -101,20 +103,45 @@ def is_linear_in_weight(layer: Any) -> bool:
         return True
     exact: Any = on_cpu(layer).eval()
     exact.bias = None
-    sizes = (
-        []
-        if isinstance(layer, nn.Linear)
-        else [d * (k - 1) + 5 for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
-    )
-    channels = layer.in_features if isinstance(layer, nn.Linear) else layer.in_channels
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(2, channels, *sizes, dtype=torch.double, generator=source)
+    x, source = example(layer), torch.Generator().manual_seed(1)
     first, second = (torch.randn(exact.weight.shape, dtype=torch.double, generator=source) for _ in range(2))
     outputs = []
     for weight in (first, second, first + second):
         exact.weight.copy_(weight)
         outputs.append(exact(x))
     return torch.allclose(outputs[0] + outputs[1], outputs[2], rtol=CLOSE, atol=CLOSE)
+
+
+@torch.no_grad()
+def adds_bias(layer: Any) -> bool:
+    """Tell whether a bias is what the layer adds to every channel, so that it can be given one or do without.
+
+    A layer whose own forward leaves the bias out, or adds it twice, does not; nor one that computes its bias.
+    """
+    computed = list(layer.parametrizations) if parametrize.is_parametrized(layer) else []
+    kind = type(layer).__bases__[0] if computed else type(layer)
+    if "bias" in computed or kind.__module__.startswith("torch.nn.modules."):
+        return "bias" not in computed
+    x, bias = example(layer), torch.arange(1.0, num_outputs(layer) + 1, dtype=torch.double)
+    try:
+        exact: Any = on_cpu(layer).eval()
+        exact.bias = None
+        without = exact(x)
+        exact.bias = nn.Parameter(bias)
+        added = exact(x) - without
+    except Exception:  # a forward of its own may need a bias, or another input
+        return False
+    by_channel = bias if isinstance(layer, nn.Linear) else bias.view(-1, *[1] * (without.dim() - 2))
+    return torch.allclose(added, by_channel.expand_as(added), rtol=CLOSE, atol=CLOSE)
+
+
+def example(layer: Any) -> Tensor:
+    """Return two examples of what a Linear or Conv layer takes, in float64, larger than its kernel."""
+    source = torch.Generator().manual_seed(0)
+    if isinstance(layer, nn.Linear):
+        return torch.randn(2, layer.in_features, dtype=torch.double, generator=source)
+    sizes = [d * (k - 1) + 5 for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
+    return torch.randn(2, layer.in_channels, *sizes, dtype=torch.double, generator=source)
 
 
 def fused_tail(norm: nn.Module) -> list[nn.Module] | None:
@@ -185,9 +212,10 @@ def curve(module: nn.Module) -> Tensor | None:
     """Return the module's values on `GRID` in evaluation if it is a function of each value alone; else None."""
     if any(True for _ in module.children()) or isinstance(module, (*LAYERS, *NORMS)):
         return None
-    exact: Any = on_cpu(module).eval() if any(True for _ in module.parameters()) else copy.deepcopy(module).eval()
     order = torch.randperm(len(GRID), generator=torch.Generator().manual_seed(0), device="cpu")
     try:
+        learns = any(True for _ in module.parameters())
+        exact: Any = (on_cpu(module) if learns else copy.deepcopy(module)).eval()
         plain, mixed = (exact(x.clone().view(1, -1, 1, 1)) for x in (GRID, GRID[order]))
     except Exception:  # takes other inputs, or is no function of tensors at all
         return None
@@ -204,6 +232,8 @@ def is_identity(module: nn.Module) -> bool:
 
 def is_nonlinearity(module: nn.Module) -> bool:
     """Tell whether the module is an activation function: of each value alone, not affine, and no gate."""
+    if isinstance(module, nn.PReLU):
+        return True  # also one with a slope for every channel, which is no function of the value alone
     values = curve(module)
     return values is not None and not is_affine(values) and not is_gate(values)
 

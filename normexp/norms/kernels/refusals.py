@@ -10,7 +10,9 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from normexp.errors import first_line
 from normexp.norms.base import Norm
+from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import NORMS, ignores_scale, is_linear_in_weight, is_shared
 
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
@@ -58,3 +60,24 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
         raise CannotConvert("computes its weight itself, from the one that the scheme would set")
     with torch.random.fork_rng([]):
         norm.parametrize(copy.deepcopy(layer))
+
+
+def refuse_layer(layer: nn.Module, norm: Norm) -> None:
+    """Refuse a layer that the scheme itself refuses, before any other is changed."""
+    with torch.random.fork_rng([]):
+        norm.parametrize(copied(layer))
+
+
+@torch.no_grad()
+def refuse_vectors(norm: Norm, channels: int, linear: bool) -> None:
+    """Refuse a place behind a Linear layer of so many outputs where the scheme takes no vectors of them.
+
+    Args:
+        linear: no activation function follows.
+    """
+    with torch.random.fork_rng([]):
+        trial = norm.linear_normalization(channels) if linear else norm.normalization(channels)
+        try:
+            trial(torch.randn(2 * channels + 2, channels))
+        except ValueError as why:
+            raise CannotConvert(f"the output of a Linear layer has no positions: {first_line(why)}") from why

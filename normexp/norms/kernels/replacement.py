@@ -44,9 +44,8 @@ def swap(model: nn.Module, new: dict[nn.Module, nn.Module]) -> None:
 
 
 def add_biases(layers: Iterable[nn.Module]) -> None:
-    """Give every layer without a bias one of zeros."""
+    """Give every layer a bias of zeros."""
     for layer in layers:
-        if layer.bias is None:
-            weight = layer.weight
-            assert isinstance(weight, torch.Tensor)
-            layer.bias = nn.Parameter(weight.new_zeros(num_outputs(layer)))
+        weight = layer.weight
+        assert isinstance(weight, torch.Tensor)
+        layer.bias = nn.Parameter(weight.new_zeros(num_outputs(layer)))

@@ -230,7 +230,7 @@ class Verdict(Column):
         if row.verdict or not isinstance(row.published, tables.Published):
             return row.verdict
         verdict = published_verdict(self.metric.values(row), row.published.printed, self.margin, self.scale)
-        return NOT_YET if self.metric.found.waiting and verdict.is_judged else str(verdict)
+        return NOT_YET if self.metric.measured.waiting and verdict.is_judged else str(verdict)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 def var_mean(weight: Tensor, dims: list[int], correction: int) -> tuple[Tensor, Tensor]:
     """Return `torch.var_mean` over dims, which are kept.
 
-    For a compiler in two passes over values that are in the cache: what it makes of torch's one takes twice as long.
+    For a compiler in two passes over values that are in the cache: what it makes of torch's one takes longer by half.
     """
     if not torch.compiler.is_compiling():
         return torch.var_mean(weight, dims, correction=correction, keepdim=True)

@@ -341,17 +341,17 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("eps inside the root", "/ (std + self.eps)", "/ (std**2 + self.eps).sqrt()"),
         (
             "no gradient through mean and deviation",
-            "std, mean = torch.std_mean(weight,",
-            "std, mean = torch.std_mean(weight.detach(),",
+            "std, mean = std_mean(weight,",
+            "std, mean = std_mean(weight.detach(),",
         ),
         ("statistics per input", "if dim != self.dim]", "if dim == self.dim]"),
         ("the mean stays", "return (weight - mean) /", "return weight /"),
     ),
     "scaled_weight_standard": of(
         "scaled_weight_standard.py",
-        ("unbiased for biased", "correction=0, keepdim=True)", "correction=1, keepdim=True)"),
+        ("unbiased for biased", "var_mean(weight, entering, 0)", "var_mean(weight, entering, 1)"),
         ("no fan-in", "(fan_in * var).clamp", "var.clamp"),
-        ("no gradient through mean and deviation", "torch.var_mean(weight,", "torch.var_mean(weight.detach(),"),
+        ("no gradient through mean and deviation", "var_mean(weight,", "var_mean(weight.detach(),"),
         ("no gain", "(self.gain * (fan_in", "(1.0 * (fan_in"),
         ("the activation keeps its variance", "return Scaled(fn, 1 / std)", "return fn"),
         ("eps added, not a bound", "(fan_in * var).clamp(min=self.eps)", "(fan_in * var + self.eps)"),
@@ -672,7 +672,11 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("no spread between mean and estimate", "+ (1 - rate) * rate * (mean.double() - means).square()", ""),
         ("spread around the estimate without (1 - rate)", "(1 - rate) * rate * (mean", "rate * (mean"),
-        ("running variance stays where it starts", "self.running_var.copy_(last_var)", "pass"),
+        (
+            "running variance stays where it starts",
+            "layer.leave(layer.estimates, last)",
+            "layer.running_mean.copy_(last[0])",
+        ),
         (
             "momentum is the weight of the old estimate",
             "scan(1 - rate, rate * mean.double()",
@@ -688,7 +692,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "(-rate * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype)",
             "(0 * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype)",
         ),
-        ("controls are not kept", "controls[0].copy_(last_v)", "pass"),
+        ("controls are not kept", "ctx.layer.leave(ctx.layer.controls, last)", "pass"),
         ("the control of the scale sees no y^2", "1 - rate * mean_yy", "1 - rate * mean_yy.sqrt()"),
         (
             "no layer scaling",

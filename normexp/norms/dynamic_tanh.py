@@ -18,6 +18,8 @@ from normexp.norms.options import positive
 class Tanh(PerChannel):
     """tanh of alpha x, with one alpha for the layer; then scale and shift each channel."""
 
+    gains_from_compile = True
+
     def __init__(self, num_features: int, alpha: float, affine: bool) -> None:
         super().__init__(num_features)
         self.alpha = nn.Parameter(torch.tensor(alpha))

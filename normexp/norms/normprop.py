@@ -23,6 +23,8 @@ AVERAGES = (nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 class UnitLengthWeight(nn.Module):
     """Parametrization W -> gamma W / (factor ||W||), one length and one learned gamma per output unit."""
 
+    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
+
     def __init__(self, layer: nn.Module, gamma: float, factor: float) -> None:
         super().__init__()
         weight = layer.weight

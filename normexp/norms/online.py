@@ -13,11 +13,15 @@ from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import moments, multiply_add, over_positions, position_sum, scale_shift
+from normexp.norms.kernels.passes import Passes
 from normexp.norms.kernels.scan import scan
 from normexp.norms.kernels.tiles import tiles
 from normexp.norms.options import one_of, positive, share
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
+
+
+Last = tuple[Tensor, Tensor]  # what two recursions over the examples hold after the last: (C,) each, in float64
 
 
 class Seen(NamedTuple):
@@ -44,36 +48,52 @@ class Controlled(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, layer: Online, x: Tensor, seen: Seen, *affine: Tensor) -> Tensor:
-        y, deltas, (weight, bias) = torch.empty_like(x), [], layer.weight_and_bias(seen.mean)
-        gain, spread = seen.rstd * weight, seen.var * weight.square()
-        for out, part, mean, gain_part, spread_part in tiles(y, x, seen.mean, gain, spread):
-            centred = less(part, mean)
-            deltas.append(position_mean(centred))
-            scale = layer.scale_of(deltas[-1] * gain_part + bias, spread_part)
-            centred.mul_(over_positions(gain_part * scale, part))
-            store(out, centred, over_positions(bias * scale, part))
-            if layer.control == "clamp":
-                out.clamp_(-CLAMP, CLAMP)
+    def forward(ctx: Any, layer: Online, x: Tensor, *affine: Tensor) -> Tensor:
+        y, mean, seen, last = layer.passes.forward(layer, x)
+        layer.leave(layer.estimates, last)
         ctx.layer = layer
-        ctx.save_for_backward(x, torch.cat(deltas) * seen.rstd, *seen, *affine)
+        ctx.save_for_backward(x, mean, *seen, *affine)
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, mean, *rest = ctx.saved_tensors
-        seen, affine = Seen(*rest[:3]), rest[3:]
-        products, plain = means(ctx.layer, x, grad, seen, *affine)
-        of_g, of_y, constant, *of_affine = freed(ctx.layer, seen, mean, products, plain, *affine)
-        found = torch.empty_like(x)
-        parts = tiles(found, x, grad, of_g, of_y * seen.rstd, constant, *seen)
-        for out, part, grad_part, scale, by_x, shift, *statistics in parts:
-            centred = less(part, statistics[0])
-            g = ctx.layer.passed(at_least_float32(grad_part), centred, statistics[1], *affine)
-            centred.mul_(over_positions(by_x, part)).add_(over_positions(shift, part))
-            store(out, centred, g * over_positions(scale, part))
-        return None, found, None, *(each * num_positions(x) for each in of_affine)
+        found, of_affine, last = ctx.layer.passes.backward(ctx.layer, grad, x, mean, Seen(*rest[:3]), *rest[3:])
+        ctx.layer.leave(ctx.layer.controls, last)
+        return None, found, *(each * num_positions(x) for each in of_affine)
+
+
+def normalized(layer: Online, x: Tensor) -> tuple[Tensor, Tensor, Seen, Last]:
+    """Return y, the means of x normalized (N, C), and the statistics of each example and after the last."""
+    seen, last = layer.observed(x)
+    y, deltas, (weight, bias) = torch.empty_like(x), [], layer.weight_and_bias(seen.mean)
+    gain, spread = seen.rstd * weight, seen.var * weight.square()
+    for out, part, mean, gain_part, spread_part in tiles(y, x, seen.mean, gain, spread):
+        centred = less(part, mean)
+        deltas.append(position_mean(centred))
+        scale = layer.scale_of(deltas[-1] * gain_part + bias, spread_part)
+        centred.mul_(over_positions(gain_part * scale, part))
+        store(out, centred, over_positions(bias * scale, part))
+        if layer.control == "clamp":
+            out.clamp_(-CLAMP, CLAMP)
+    return y, torch.cat(deltas) * seen.rstd, seen, last
+
+
+def controlled(
+    layer: Online, grad: Tensor, x: Tensor, mean: Tensor, seen: Seen, *affine: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...], Last]:
+    """Return the gradient of x, the mean gradients of weight and bias, and the integrals after the last example."""
+    products, plain = means(layer, x, grad, seen, *affine)
+    (of_g, of_y, constant, *of_affine), last = freed(layer, seen, mean, products, plain, *affine)
+    found = torch.empty_like(x)
+    parts = tiles(found, x, grad, of_g, of_y * seen.rstd, constant, *seen)
+    for out, part, grad_part, scale, by_x, shift, *statistics in parts:
+        centred = less(part, statistics[0])
+        g = layer.passed(at_least_float32(grad_part), centred, statistics[1], *affine)
+        centred.mul_(over_positions(by_x, part)).add_(over_positions(shift, part))
+        store(out, centred, g * over_positions(scale, part))
+    return found, tuple(of_affine), last
 
 
 def less(x: Tensor, mean: Tensor) -> Tensor:
@@ -101,8 +121,12 @@ def means(layer: Online, x: Tensor, grad: Tensor, seen: Seen, *affine: Tensor) -
     return products, plain
 
 
-def freed(layer: Online, seen: Seen, y: Tensor, gy: Tensor, g: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+def freed(
+    layer: Online, seen: Seen, y: Tensor, gy: Tensor, g: Tensor, *affine: Tensor
+) -> tuple[tuple[Tensor, ...], Last]:
     """Return how the gradient of x is made of g, y and 1, each (N, C), and the mean gradients of weight and bias.
+
+    Beside them the integrals v and u after the last example.
 
     Args:
         y, gy, g: the means over the positions of y, of g y and of g.
@@ -110,23 +134,21 @@ def freed(layer: Online, seen: Seen, y: Tensor, gy: Tensor, g: Tensor, *affine: 
     yy = seen.var + y.square()
     of_g, of_y, constant, *of_affine = layer.tail_factors(seen, y, yy, gy, g, *affine)
     mean_gy, mean_g = of_g * gy + of_y * yy + constant * y, of_g * g + of_y * y + constant
-    scale, shift = control(mean_gy.double(), yy.double(), mean_g.double(), y.double(), seen.rstd, layer)
-    return of_g * seen.rstd, of_y * seen.rstd + scale, constant * seen.rstd + shift, *of_affine
+    scale, shift, last = control(mean_gy.double(), yy.double(), mean_g.double(), y.double(), seen.rstd, layer)
+    return (of_g * seen.rstd, of_y * seen.rstd + scale, constant * seen.rstd + shift, *of_affine), last
 
 
 def control(
     mean_gy: Tensor, mean_yy: Tensor, mean_g: Tensor, mean_y: Tensor, rstd: Tensor, layer: Online
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Last]:
     """Return what to add to the gradient g rstd of each example, as a multiple of y and a constant: (N, C) each.
 
-    Leaves the integrals v and u after the last example in the layer.
+    And the integrals v and u after the last example.
     """
-    rate, controls = layer.control_rate, (layer.scale_control, layer.mean_control)
+    rate, controls = layer.control_rate, layer.controls
     v, last_v = scan(1 - rate * mean_yy, mean_gy, controls[0].double())
     u, last_u = scan(1 - rate, (mean_g - rate * v * mean_y) * rstd.double(), controls[1].double())
-    controls[0].copy_(last_v)
-    controls[1].copy_(last_u)
-    return (-rate * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype)
+    return (-rate * v).to(rstd.dtype) * rstd, (-rate * u).to(rstd.dtype), (last_v, last_u)
 
 
 def position_mean(x: Tensor) -> Tensor:
@@ -140,6 +162,8 @@ class Online(PerChannel):
     running_var: Tensor
     scale_control: Tensor
     mean_control: Tensor
+    gains_from_compile = True
+    passes = Passes(normalized, controlled)
 
     def __init__(
         self, num_features: int, eps: float, momentum: float, control_rate: float, control: str, affine: bool
@@ -164,20 +188,30 @@ class Online(PerChannel):
         if not self.training or not len(x):
             rstd = (self.running_var + self.eps).rsqrt()
             return self.tail(scale_shift(x, rstd, -self.running_mean * rstd), *affine).to(x.dtype)
-        return Controlled.apply(self, x, self.observe(x), *affine)
+        return Controlled.apply(self, x, *affine)
 
-    @torch.no_grad()
-    def observe(self, x: Tensor) -> Seen:
-        """Return the statistics of each example, and leave the estimates after the last in the buffers."""
+    @property
+    def estimates(self) -> Last:
+        return self.running_mean, self.running_var
+
+    @property
+    def controls(self) -> Last:
+        return self.scale_control, self.mean_control
+
+    def leave(self, buffers: Last, last: Last) -> None:
+        """Keep in two buffers what two recursions hold after the last example."""
+        for buffer, value in zip(buffers, last, strict=True):
+            buffer.copy_(value)
+
+    def observed(self, x: Tensor) -> tuple[Seen, Last]:
+        """Return the statistics of each example, and the estimates after the last."""
         rate = self.momentum
         mean, var = moments(x)
         means, last_mean = scan(1 - rate, rate * mean.double(), self.running_mean.double())
         spread = rate * var.double() + (1 - rate) * rate * (mean.double() - means).square()
         variances, last_var = scan(1 - rate, spread, self.running_var.double())
-        self.running_mean.copy_(last_mean)
-        self.running_var.copy_(last_var)
         rstd = (variances + self.eps).rsqrt().to(mean.dtype)
-        return Seen(means.to(mean.dtype), rstd, var * rstd.square())
+        return Seen(means.to(mean.dtype), rstd, var * rstd.square()), (last_mean, last_var)
 
     def tail(self, y: Tensor, *affine: Tensor) -> Tensor:
         """Scale and shift, then bound what an estimate that lags behind lets through."""

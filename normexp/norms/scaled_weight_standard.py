@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, num_outputs, output_dim
 from normexp.norms.kernels.gaussian import activation_moments
+from normexp.norms.kernels.spread import var_mean
 from normexp.norms.options import positive
 
 
 class ScaledStandardWeight(nn.Module):
     """Parametrization W -> gain (W - mean) / sqrt(max(n var, eps)) over the n weights of one output unit."""
+
+    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
 
     def __init__(self, layer: nn.Module, eps: float) -> None:
         super().__init__()
@@ -26,7 +28,7 @@ class ScaledStandardWeight(nn.Module):
 
     def forward(self, weight: Tensor) -> Tensor:
         entering = [dim for dim in range(weight.dim()) if dim != self.dim]
-        var, mean = torch.var_mean(weight, entering, correction=0, keepdim=True)
+        var, mean = var_mean(weight, entering, 0)
         fan_in = weight.numel() // weight.shape[self.dim]
         return (weight - mean) * (self.gain * (fan_in * var).clamp(min=self.eps).rsqrt())
 

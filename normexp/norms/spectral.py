@@ -16,6 +16,8 @@ from normexp.norms.options import at_least, positive
 class UnitSpectralNorm(nn.Module):
     """Parametrization W -> W / sigma with a persistent estimate `u` of the leading left singular vector."""
 
+    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
+
     u: Tensor
 
     def __init__(self, weight: Tensor, dim: int, steps: int, eps: float) -> None:

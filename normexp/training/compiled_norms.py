@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from normexp.errors import UserError, first_line
 from normexp.norms.base import Step
+from normexp.norms.kernels.passes import Passes
 
-Forward = Callable[[Any, Tensor], Tensor]  # (module, x) -> y
 GAINS = "gains_from_compile"  # the mark of a module whose operators a compiler fuses; `vectors`: on (N, C) alone
 logger = logging.getLogger("normexp")
 
@@ -27,12 +27,23 @@ def compile_norms(model: nn.Module, scheme: str) -> None:
     Args:
         scheme: its name, to say that nothing of it is compiled.
     """
-    forms: dict[type, InTraining] = {}
+    forms: dict[type, InTraining | Passes] = {}
     for module in gaining(model):
-        form = forms.setdefault(type(module), InTraining(type(module)))
-        module.forward = functools.partial(form, module)
+        form = forms.setdefault(type(module), form_of(type(module)))
+        if isinstance(form, Passes):
+            module.passes = form  # type: ignore[assignment]
+        else:
+            module.forward = functools.partial(form, module)
     if not forms:
         logger.info(f"compile=norms: norm={scheme} gains nothing by it here, and computes as usual")
+
+
+def form_of(kind: type[nn.Module]) -> InTraining | Passes:
+    """Return what stands for the forward pass of one kind of modules, or for the two passes that it calls itself."""
+    passes = getattr(kind, "passes", None)
+    if isinstance(passes, Passes):
+        return Passes(*(Form(kind.__name__, plain) for plain in passes))
+    return InTraining(kind)
 
 
 def gaining(model: nn.Module) -> Iterator[nn.Module]:
@@ -57,27 +68,38 @@ def check_compiler() -> None:
 
 
 @functools.cache
-def compiled(forward: Forward) -> Forward:
-    return torch.compile(forward, fullgraph=True, dynamic=False)
+def compiled(plain: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(plain, fullgraph=True, dynamic=False)
 
 
-class InTraining:
-    """The forward pass of one kind of modules: compiled in training, until it turns out that it cannot be."""
+class Form:
+    """A function of a module, compiled until it turns out that it cannot be."""
 
-    def __init__(self, kind: type[nn.Module]) -> None:
-        self.name, self.plain, self.gains = kind.__name__, kind.forward, getattr(kind, GAINS)
-        self.chosen: Forward = compiled(self.plain)
+    def __init__(self, name: str, plain: Callable[..., Any]) -> None:
+        self.name, self.plain = name, plain
+        self.chosen = compiled(plain)
 
-    def __call__(self, module: nn.Module, x: Tensor) -> Tensor:
+    def __call__(self, *args: Any) -> Any:
         from torch._dynamo.exc import TorchDynamoException
 
-        if not module.training or not torch.is_grad_enabled() or (self.gains == "vectors" and x.dim() > 2):
-            return self.plain(module, x)
         try:
-            return self.chosen(module, x)
+            return self.chosen(*args)
         except TorchDynamoException as error:
             if self.chosen is self.plain:
                 raise
             logger.info(f"compile=norms: {self.name} cannot be compiled and computes as usual: {first_line(error)}")
             self.chosen = self.plain
+            return self.plain(*args)
+
+
+class InTraining(Form):
+    """The forward pass of one kind of modules: compiled in training alone."""
+
+    def __init__(self, kind: type[nn.Module]) -> None:
+        super().__init__(kind.__name__, kind.forward)
+        self.gains = getattr(kind, GAINS)
+
+    def __call__(self, module: nn.Module, x: Tensor) -> Any:
+        if not module.training or not torch.is_grad_enabled() or (self.gains == "vectors" and x.dim() > 2):
             return self.plain(module, x)
+        return super().__call__(module, x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from normexp.norms.kernels.elementwise import tanh
+from normexp.norms.kernels.elementwise import FusedTanh, tanh
 
 FORMATS = {"NCHW": torch.contiguous_format, "channels_last": torch.channels_last}
 
@@ -34,3 +34,18 @@ def test_tanh_is_differentiated_by_torch():
     assert torch.autograd.gradgradcheck(tanh, [x])
     wide = torch.randn(2, 3, requires_grad=True)
     torch.testing.assert_close(torch.autograd.grad(tanh(wide).sum(), wide)[0], 1 - wide.tanh().square())
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e-3, 0.1, 1.0, 10.0])
+def test_tanh_for_a_compiler_is_as_accurate_and_so_is_its_slope(size):
+    x = (torch.randn(10_000) * size).requires_grad_()
+    y, exact = FusedTanh.apply(x), x.detach().double().tanh()
+    assert ((y - exact) / exact).abs().max() < 3e-7
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(slope.double(), 1 - exact.square(), rtol=0, atol=3e-7)
+
+
+def test_tanh_for_a_compiler_of_what_is_no_ordinary_number():
+    y = FusedTanh.apply(torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0]))
+    assert torch.equal(y.nan_to_num(7.0), torch.tensor([1.0, -1.0, 7.0, 0.0]))
+    assert y[3].signbit()

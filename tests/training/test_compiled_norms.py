@@ -16,12 +16,24 @@ from torch._inductor import config
 import normexp
 from normexp.config import compose
 from normexp.errors import UserError
+from normexp.norms.online import Online, normalized
 from normexp.training import compiled_norms
 from normexp.training.build import build_norm
 from normexp.training.compiled_norms import compile_norms
 from normexp.training.process import process_settings
 
-ON_MAPS = ("derf", "dyisru", "evonorm_b0", "evonorm_s0", "filter_response", "rms", "switchable")
+ON_MAPS = (
+    "derf",
+    "dyisru",
+    "dynamic_tanh",
+    "evonorm_b0",
+    "evonorm_s0",
+    "filter_response",
+    "online",
+    "rms",
+    "switchable",
+)
+ON_WEIGHTS = ("weight_standard", "scaled_weight_standard", "normprop", "spectral")
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +48,10 @@ def graphs_of_plain_torch(request, monkeypatch):
     compiled_norms.compiled.cache_clear()
 
 
-@pytest.mark.parametrize(("model", "norm"), [(CNN, "switchable"), (CNN, "evonorm_b0"), (MLP, "group")])
+CASES = [(CNN, "switchable"), (CNN, "evonorm_b0"), (CNN, "dynamic_tanh"), (CNN, "online"), (MLP, "online")]
+
+
+@pytest.mark.parametrize(("model", "norm"), [*CASES, (MLP, "group"), *((MLP, norm) for norm in ON_WEIGHTS)])
 def test_learns_the_same_under_the_same_names(model, norm):
     compare("compile=norms", *model, f"norm={norm}", *["norm.num_groups=4"] * (norm == "group"))
     assert counters["stats"]["unique_graphs"] > 0
@@ -44,9 +59,9 @@ def test_learns_the_same_under_the_same_names(model, norm):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("norm", ON_MAPS)
-def test_learns_the_same_in_machine_code(norm):
-    compare("compile=norms", *CNN, f"norm={norm}")
+@pytest.mark.parametrize(("model", "norm"), [*((CNN, norm) for norm in ON_MAPS), *((MLP, norm) for norm in ON_WEIGHTS)])
+def test_learns_the_same_in_machine_code(model, norm):
+    compare("compile=norms", *model, f"norm={norm}")
     assert counters["stats"]["unique_graphs"] > 0
 
 
@@ -94,6 +109,30 @@ class Broken(nn.Module):
         return 2 * x
 
 
+def test_the_weights_of_a_convolution_are_left():
+    layer = build_norm(compose(["norm=weight_standard"])).parametrize(nn.Conv2d(4, 4, 3))
+    expected = layer.weight
+    compile_norms(nn.Sequential(layer), "weight_standard")
+    assert torch.equal(layer.weight, expected)
+    assert not counters["stats"]
+
+
+def broken(layer: nn.Module, *_: torch.Tensor) -> torch.Tensor:
+    torch._dynamo.graph_break()
+    return normalized(layer, *_)
+
+
+def test_a_pass_that_cannot_be_compiled_is_said_once(monkeypatch, caplog):
+    monkeypatch.setattr(Online, "passes", Online.passes._replace(forward=broken))
+    network, x = layers("online", 2), torch.randn(4, 8, 3, 3)
+    expected = copy.deepcopy(network)
+    with caplog.at_level(logging.INFO, "normexp"):
+        compile_norms(network, "online")
+        assert torch.equal(network(x), expected(x))
+    (message,) = caplog.messages
+    assert message.startswith("compile=norms: Online cannot be compiled and computes as usual: ")
+
+
 def test_what_cannot_be_compiled_is_said_once(caplog):
     network, x = nn.Sequential(Broken(), Broken()), torch.ones(2, 3)
     with caplog.at_level(logging.INFO, "normexp"):
@@ -104,7 +143,7 @@ def test_what_cannot_be_compiled_is_said_once(caplog):
     assert message.startswith("compile=norms: Broken cannot be compiled and computes as usual: ")
 
 
-@pytest.mark.parametrize("norm", ["online", "batch", "decorrelated"])
+@pytest.mark.parametrize("norm", ["batch_renorm", "batch", "decorrelated"])
 def test_a_scheme_that_gains_nothing_is_named(norm, caplog):
     with caplog.at_level(logging.INFO, "normexp"):
         compile_norms(layers(norm, 2), norm)

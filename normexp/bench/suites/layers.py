@@ -20,7 +20,7 @@ from normexp.norms.checks.cost import Maps, Task, seconds, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
 from normexp.training.build import build_norm
-from normexp.training.compiled_norms import GAINS, compile_norms
+from normexp.training.compiled_norms import GAINS, compile_norms, gaining
 from normexp.training.process import large_blocks_kept
 
 SHAPES = ((128, 96, 32, 32), (128, 192, 16, 16))
@@ -86,8 +86,10 @@ def _beyond(passes: tuple[Sequence[Task], Sequence[Task]]) -> float:
 
 def gains(norm: Norm, maps: Maps) -> bool:
     """Tell whether `compile=norms` compiles the scheme in a format in which networks train."""
-    mark = getattr(norm.normalization(maps.shape[1]), GAINS, False)
-    return bool(mark) if len(maps.shape) == 2 else mark is True and maps.memory == torch.channels_last
+    channels, flat = maps.shape[1], len(maps.shape) == 2
+    parts = norm.normalization(channels), norm.parametrize(nn.Linear(channels, channels))
+    marks = [getattr(module, GAINS) for module in gaining(nn.Sequential(*parts))]
+    return bool(marks) if flat else True in marks and maps.memory == torch.channels_last
 
 
 def compiled(name: str, module: nn.Module) -> nn.Module:

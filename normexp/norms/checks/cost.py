@@ -81,7 +81,7 @@ def tasks(
     """Return what the scheme adds, what it replaces, the convolution (on vectors a Linear), and batch normalization.
 
     Args:
-        form: what becomes of the scheme's activation module before it is timed.
+        form: what becomes of the scheme's modules before they are timed.
     """
     channels = maps.shape[1]
     relu = nn.ReLU()
@@ -89,7 +89,7 @@ def tasks(
     flat = len(maps.shape) == 2
     layer = norm.parametrize(nn.Linear(channels, channels) if flat else nn.Conv2d(channels, channels, 3, padding=1))
     parts = [] if isinstance(activation, nn.Identity) else [on_maps(form(activation), maps)]
-    parts += [of_weight(layer)] if hasattr(layer, "parametrizations") else []
+    parts += [of_weight(form(layer))] if hasattr(layer, "parametrizations") else []
     replaced = nonlinearity is not relu
     parts += [on_maps(nonlinearity, maps)] if replaced else []
     minus = [on_maps(relu, maps)] if replaced else []

@@ -22,8 +22,8 @@ def tiles(x: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def samples(x: Tensor) -> int:
-    """Return how many samples of x: (N, C, *) make a tile: all of them where no cache is to be kept to."""
-    if not x.is_cpu:
+    """Return how many samples of x: (N, C, *) make a tile: all where no cache is to be kept to, or a compiler does."""
+    if kept_by_others() or not x.is_cpu:
         return max(len(x), 1)
     return max(TILE * torch.get_num_threads() // max(x[:1].numel(), 1), 1)
 

@@ -30,6 +30,7 @@ from normexp.training.build import build, fitting, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.hardware import describe, peak_memory
+from normexp.training.ignored_norm import ignored_norm
 from normexp.training.metrics import MetricAccumulator, evaluate
 from normexp.training.process import process_settings
 
@@ -129,7 +130,7 @@ class Trainer:
 
     def begin(self) -> None:
         """Continue from the checkpoint, or prepare step 0."""
-        keep_until = -1
+        keep_until, ignored = -1, ignored_norm(self.config, self.components, self.data)
         if self.resumes:
             try:
                 self.position = self.checkpointer.restore(self.accumulator)
@@ -145,6 +146,8 @@ class Trainer:
             self.timer.reset()
             with fitting(self.config):
                 initialize_from_data(self.components)
+        if ignored:
+            logger.warning(ignored)  # also out of a sweep's worker
         environment = self._environment()
         if self.resumes and (earlier := earlier_machines(self._environment_before(), environment, self.position.step)):
             environment["continued"] = earlier

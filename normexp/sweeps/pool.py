@@ -43,12 +43,13 @@ class Worker:
 
     Args:
         threads: CPU threads for the process.
+        warnings: what the workers beside it have warned of already.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, warnings: set[str] | None = None) -> None:
         self.threads = threads
         self.process: subprocess.Popen[str] | None = None
-        self.warnings: set[str] = set()
+        self.warnings = set[str]() if warnings is None else warnings
         self.stopping = False
 
     def request(

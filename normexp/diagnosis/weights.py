@@ -22,7 +22,7 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
     whole = FirstOutput(model)
     few = x[:EXAMPLES]
     usual = outputs(whole, few, {})
-    found, free = {}, free_weights(whole)
+    found, free = dict[str, dict[str, float]](), free_weights(whole)
     for name, weight in free.items():
         waiting.at(f"weight {len(found) + 1} of {len(free)} is scaled")
         row = {"scale_change": output_change(whole, few, name, usual)}

@@ -62,4 +62,5 @@ def _way_out(config: Config) -> str:
         return "; name its parts: norm.weights=weight_standard norm.activations=group"
     if config["model"].get("normalize_output") is False:
         return "; model.normalize_output=true gives it the output layer, too"
-    return "; a network takes it by norm.block(layer, activation)" if "." in config.choices["model"] else ""
+    own = "a network of your own takes it by a parameter `norm` and norm.block(layer, activation)"
+    return f"; {own}" if "." in config.choices["model"] else ""

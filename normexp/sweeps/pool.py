@@ -43,13 +43,12 @@ class Worker:
 
     Args:
         threads: CPU threads for the process.
-        warnings: what the workers beside it have warned of already.
     """
 
-    def __init__(self, threads: int, warnings: set[str] | None = None) -> None:
+    def __init__(self, threads: int) -> None:
         self.threads = threads
         self.process: subprocess.Popen[str] | None = None
-        self.warnings = set[str]() if warnings is None else warnings
+        self.warnings: set[str] = set()  # said already; workers side by side share them
         self.stopping = False
 
     def request(

@@ -28,7 +28,9 @@ class KeptWorkers:
             if worker.threads == threads:
                 self._idle.remove(worker)
                 return worker
-        return Worker(threads, self._warnings)
+        worker = Worker(threads)
+        worker.warnings = self._warnings
+        return worker
 
     def keep(self, worker: Worker) -> None:
         self._idle.append(worker)

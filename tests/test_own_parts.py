@@ -56,6 +56,13 @@ class Nothing:
     pass
 
 
+built = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+
+
+def rows():
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 10))
+
+
 def no_schedule(x):
     return x
 
@@ -338,6 +345,14 @@ def test_own_parts_a_converted_network_has_the_scheme(cli, folder):
     assert "BatchNorm2d" not in kinds
 
 
+def test_own_parts_a_network_that_takes_the_softmax_itself_is_told(cli, folder):
+    told = "model=odd_parts.Odd: its outputs are probabilities, and the loss takes the softmax itself; leave it out"
+    for returns, expected in (("y.softmax(1)", True), ("y.log_softmax(1)", False), ("y", False)):
+        status, _, stderr = cli("run", *_odd(returns), "norm=none", MINE, *TINY)
+        assert status == 0
+        assert (told in stderr) == expected
+
+
 def test_own_parts_files_count_by_content(cli, folder):
     source = (
         (folder / "my_parts.py")
@@ -364,6 +379,11 @@ MISTAKES = {
     "not named": (["model=my_parts.Net", "plugins=[]"], "model._target_=my_parts.Net: code outside normexp"),
     "no network": (["model=odd_parts.Nothing"], "odd_parts.Nothing: is no Module (derive it from torch.nn.Module)"),
     "a number": (["model=odd_parts.number"], "odd_parts.number: is neither a class nor a function"),
+    "built already": (["model=odd_parts.built"], "odd_parts.built: is a network that is built already; name its class"),
+    "not convertible": (
+        ["model=odd_parts.rows", "norm=batch"],
+        "no place for the scheme; let it take the scheme by a parameter `norm`",
+    ),
     "not buildable": (["model=odd_parts.gated"], "this network cannot be built"),
     "two outputs": (_odd("(y, y)"), "the network returns a tuple, not a tensor of shape (16, 10)"),
     "no output": (_odd("None"), "the network returns a NoneType, not a tensor"),

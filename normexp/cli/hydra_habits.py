@@ -12,7 +12,7 @@ INSTEAD = {  # Hydra's flag -> what to type here
     "--config-path": "--config FOLDER/my.yaml reads settings from a file",
     "-cd": "--config FOLDER/my.yaml reads settings from a file",
     "--config-dir": "--config FOLDER/my.yaml reads settings from a file",
-    "-c": "--cfg prints the configuration",
+    "-c": "--cfg prints the configuration, --config my.yaml reads settings from a file",
     "-p": "--cfg prints the whole configuration",
     "--package": "--cfg prints the whole configuration",
     "--resolve": "--cfg prints the configuration, which is always resolved",
@@ -21,6 +21,7 @@ INSTEAD = {  # Hydra's flag -> what to type here
     "--hydra-help": "`normexp run --help` shows groups and options",
     "--experimental-rerun": "--like RUN trains with the settings of a run",
 }
+OPTIONS = ("config", "like", "save")  # of run, which look like keys
 
 
 def as_typed_here(words: list[str]) -> list[str]:
@@ -43,5 +44,7 @@ def _explain(word: str) -> None:
             f"{key}: only the grammar of overrides is Hydra's here; results_dir=FOLDER says where runs go, "
             "jobs=N how many run side by side"
         )
+    if key in OPTIONS and "=" in word:
+        raise UserError(f"{word}: {key} is an option, not a key; did you mean --{key} {word.partition('=')[2]}?")
     if key == "experiment" and "=" in word:
         raise UserError(f"{word}: experiments have a command of their own: normexp reproduce {word.partition('=')[2]}")

@@ -11,6 +11,9 @@ from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, listed, nearest
 
 SETTING = (*TRAINING, "table", "plot", "best", "check", "bench")  # take KEY=VALUE of a run, to train or to choose runs
+NO_VALUE = "VALUE"  # stands where none was typed
+LETTERS = {"f": ("--config", "--format", "--file"), "o": ("--out",), "j": ("--jobs",), "s": ("--save",)}
+SWITCHES = {"n": ("--dry-run",), "q": ("--quiet",), "w": ("--watch",), "a": ("--all",)}  # take no value
 LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
 
 
@@ -21,6 +24,8 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
         words: all that was typed after the verb: the value may follow the option.
     """
     name = wrong.lstrip("-").partition("=")[0].casefold().replace("-", "_")
+    if meant := _flag(wrong, _value(wrong, words), flags):
+        return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {meant}?")
     known = dict(_settings(verb, wrong, words))
     kind = f"{verb}: option {shortened(wrong)!r} does not exist"
     if name in known:
@@ -33,6 +38,16 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
         near[key] = known[key]
     close = nearest(name, near, LIKE_FLAG)
     return UserError(f"{kind}; allowed: {listed(flags, wrong)}{did_you_mean(near[close] if close else None)}")
+
+
+def _flag(wrong: str, value: str, flags: Sequence[str]) -> str | None:
+    """Return the flag that a letter of other programs stands for, or that reads a file of settings; with its value."""
+    if value.endswith((".yaml", ".yml")) and "--config" in flags:
+        return f"--config {shortened(value)}"
+    letter = wrong.partition("=")[0].removeprefix("-")
+    if value == NO_VALUE:
+        return next((flag for flag in (*SWITCHES.get(letter, ()), *LETTERS.get(letter, ())) if flag in flags), None)
+    return next((f"{flag} {shortened(value)}" for flag in LETTERS.get(letter, ()) if flag in flags), None)
 
 
 def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -64,4 +79,4 @@ def _value(wrong: str, words: Sequence[str]) -> str:
     _, equals, value = wrong.partition("=")
     after = words[words.index(wrong) + 1 :] if wrong in words else []
     following = after[0] if after and not after[0].startswith("-") and "=" not in after[0] else ""
-    return (value if equals else following) or "VALUE"
+    return (value if equals else following) or NO_VALUE

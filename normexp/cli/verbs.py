@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(given: list[str]) -> int:
     debug = "--debug" in given
     wait_briefly()
+    os.environ["MPLBACKEND"] = "agg"  # figures become files; matplotlib refuses to be imported with a name it lacks
     replace_unknown_characters()
     try:
         return _all_printed([_at_home(word) for word in given if word != "--debug"])

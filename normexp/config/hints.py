@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,6 +113,14 @@ def torchvision_names() -> frozenset[str]:
     folders = [Path(root) / "models" for root in (found.submodule_search_locations or [])] if found else []
     sources = [path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py")]
     return frozenset(name for source in sources for name in _BUILDER.findall(source))
+
+
+def no_such_network(name: str, known: Collection[str]) -> str:
+    """Return what is said of a network that torchvision lacks."""
+    return (
+        f"model.name={name} does not exist; allowed: the {len(known)} classification networks of torchvision, "
+        f"among them resnet18, vgg11, densenet121, mobilenet_v2, vit_b_16{did_you_mean(nearest(name, sorted(known)))}"
+    )
 
 
 def _plain(name: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from normexp.config.extras import need_extra
+from normexp.config.hints import no_such_network, torchvision_names
 from normexp.config.options import option, options
 from normexp.config.text import shown
 from normexp.config.transformer_rules import check_transformer
-from normexp.errors import Impossible
+from normexp.errors import Impossible, UserError
 
 Values = Mapping[str, Any]
 About = Mapping[str, Mapping[str, Any]]  # group -> the description keys of its chosen option
@@ -22,6 +23,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
 
     Raises: UserError for a library that is not installed.
     """
+    _torchvision_has_it(values, choices)
     _model_fits_data(choices, about)
     _augmentation_fits_data(values, choices, about)
     _inputs_fit_data(choices, about)
@@ -42,6 +44,13 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
 def _layers_are_trained(values: Values, choices: Mapping[str, str]) -> None:
     if values["compile"] == "norms" and choices["study"] != "none":
         raise Impossible(f"compile=norms is for training; study={choices['study']} needs compile=false or true")
+
+
+def _torchvision_has_it(values: Values, choices: Mapping[str, str]) -> None:
+    """Raise UserError for a network that torchvision lacks; where torchvision itself is not there, building says so."""
+    name, known = values["model"].get("name"), torchvision_names() if choices["model"] == "torchvision" else ()
+    if known and name not in known:
+        raise UserError(no_such_network(str(name), known))
 
 
 def _is_own(group: str, about: About) -> bool:

@@ -10,15 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from normexp.errors import UserError
+from normexp.records.waiting import Waiting
 
 MOST = 64  # batches looked at of a loader
 
 
-def batches(data: Any, most: int = MOST) -> list[Tensor]:
+def batches(data: Any, most: int = MOST, waiting: Waiting | None = None) -> list[Tensor]:
     """Return the input tensors of up to `most` batches.
 
     Args:
         data: a tensor (N, ...), (inputs, labels), or an iterable of such.
+        waiting: is told how many there are so far.
 
     Raises: UserError for anything else, where there is no batch or an empty one, and for values that are not finite.
     """
@@ -28,11 +30,12 @@ def batches(data: Any, most: int = MOST) -> list[Tensor]:
         raise UserError(
             f"data: {type(data).__name__} is no batch; give a tensor (N, ...), (inputs, labels), or a loader of them"
         )
-    found = []
+    found, waiting = list[Tensor](), waiting or Waiting()
     for batch in islice(data, most):
         if (x := batch if isinstance(batch, Tensor) else _inputs(batch)) is None:
             raise UserError(f"data: a batch is a {type(batch).__name__}; give tensors, or tuples that begin with one")
         found.append(x)
+        waiting.at(f"batches read: {len(found)}" + (f" of {most} at most" if most == MOST else ""))
     if not found or not all(map(len, found)):
         raise UserError("data: there is no example in it")
     if not all(x.isfinite().all() for x in found):

@@ -21,6 +21,7 @@ from normexp.norms.kernels.modules import check_network
 from normexp.norms.kernels.trial import modes_kept
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
+from normexp.records.waiting import Waiting
 
 
 def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None = None) -> Diagnosis:
@@ -40,7 +41,7 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
         raise UserError(error) from None
     examination = Examination(model, data)
     settings = settings or {}
-    found = weights(model, examination.inputs[0], settings.get("lr")) if examination.trains else {}
+    found = weights(model, examination.inputs[0], settings.get("lr"), examination.waiting) if examination.trains else {}
     whole, times = seconds(model, examination.norms, examination.inputs[0])
     summary = _summary(model, examination.inputs[0], found, times, whole, settings) if examination.trains else {}
     return Diagnosis(
@@ -56,10 +57,11 @@ class Examination:
 
     def __init__(self, model: nn.Module, data: Any) -> None:
         _check_watchable(model)
-        self.model, self.inputs = model, on_device_of(model, batches(data))
+        self.waiting = Waiting()
+        self.model, self.inputs = model, on_device_of(model, batches(data, waiting=self.waiting))
         self.norms = normalizations(model)
         _check_callable(model, self.norms, self.inputs[0])
-        self.stopped, self.seen = _in_training(model, self.norms, self.inputs)
+        self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
         self.local = disagreements(model, self.inputs[0])
 
     @property
@@ -96,19 +98,19 @@ def _check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor)
 
 
 def _in_training(
-    model: nn.Module, norms: Mapping[str, nn.Module], inputs: list[Tensor]
+    model: nn.Module, norms: Mapping[str, nn.Module], inputs: list[Tensor], waiting: Waiting
 ) -> tuple[list[Finding], dict[str, Moments]]:
     """Return the moments of what enters the normalizations in train(); with a finding, those of eval(), where that
     stops with an error, as with one value per channel.
     """
     try:
         with training_mode(model, inputs[0].device), last_input(norms) as entered:
-            return [], moments(model, norms, inputs, halves=True)
+            return [], moments(model, norms, inputs, halves=True, waiting=waiting)
     except Exception as error:  # somebody's own code may raise any
         stopped = _stopped(too_few(norms, entered), error)
         with training_mode(model, inputs[0].device):
             model.eval()
-            return [stopped], moments(model, norms, inputs, halves=True)
+            return [stopped], moments(model, norms, inputs, halves=True, waiting=waiting)
 
 
 def _stopped(few: str, error: Exception) -> Finding:

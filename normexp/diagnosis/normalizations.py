@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from normexp.norms.kernels.trial import watched
+from normexp.records.waiting import Waiting
 
 OF_TORCH = (_NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm)
 
@@ -64,19 +65,25 @@ class Moments:
 
 @torch.no_grad()
 def moments(
-    model: nn.Module, modules: Mapping[str, nn.Module], inputs: list[Tensor], halves: bool = False
+    model: nn.Module,
+    modules: Mapping[str, nn.Module],
+    inputs: list[Tensor],
+    halves: bool = False,
+    waiting: Waiting | None = None,
 ) -> dict[str, Moments]:
     """Return the moments of what enters each module when all batches pass; the modes are those of the model.
 
     Args:
         halves: also those of each half of the examples.
+        waiting: is told which batch passes.
     """
-    found: dict[str, Moments] = {}
+    found, waiting = dict[str, Moments](), waiting or Waiting()
 
     def look(name: str, x: Tensor) -> None:
         found.setdefault(name, Moments(halves=(Moments(), Moments()) if halves else ())).add(x)
 
     with watched(modules, look):
-        for x in inputs:
+        for number, x in enumerate(inputs, 1):
+            waiting.at(f"batch {number} of {len(inputs)} passes the network")
             model(x)
     return found

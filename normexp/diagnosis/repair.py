@@ -16,6 +16,7 @@ from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
 from normexp.norms.kernels.trial import modes_kept
+from normexp.records.waiting import Waiting
 
 CHANNELS = 16  # of a group, at least, where a layer has so many
 
@@ -33,15 +34,17 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
 
     Raises: UserError for a network without running statistics.
     """
-    inputs = on_device_of(model, batches(data, most=10**9))
+    waiting = Waiting()
+    inputs = on_device_of(model, batches(data, most=10**9, waiting=waiting))
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
     if not kept:
         raise UserError("--fix recalibrate: the network has no running statistics")
     with modes_kept(model):
         model.eval()
-        for path in moments(model, kept, inputs[:1]):
+        for number, path in enumerate(moments(model, kept, inputs[:1]), 1):
+            waiting.at(f"layer {number} of {len(kept)} is recalibrated; batches: {len(inputs)}")
             module: Any = kept[path]
-            seen = moments(model, {path: module}, inputs)[path]
+            seen = moments(model, {path: module}, inputs, waiting=waiting)[path]
             module.running_mean.copy_(seen.mean)
             module.running_var.copy_(seen.variance)
             if getattr(module, "num_batches_tracked", None) is not None:

@@ -7,11 +7,12 @@ from torch import Tensor, nn
 from normexp.diagnosis.batches import FirstOutput
 from normexp.probes.layers import free_weights
 from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs
+from normexp.records.waiting import Waiting
 
 EXAMPLES = 16  # of a batch; what a normalization cancels it cancels in any batch
 
 
-def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[str, float]]:
+def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -> dict[str, dict[str, float]]:
     """Return scale_change and squared_norm of every Linear and Conv weight.
 
     `scale_change` is ||y' - y|| / ||y|| of the outputs in train() where the weight is doubled. Below a hundredth the
@@ -21,8 +22,9 @@ def weights(model: nn.Module, x: Tensor, rate: float | None) -> dict[str, dict[s
     whole = FirstOutput(model)
     few = x[:EXAMPLES]
     usual = outputs(whole, few, {})
-    found = {}
-    for name, weight in free_weights(whole).items():
+    found, free = dict[str, dict[str, float]](), free_weights(whole)
+    for name, weight in free.items():
+        waiting.at(f"weight {len(found) + 1} of {len(free)} is scaled")
         row = {"scale_change": output_change(whole, few, name, usual)}
         if row["scale_change"] < TOLERANCE:
             row["direction_change"] = direction_change(whole, few, name, usual)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.config.hints import no_such_network
+from normexp.errors import UserError
 from normexp.models.pretrained import load_pretrained
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.convert import convert
@@ -42,10 +43,7 @@ def torchvision_model(
 
     names = models.list_models(module=models)
     if name not in names:
-        raise UserError(
-            f"model.name={name} does not exist; allowed: the {len(names)} classification networks of torchvision, "
-            f"among them resnet18, vgg11, densenet121, mobilenet_v2, vit_b_16{did_you_mean(nearest(name, names))}"
-        )
+        raise UserError(no_such_network(name, names))
     options = _options(name, input_shape)
     try:
         network = models.get_model(name, weights=None, num_classes=num_outputs, **options)

@@ -8,6 +8,8 @@ from normexp.norms.base import Norm
 from normexp.norms.kernels.conversion import Conversion
 from normexp.norms.kernels.modules import check_network
 
+WAY_OUT = "strict=False leaves what cannot be converted"
+
 
 def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool = True) -> nn.Module:
     """Turn `model` into a network normalized by `norm`, in place, and return it.
@@ -49,7 +51,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     if strict and plan.left:
         more = f" (and {len(plan.left) - 1} more)" if len(plan.left) > 1 else ""
         what = f"{type(model).__name__} cannot be converted to {type(norm).__name__}"
-        raise ValueError(f"{what}: {plan.left[0]}{more}; strict=False leaves what cannot be converted")
+        raise ValueError(f"{what}: {plan.left[0]}{more}; {WAY_OUT}")
     plan.carry_out()
     model.not_converted = plan.left  # type: ignore[assignment]
     return model

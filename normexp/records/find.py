@@ -13,6 +13,7 @@ from normexp.records.names import ARCHIVE, ASIDE, STATUS
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above
+from normexp.records.waiting import Waiting
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
@@ -90,8 +91,10 @@ def archives_below(folder: Path) -> list[Path]:
 
 def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[RunDirectory]:
     """Yield the run directories on the disk below a folder; collect the archives. Links are not followed."""
-    left = [folder]
+    left, looked, waiting = [folder], 0, Waiting()
     while left:
+        looked += 1
+        waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked:,}; name the one of your runs")
         try:
             entries = list(os.scandir(left.pop()))
         except OSError:  # not there, or not ours to read

@@ -64,8 +64,20 @@ def combinations_tried(frame: Frame, over: Sequence[str] = (), metric: str | Non
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows_of(frame, frame.keys([*arms, *over])):
         groups.setdefault(tuple(row.key[key] for key in arms), []).append(row)
-    shown = [key for i, key in enumerate(arms) if key == "norm" or len({group[i] for group in groups}) > 1]
-    return Choice(over, metric, shown, list(groups.values()), frame)
+    return Choice(over, metric, _shown(arms, list(groups)), list(groups.values()), frame)
+
+
+def _shown(arms: Sequence[str], groups: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the keys that tell arms apart: where each is, its scheme, and what varies for one data set and network."""
+    where = [i for i, key in enumerate(arms) if key in ("experiment", "scale", *PLACES)]
+    varying = {i for i in where if len({group[i] for group in groups}) > 1}
+    for _, here in itertools.groupby(sorted(groups, key=lambda each: _at(each, where)), lambda each: _at(each, where)):
+        varying |= {i for i, values in enumerate(zip(*here, strict=True)) if len(set(values)) > 1}
+    return [key for i, key in enumerate(arms) if key == "norm" or i in varying]
+
+
+def _at(group: Sequence[str], where: Sequence[int]) -> list[str]:
+    return [group[i] for i in where]
 
 
 def best(choice: Choice, depends: Table | None = None) -> Table:

@@ -25,11 +25,8 @@ _SIGNS = str.maketrans(
 NARROW = 0.9  # what a table's width may be of what its letters take here: then it is made less small, and higher
 HEAD = 13  # letters of a line of a head
 LETTER, GAP, ROW = 5.0, 12.0, 12.2  # points that a letter, the space between columns and a row take, at 10 points
-TEXT, WIDEST, HIGHEST = (
-    345.0,
-    640.0,
-    470.0,
-)  # points: the text of the class article, a table before and after it is fitted
+TEXT, WIDEST = 345.0, 640.0  # points: the text of the class article, a table before it is fitted
+HIGHEST = 400.0  # points: at 12 points rows are a fifth higher, the page is not, and it has a caption
 
 
 def latex(table: Table) -> str:
@@ -45,7 +42,9 @@ def _parts(table: Table) -> Iterator[Table]:
         columns = [*range(table.texts), *range(low, high)]
         scale = min(1.0, TEXT / (NARROW * sum(_width(table, i) for i in columns)))
         most = int(HIGHEST / (ROW * scale))  # of the rows, if the columns are as narrow as they may be
-        for first in range(0, max(len(table.rows), 1), most):
+        count = max(len(table.rows), 1)
+        most = -(-count // -(-count // most))  # in as few parts, about equally high
+        for first in range(0, count, most):
             rows = [[row[i] for i in columns] for row in table.rows[first : first + most]]
             yield replace(table, heads=[table.heads[i] for i in columns], rows=rows)
 

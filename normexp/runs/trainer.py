@@ -30,10 +30,13 @@ from normexp.training.build import build, fitting, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.hardware import describe, peak_memory
+from normexp.training.ignored_norm import ignored_norm
 from normexp.training.metrics import MetricAccumulator, evaluate
+from normexp.training.probabilities import gives_probabilities
 from normexp.training.process import process_settings
 
 POLL_INTERVAL = 0.2  # seconds between two looks at the other duties: progress, divergence, checkpoint
+DOUBTS = (ignored_norm, gives_probabilities)  # each says in a line what is trained, but probably not meant
 
 logger = logging.getLogger("normexp")
 
@@ -129,7 +132,7 @@ class Trainer:
 
     def begin(self) -> None:
         """Continue from the checkpoint, or prepare step 0."""
-        keep_until = -1
+        keep_until, doubts = -1, [look(self.config, self.components, self.data) for look in DOUBTS]
         if self.resumes:
             try:
                 self.position = self.checkpointer.restore(self.accumulator)
@@ -145,6 +148,8 @@ class Trainer:
             self.timer.reset()
             with fitting(self.config):
                 initialize_from_data(self.components)
+        for doubt in filter(None, doubts):
+            logger.warning(doubt)  # also out of a sweep's worker
         environment = self._environment()
         if self.resumes and (earlier := earlier_machines(self._environment_before(), environment, self.position.step)):
             environment["continued"] = earlier

@@ -38,7 +38,7 @@ class Incoherence(Study):
 
     Raises: UserError for a network without two hidden units side by side, or too few examples for a covariance.
 
-    Source: Arpit et al. 2016, arXiv:1603.01431, proposition 1 [from memory]; Arpit, Normalization Techniques (slides),
+    Source: Arpit et al. 2016, arXiv:1603.01431; Arpit, Normalization Techniques (slides),
     "Key idea" of normalization propagation.
     """
 

@@ -29,7 +29,7 @@ def remembered(plan: Plan) -> Iterator[None]:
     results, path = plan.results, plan.results / FILE
     before = path.read_text(encoding="utf-8") if path.is_file() else None
     names = {cell.path.relative_to(results).as_posix(): plan.name(cell) for cell in plan.cells}
-    content = json.dumps({"runs": names}) + "\n"
+    content = json.dumps({"runs": names, **({"trial": plan.trial._asdict()} if plan.trial else {})}) + "\n"
     if content != before:
         with suppress(OSError, UserError) if not plan.open else nullcontext():  # what has ended may be read-only
             results.mkdir(parents=True, exist_ok=True)
@@ -45,6 +45,18 @@ def remembered(plan: Plan) -> Iterator[None]:
             with suppress(OSError):  # holds others
                 results.rmdir()
         raise
+
+
+def trial_at(folder: Path) -> tuple[int, int, int]:
+    """Return at which trial the last sweep in a results folder is, of how many, and how many runs are ahead.
+
+    Zeros for a sweep that is no search, and where the file is damaged.
+    """
+    try:
+        known = read_json(folder / FILE).get("trial", {})
+        return int(known["number"]), int(known["trials"]), max(0, int(known["ahead"]))
+    except (UserError, OSError, KeyError, TypeError, ValueError):
+        return 0, 0, 0
 
 
 def is_swept(results: Path) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from normexp.config import Config, compose
 from normexp.config.grid import expand
@@ -61,6 +61,14 @@ class Cell:
         return tuple((key, str(value)) for key, value in changes if key != "seed" and not key.startswith("optim."))
 
 
+class Trial(NamedTuple):
+    """Where a search is: at trial `number` of so many, with runs ahead that nobody has drawn yet."""
+
+    number: int
+    trials: int
+    ahead: int
+
+
 @dataclass
 class Plan:
     """The cells of a sweep by what is to be done with them, and the combinations that cannot work.
@@ -70,6 +78,7 @@ class Plan:
         names: of the cells, where what they differ in tells more than their run directory.
         recipes: what nobody typed, a line for each combination of data set and network.
         trials: that take as long and are counted in its estimate; 0 where the estimate of an earlier plan did.
+        trial: where the search is whose runs these are.
     """
 
     cells: list[Cell]
@@ -78,6 +87,7 @@ class Plan:
     names: Mapping[Path, str] = field(default_factory=dict)
     recipes: Sequence[str] = ()
     trials: int = 1
+    trial: Trial | None = None
 
     def name(self, cell: Cell) -> str:
         return self.names.get(cell.path) or str(cell.path)

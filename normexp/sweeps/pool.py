@@ -48,7 +48,7 @@ class Worker:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.process: subprocess.Popen[str] | None = None
-        self.warnings: set[str] = set()
+        self.warnings: set[str] = set()  # said already; workers side by side share them
         self.stopping = False
 
     def request(

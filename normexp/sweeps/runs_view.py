@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from normexp.errors import UserError
 from normexp.records import CONFIG, FINISHED, METRICS, RunDirectory, printable
-from normexp.sweeps.last import is_swept
+from normexp.sweeps.last import is_swept, planned, trial_at
 from normexp.sweeps.snapshot import Snapshot, WorkerView
 from normexp.sweeps.status import state
 
@@ -34,6 +35,7 @@ class RunsView:
         goes_on: Callable[[], bool] = lambda: False,
     ) -> None:
         self.title, self.runs, self.names, self.goes_on = title, runs, names, goes_on
+        self.ahead = 0  # runs that are going to be trained and have no name yet
         self._finished: dict[Path, tuple[str, float]] = {}  # how a run ended, and its seconds
         self._left = True
 
@@ -50,6 +52,7 @@ class RunsView:
                 workers.append(_worker(run))
             elif name == "failed":
                 failures[str(run.path)] = detail
+        counts["free"] += self.ahead
         self._left = bool(workers) or (goes_on and counts["free"] > 0)
         seconds = [spent for _, spent in self._finished.values()]
         abandoned = counts["free"] > 0 and not self._left
@@ -97,7 +100,23 @@ def _seconds(run: RunDirectory, name: str) -> float:
         return 0.0
 
 
-def planned_runs(results: Path, names: Mapping[Path, str]) -> RunsView:
-    """Return the view of the sweep that a results folder remembers: its runs, and what it calls them."""
-    found = [RunDirectory(run) for run in sorted(names)]
-    return RunsView(f"{printable(results)}, last sweep", lambda: found, names, lambda: is_swept(results))
+class PlannedRuns(RunsView):
+    """Looks at the sweep that a results folder remembers; a search adds runs to it, trial by trial."""
+
+    def __init__(self, results: Path, names: Mapping[Path, str]) -> None:
+        self.results = results
+        super().__init__("", self._runs, names, lambda: is_swept(results))
+        self._look()
+
+    def snapshot(self) -> Snapshot:
+        self._look()
+        return super().snapshot()
+
+    def _look(self) -> None:
+        with suppress(UserError, OSError):  # it is written anew just now, or gone: what was known stays
+            self.names = planned(self.results)
+        number, trials, self.ahead = trial_at(self.results)
+        self.title = f"{printable(self.results)}, last sweep" + (f", trial {number} of {trials}" if trials else "")
+
+    def _runs(self) -> list[RunDirectory]:
+        return [RunDirectory(run) for run in sorted(self.names or {})]

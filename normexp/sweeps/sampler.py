@@ -24,7 +24,7 @@ from normexp.errors import UserError, unknown
 from normexp.evidence.curves import MEASURES
 from normexp.records import METRICS, RunDirectory
 from normexp.sweeps.history import SAMPLERS, History, Search
-from normexp.sweeps.plan import Plan, make_plan
+from normexp.sweeps.plan import Plan, Trial, make_plan
 
 WORDS = {"trials": (20, 1), "sampler_seed": (0, 0)}  # the usual number, and the least
 logger = logging.getLogger("normexp")
@@ -50,12 +50,12 @@ def take_search(words: Sequence[str]) -> tuple[Search | None, list[str]]:
 
 
 def search_through(
-    search: Search, overrides: Sequence[str], train: Callable[[Plan], int], dry_run: bool
+    search: Search, overrides: Sequence[str], train: Callable[[Plan, Plan], int], dry_run: bool
 ) -> tuple[int, Plan]:
     """Train trial after trial, of all arms side by side; return the exit status and the plan of all runs.
 
     Args:
-        train: trains a plan and returns its exit status.
+        train: trains a plan and returns its exit status; is given the plan of a trial, and that of all runs so far.
         dry_run: the first trial alone is shown to `train`.
 
     Raises: UserError for a space that there is not, for values that are not allowed, and without a validation split.
@@ -63,18 +63,25 @@ def search_through(
     studies, plans, counted = _studies(search, overrides), list[Plan](), False
     for number in range(1 if dry_run else search.trials):
         drawn = [study.draw(number) for study in studies]
-        made = [make_plan([*study.words, *words]) for study, words in zip(studies, drawn, strict=True)]
+        made = [_planned(study, words) for study, words in zip(studies, drawn, strict=True)]
         plans += made
         trial = _joined(made)
         for note in trial.recipes if number == 0 else ():
             logger.info(note)
         logger.info(f"trial {number + 1} of {search.trials}, sampler={search.sampler}")
         trials, counted = 0 if counted else search.trials - number, counted or bool(trial.open)
-        if (status := train(replace(trial, recipes=(), trials=trials))) or dry_run:
+        at = Trial(number + 1, search.trials, (search.trials - number - 1) * len(trial.cells))
+        if (status := train(replace(trial, recipes=(), trials=trials), replace(_joined(plans), trial=at))) or dry_run:
             return status, _joined(plans)
         for study, words, plan in zip(studies, drawn, made, strict=True):
             study.tell(number, words, plan)
     return 0, _joined(plans)
+
+
+def _planned(study: Study, words: Sequence[str]) -> Plan:
+    """Return the plan of one trial of an arm; its runs are called by the values that were drawn, too."""
+    plan = make_plan([*study.words, *words])
+    return replace(plan, names={path: " ".join([*words, *[name] * bool(name)]) for path, name in plan.names.items()})
 
 
 def _joined(plans: Sequence[Plan]) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,18 +69,18 @@ def _search(
     closing: Callable[[Plan], None] | None,
 ) -> int:
     """Train trial after trial; return the exit status."""
-    with kept_workers(sharing) as kept:
+    with kept_workers(sharing) as kept, ExitStack() as held:
 
-        def train(plan: Plan) -> int:
-            provide_data(plan, dry_run, False)
-            return run_plan(plan, dry_run, False, kept)
+        def train(trial: Plan, whole: Plan) -> int:
+            provide_data(trial, dry_run, False)
+            if not dry_run:
+                with held.pop_all():  # until this trial is remembered: between two of them the sweep is at work, too
+                    held.enter_context(remembered(whole))
+            return run_plan(trial, dry_run, False, kept)
 
         status, plan = search_through(search, overrides, train, dry_run)
-    if not dry_run:
-        with remembered(plan):
-            pass
-        if closing:
-            closing(plan)
+    if closing and not dry_run:
+        closing(plan)
     return status
 
 

@@ -11,7 +11,7 @@ from normexp.errors import UserError
 from normexp.records import find_runs, printable
 from normexp.sweeps.last import FILE, planned
 from normexp.sweeps.look import View, picture, text
-from normexp.sweeps.runs_view import RunsView, planned_runs
+from normexp.sweeps.runs_view import PlannedRuns, RunsView
 from normexp.sweeps.shared import PLAN, SWEEPS, SharedSweep
 from normexp.sweeps.snapshot import SweepView
 
@@ -36,7 +36,7 @@ def views_of(path: Path) -> list[View]:
     if (path / FILE).exists():
         runs = planned(path)
         if not any(set(runs) == {view.sweep.directory(cell) for cell in range(len(view.sweep))} for view in shared):
-            found.append(planned_runs(path, runs))
+            found.append(PlannedRuns(path, runs))
     return found or list(shared) or [_runs_at(path)]
 
 

@@ -20,6 +20,7 @@ class KeptWorkers:
 
     def __init__(self) -> None:
         self._idle: list[Worker] = []
+        self._warnings: set[str] = set()
 
     def take(self, threads: int) -> Worker:
         """Return a worker with so many threads: one that is kept, else a new one, which is not started yet."""
@@ -27,7 +28,9 @@ class KeptWorkers:
             if worker.threads == threads:
                 self._idle.remove(worker)
                 return worker
-        return Worker(threads)
+        worker = Worker(threads)
+        worker.warnings = self._warnings
+        return worker
 
     def keep(self, worker: Worker) -> None:
         self._idle.append(worker)

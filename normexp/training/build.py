@@ -23,6 +23,7 @@ from normexp.errors import UserError, first_line, kind_and_line
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
+from normexp.norms.convert import WAY_OUT
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
@@ -147,6 +148,7 @@ def fitting(config: Config, way_out: str = "") -> Iterator[None]:
         if isinstance(error, UserError) or not (own or isinstance(error, known)):
             raise
         reason = first_line(error) if isinstance(error, known) else kind_and_line(error)
+        reason = reason.removesuffix(f"; {WAY_OUT}")
         if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
             reason = "the network is larger than the memory of this machine"
         named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")

@@ -13,7 +13,7 @@ from normexp.config.instantiate import instantiate_part, locate
 from normexp.errors import UserError
 from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
-from normexp.norms.convert import convert
+from normexp.norms.convert import WAY_OUT, convert
 from normexp.norms.kernels.modules import LAZY, has_lazy_layers
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
@@ -41,7 +41,8 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
     try:
         converted = convert(network, norm)
     except ValueError as error:
-        raise UserError(f"model={node['_target_']}: {error}") from None
+        reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
+        raise UserError(f"model={node['_target_']}: {reason}; let it take the scheme by a parameter `norm`") from None
     converted.keeps_initialization = True  # type: ignore[assignment]
     return converted
 
@@ -49,6 +50,8 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
 def _callable(config: Config) -> Callable[..., Any]:
     target = config["model"]["_target_"]
     found = locate(target, config["plugins"])
+    if isinstance(found, nn.Module):
+        raise UserError(f"{target}: is a network that is built already; name its class, or a function that returns it")
     try:
         inspect.signature(found)
     except (TypeError, ValueError):

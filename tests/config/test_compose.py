@@ -60,6 +60,7 @@ MISTAKES = {
     "more than any float": ([f"optim.lr=1{'0' * 400}"], "optim.lr=1000", "a number in (0, inf)"),
     "threads of no machine": (["threads=1000000"], "threads=1000000", "[1, 1024]"),
     "name without end": ([f"norm={'x' * 100_000}"], "norm=xxx", "(100,000 characters)"),
+    "no network of torchvision": (["model=torchvision", "model.name=resnet_18"], "model.name=resnet_18", "resnet18?"),
     "a network of torchvision": (["model=resnet18"], "model=resnet18", "model=torchvision model.name=resnet18?"),
     "a class of torch": (["norm=BatchNorm2d"], "norm=BatchNorm2d", "did you mean norm=batch?"),
     "a class of ours": (["norm=EvoNormS0"], "EvoNormS0", "did you mean norm=evonorm_s0?"),

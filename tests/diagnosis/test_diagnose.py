@@ -23,6 +23,7 @@ from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import moments, normalizations
 from normexp.errors import UserError
 from normexp.probes.layers import free_weights
+from normexp.records import waiting
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.append(str(SCRIPTS))
@@ -440,3 +441,24 @@ def test_a_mistake_is_one_line_and_writes_nothing(folder, cli, words, said):
     assert (status, stdout, stderr.count("\n")) == (2, "", 1), stderr
     assert said in stderr
     assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == before
+
+
+def test_a_long_look_says_how_far_it_is(caplog, monkeypatch):
+    def loader():
+        yield from (torch.randn(4, 3, 4, 4) for _ in range(5))
+
+    with caplog.at_level("INFO", "normexp"):
+        diagnose(small(), loader())
+        assert caplog.messages == []  # of what is over in seconds
+        monkeypatch.setattr(waiting, "FIRST", 0.0)
+        monkeypatch.setattr(waiting, "EVERY", 0.0)
+        diagnose(small(), loader())
+        repair.recalibrate(small(), loader())
+    said = caplog.messages
+    assert [said[0], said[4], said[5]] == [
+        "batches read: 1 of 64 at most",
+        "batches read: 5 of 64 at most",
+        "batch 1 of 5 passes the network",
+    ]
+    assert "weight 1 of 3 is scaled" in said
+    assert "layer 2 of 2 is recalibrated; batches: 5" in said

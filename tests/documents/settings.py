@@ -136,7 +136,7 @@ BY_HAND: Mapping[str, str] = {
     "law_orthogonalization/deviations": "800 500",
     "law_rezero/deviations": "100 102",
     "law_update_noise/deviations": "60,000 50 100 101 8 8",
-    "law_weight_distance/deviations": "44 4,096 4,690 8 8 900 8 8",
+    "law_weight_distance/deviations": "4,096 4,690 8 8 900 8 8",
     "gentler_noise/deviations": "1",  # a seed
     "ln_invariances/deviations": "3",
     "ln_variable_length/deviations": "2",

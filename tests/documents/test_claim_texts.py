@@ -25,6 +25,7 @@ from tests.documents.settings import CLAIMS
 from tests.documents.test_quoted_numbers import NUMBER
 from tests.documents.test_set_ups import NO_NUMBER
 
+TOP = Path(__file__).parents[2]
 PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 SCIENTIFIC = re.compile(r"\b1e-(\d+)\b")
 RESULT = re.compile(r"\s?(%|points?\b|percent\b|times\b|nats\b|decades?\b)")  # behind a number that is no setting
@@ -207,3 +208,11 @@ def test_nine_of_ten_changed_digits_are_noticed() -> None:
                 changed = claim.model_copy(update={"text": other})
                 noticed.append(left(experiment, changed) != left(experiment, claim))
     assert sum(noticed) >= 0.9 * len(noticed) > 0
+
+
+def test_nothing_is_quoted_from_memory():
+    """A place in a paper that nobody looked up is not printed: the claim says what was read, or that it is derived."""
+    pages = [*TOP.glob("configs/experiment/*.yaml"), *TOP.glob("results/*/*/*.md"), *TOP.glob("normexp/**/*.py")]
+    pages += [TOP / "README.md", TOP / "results" / "claims.md", *TOP.glob("docs/*.md")]
+    words = ("from memory", "not checked against the paper")
+    assert [path for path in pages if any(each in path.read_text().lower() for each in words)] == []

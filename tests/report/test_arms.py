@@ -106,6 +106,11 @@ def test_a_lossy_copy_of_the_data_is_another_arm(fabricate: Fabric) -> None:
     assert labels(runs) == ["batch", "batch, data=CIFAR-10, JPEG copy"]
 
 
+def test_a_note_on_data_that_go_by_their_file_is_no_part_of_the_label(fabricate: Fabric) -> None:
+    runs = [fabricate(dataset__file="a.csv", note="when has '2020', taken as words"), fabricate(dataset__file="b.csv")]
+    assert labels(runs) == ["none, dataset.file=a.csv", "none, dataset.file=b.csv"]
+
+
 def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
     run = fabricate(norm___target_="my_norms.MyNorm")
     assert labels([run, fabricate(norm="batch")]) == ["batch", "MyNorm"]

@@ -109,6 +109,18 @@ def test_best_takes_for_swept_what_one_scheme_has_several_numbers_of(fabricate: 
     assert combinations_tried(frame, ["dataset.validation"]).over == ["dataset.validation"]
 
 
+def test_best_shows_what_varies_for_one_network_alone(fabricate: Fabric) -> None:
+    """A folder of many things that were tried had a column for every key that differs anywhere."""
+    for rate in (0.1, 0.2):
+        fabricate(columns=COLUMNS, model="mlp", norm="batch", optim__lr=rate, batch_size=32)
+        fabricate(columns=COLUMNS, model="cnn", norm="batch", optim__lr=rate, batch_size=64)
+    head = best_command([str(fabricate.root)]).splitlines()[2]
+    assert head.split()[1:8:2] == ["model", "norm", "optim.lr", "validation"]
+    fabricate(columns=COLUMNS, model="mlp", norm="batch", optim__lr=0.1, batch_size=16)
+    head = best_command([str(fabricate.root)], ["optim.lr"]).splitlines()[2]
+    assert head.split()[1:8:2] == ["model", "norm", "batch_size", "optim.lr"]
+
+
 def test_best_tells_the_dependence_of_the_arms_that_have_the_key(fabricate: Fabric) -> None:
     table = [{**row, "validation/accuracy": 0.9} for row in rows(0.9, (0, 5))]
     for momentum in (0.1, 0.5, 0.9):

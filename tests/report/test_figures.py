@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -147,6 +150,22 @@ def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     assert str(run.path.parent).encode() not in first[1]
     assert b"DejaVuSans" in first[2]
     assert b"mean over 2 runs" in first[3]
+
+
+def test_the_environment_changes_no_figure(fabricate: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(fabricate(norm="batch", seed=0).path)
+    plain = [each.read_bytes() for each in plot_command([path], formats=["png", "svg", "pdf"])]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "x")
+    assert [each.read_bytes() for each in plot_command([path], formats=["png", "svg", "pdf"])] == plain
+    assert os.environ["SOURCE_DATE_EPOCH"] == "x"
+
+
+def test_a_backend_that_does_not_exist_is_no_reason_not_to_draw(fabricate: Fabric) -> None:
+    path = fabricate(norm="batch", seed=0).path
+    command = [sys.executable, "-m", "normexp", "plot", str(path)]
+    done = subprocess.run(command, env={**os.environ, "MPLBACKEND": "nonsense"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (path / "curves.png").exists()
 
 
 def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,11 +224,16 @@ def test_committed_latex_is_well_formed(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-recommended)")
-@pytest.mark.parametrize("margin", ["", r"\usepackage[a4paper,margin=2.5cm]{geometry}"], ids=["article", "a4"])
-def test_committed_latex_compiles_and_fits_its_page(tmp_path: Path, margin: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "margin"),
+    [*((f"{size}pt", "") for size in (10, 11, 12)), ("10pt", r"\usepackage[a4paper,margin=2.5cm]{geometry}")],
+    ids=["10", "11", "12", "a4"],
+)
+def test_committed_latex_compiles_and_fits_its_page(tmp_path: Path, size: str, margin: str) -> None:
     """Every float is on a page, none is wider than the text or smaller than half its size."""
     measured = re.compile(r"(\\begin\{tabular\}.*?\\end\{tabular\})", re.DOTALL)
-    lines = [r"\documentclass{article}\usepackage{booktabs,graphicx}", margin, r"\begin{document}\newsavebox\whole"]
+    lines = [rf"\documentclass[{size}]{{article}}\usepackage{{booktabs,graphicx}}", margin]
+    lines.append(r"\begin{document}\newsavebox\whole")
     for path in TEX:
         for part in measured.findall(text := path.read_text()):
             lines += [rf"\sbox\whole{{{part}}}\typeout{{WIDTH \the\wd\whole\space \the\linewidth}}"]

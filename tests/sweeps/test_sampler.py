@@ -15,6 +15,7 @@ from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
 from normexp.sweeps.history import FILE
 from normexp.sweeps.pool import STOPPED
+from normexp.sweeps.watch import views_of
 
 SMALL = ("dataset=digits", "model=linear", "steps=4", "device=cpu", "threads=1", "recipe=none", "jobs=1")
 RATE = "optim.lr=tag(log,interval(0.001,1))"
@@ -233,3 +234,36 @@ def test_a_damaged_storage_is_one_line(sweep, tmp_path):
     status, text = sweep("d", RATE, "sampler=random", "trials=2")
     assert status == 2
     assert text.splitlines()[-1].endswith("damaged; delete it, the same command scores the runs again")
+
+
+def test_watch_sees_at_which_trial_a_search_is(sweep, tmp_path, monkeypatch):
+    seen, score = [], sampling._score
+
+    def looked(plan):
+        (view,) = views_of(tmp_path / "r")
+        seen.append((view.title.rpartition(", ")[2], dict(view.snapshot().counts), view.is_ended()))
+        if len(seen) == 3:
+            assert {view.name(str(run.path)).partition("=")[0] for run in view.runs()} == {"optim.lr"}
+        return score(plan)
+
+    monkeypatch.setattr(sampling, "_score", looked)
+    assert sweep("r", RATE, "sampler=random", "trials=3")[0] == 0
+    assert seen == [
+        ("trial 1 of 3", {"done": 1, "free": 2}, False),  # between two trials
+        ("trial 2 of 3", {"done": 2, "free": 1}, False),
+        ("trial 3 of 3", {"done": 3, "free": 0}, True),
+    ]
+    (view,) = views_of(tmp_path / "r")
+    assert not view.snapshot().abandoned
+
+
+def test_watch_says_that_nobody_goes_on_with_a_search_that_was_killed(sweep, tmp_path, monkeypatch):
+    def killed(plan):
+        raise Killed
+
+    monkeypatch.setattr(sampling, "_score", killed)
+    with pytest.raises(Killed):
+        sweep("r", RATE, "sampler=random", "trials=3")
+    (view,) = views_of(tmp_path / "r")
+    assert view.snapshot().abandoned
+    assert view.is_ended()

@@ -19,7 +19,7 @@ from normexp.sweeps.last import planned, remembered
 from normexp.sweeps.look import BARS, WIDTH, curve, picture, spark, text
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import carry_out, end
-from normexp.sweeps.runs_view import planned_runs
+from normexp.sweeps.runs_view import PlannedRuns
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
@@ -123,7 +123,7 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     plan = make_plan([*TINY, f"results_dir={results}", "seed=range(3)"])
     done, running, _ = (cell.path for cell in plan.cells)
     with remembered(plan):
-        view = planned_runs(results, planned(results))
+        view = PlannedRuns(results, planned(results))
     (run := begun(done, 10)).finish("done", step=10, steps=10, seconds=1800.0)
     assert run.status["status"] == "done"
     with begun(running, 4).lock():

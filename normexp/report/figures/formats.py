@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ USUAL = ("png", "svg")
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 WIDEST = 40.0  # inches
 DPI = 200
+DATE = "SOURCE_DATE_EPOCH"
 SETTINGS: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that every machine sets the same text
@@ -101,9 +103,20 @@ def settings(theme: Theme) -> Iterator[None]:
 
 def images(make: Callable[[Theme], Figure], theme: Theme, formats: Sequence[str] = USUAL) -> dict[str, bytes]:
     """Make a figure in our settings; return its files by suffix: `.png`, `.svg`, `.pdf`."""
-    with settings(theme):
+    with settings(theme), _undated():
         figure = make(theme)
         return {f".{name}": _image(figure, name) for name in formats}
+
+
+@contextmanager
+def _undated() -> Iterator[None]:
+    """Draw without a date of the environment: no file has one, and matplotlib fails on what is no number."""
+    given = os.environ.pop(DATE, None)
+    try:
+        yield
+    finally:
+        if given is not None:
+            os.environ[DATE] = given
 
 
 def _image(figure: Figure, name: str) -> bytes:

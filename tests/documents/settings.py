@@ -119,7 +119,7 @@ BY_HAND: Mapping[str, str] = {
     "deep_chain/deviations": "2 100 5",
     "digits_five_schemes/deviations": "2 360",
     "digits_rates_grid/deviations": "2",
-    "dyt2025/deviations": "50,000",
+    "dyt2025/deviations": "50,000 750",
     "ferreira2024_exercises/deviations": "5 6",
     "inference_cost/deviations": "19,000 344,000 21,500 9 5",
     "ioffe2015_figure1": "10,000 12.5 0.02 10,000 85",

@@ -43,9 +43,10 @@ def train(cli, results) -> Callable[..., tuple[RunDirectory, str]]:
 
 @pytest.mark.parametrize("name", loggers())
 def test_log_has_the_curves_and_the_record_nothing_of_it(train, results, name):
-    plain, _ = train("norm=batch")
+    words = "norm=batch", "model.normalize_output=true"
+    plain, _ = train(*words)
     kept = {each: (plain.path / each).read_bytes() for each in ("metrics.csv", "config.yaml", "checkpoint.safetensors")}
-    logged, said = train("norm=batch", f"logger={name}", "--force")
+    logged, said = train(*words, f"logger={name}", "--force")
     assert (logged.path, said) == (plain.path, "")
     assert {each: (logged.path / each).read_bytes() for each in kept} == kept
     curves, words = READERS[name](results, logged.path.name)

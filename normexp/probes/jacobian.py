@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from normexp.errors import UserError
 from normexp.probes.base import Probe, Reading, Situation, evaluation_mode, inputs_of
 from normexp.probes.layers import blocks
 from normexp.seeding import generator
@@ -32,6 +33,8 @@ class Jacobian(Probe):
         count: number of test examples, the same at every evaluation.
         entries: most entries (inputs x outputs) of a Jacobian that is computed in full.
         projections: random vectors per example for a larger one.
+
+    Raises: UserError for a network that reads words or characters by their numbers: these have no derivative.
 
     Source: Arpit et al. 2016, arXiv:1603.01431: J J^T of a ReLU layer is near pi / (pi - 1) = 1.47 times the
     identity, singular values near 1.21 [from the first author's slides].
@@ -71,7 +74,9 @@ def pull_back(function: Function, x: Tensor, cotangents: Tensor) -> Tensor:
     copies = x.repeat(len(cotangents), *[1] * x.dim()).requires_grad_()
     with torch.enable_grad():
         outputs = function(copies).flatten(1)
-    (products,) = torch.autograd.grad(outputs, copies, cotangents)
+    (products,) = torch.autograd.grad(outputs, copies, cotangents, allow_unused=True)
+    if products is None:
+        raise UserError("probe=jacobian: the network reads numbers of words or characters, which have no derivative")
     return products.flatten(1)
 
 

@@ -250,6 +250,16 @@ def test_jacobian_of_batch_normalization_is_that_of_its_fixed_map():
     assert values["0", "mean_square"] == pytest.approx(float(fixed.square().sum()) / 4, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "data", [("dataset=cloze",), ("dataset=text", "model=gpt", "model.layers=1", "model.width=16")]
+)
+def test_jacobian_of_a_network_that_reads_numbers_of_words_is_one_line(cli, results, data):
+    words = ("probe=jacobian", "inputs=none", "batch_size=8", "steps=1", "device=cpu", "threads=1")
+    status, _, stderr = cli("run", *words, *data, f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "numbers of words or characters, which have no derivative" in stderr
+
+
 def test_jacobian_differs_from_example_to_example():
     model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU())
     model[0].weight.data = torch.eye(2)

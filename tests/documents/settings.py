@@ -101,7 +101,7 @@ BY_HAND: Mapping[str, str] = {
     "docs/which_norm.md": "20",
     "arpit2016_batch_size_1/deviations": "8 8 12 2 50,000",
     "arpit2016_data_normalization/deviations": "8 8 16 50,000",
-    "arpit2016_table/deviations": "60 2015 8 8 16 2 50,000",
+    "arpit2016_table/deviations": "60 2015 8 8 16 50,000",
     "arpit_weight_norm_initialization/deviations": "100 50 500",
     "ba2016_figure2/deviations": "5,000 120 65,829",
     "ba2016_figure2_babi/deviations": "240 800,000 5,000 120",
@@ -123,7 +123,7 @@ BY_HAND: Mapping[str, str] = {
     "ioffe2015_figure1/deviations": "8 8 4 101 110 15 4 101 110 15 0.051 15 25",
     "ioffe2015_rates": "12.5 62.5 0.5 0.5 1",
     "ioffe2015_rates/deviations": "8 8 50,000",
-    "ioffe2015_table/deviations": "1.6 13.6 40 8 8 2 8 31",
+    "ioffe2015_table/deviations": "1.6 13.6 40 8 8 8 31 0.6",
     "law_batch_norm_explosion/deviations": "20 40",
     "law_gradient_projection/deviations": "6 100 2,000",
     "law_largest_rate/deviations": "100 102 110",
@@ -142,9 +142,9 @@ BY_HAND: Mapping[str, str] = {
     "online_fashion_mnist/deviations": "20 400 8 8",
     "running_statistics/deviations": "64 0.00001 5",
     "salimans2016_beta1/deviations": "2 750 50,000",
-    "salimans2016_table1/deviations": "500 50,000 1,500 100,000 3 1,500",
+    "salimans2016_table1/deviations": "500 50,000 1,500 100,000 3 1,500 100,000 5",
     "statistics_leakage/deviations": "1000 5 20",
-    "vit_norms/deviations": "1,257 0",
+    "vit_norms/deviations": "1,257 5 9",
     "which_norm_small/deviations": "2015",
     "wu2018_batch_size/deviations": "64 7 7 128 98",
     "zhang2017/deviations": "8 8",
@@ -152,11 +152,14 @@ BY_HAND: Mapping[str, str] = {
 
 # Phrases of a set-up that give a number to what another key, or none, sets.
 SPOKEN: Mapping[str, Sequence[str]] = {
+    "arpit2016_table": ("400 updates",),  # rungs of the choice, here and below
     "arpit2016_data_normalization": ("rate of 0.1", "1,000 held-out"),  # of a choice that is not among the records
     "cooijmans2017_gamma_training": ("49 steps",),  # 7 x 7 pixels
     "cooijmans2017_sequential_mnist": ("49 steps",),
+    "ioffe2015_table": ("2,000 steps",),
     "law_equilibrium": ("100 updates",),  # the study's window
     "law_largest_rate": ("2 updates",),  # a formula with the number of updates
+    "vit_norms": ("600 steps",),
 }
 
 # The numbers of a set-up, in their order, that no key has: they follow from several (45,000 = 50,000 - 5,000; 0.83 is
@@ -167,6 +170,7 @@ SET_UPS: Mapping[str, str] = {
     "ba2016_figure2": "120 10,000 0.01",
     "ba2016_figure2_babi": "9,000 0.01",
     "ba2016_figure6": "60",
+    "arpit2016_table": "50,000 1,600 11",
     "batch_collision": "0.5",
     "cooijmans2017_gamma": "64 784 784 0.99 0.83 0.61",
     "cooijmans2017_gamma_training": "8 8 49 50,000",
@@ -178,6 +182,7 @@ SET_UPS: Mapping[str, str] = {
     "house_prices_sindian": "414 10,000 3.3 10,000 3.3 3.3",
     "incoherence": "0.125",  # 64^(-1/2)
     "ioffe2015_figure1": "50,000",
+    "ioffe2015_table": "50,000 6,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
     "law_decay_rate": "1,000 1,000",
     "law_gradient_projection": "6 2 100",
@@ -197,8 +202,9 @@ SET_UPS: Mapping[str, str] = {
     "norms_in_resnet": "16",
     "online_fashion_mnist": "400",
     "salimans2016_beta1": "6.3",
-    "salimans2016_table1": "24 48",
+    "salimans2016_table1": "24 48 24 48 50,000",
     "scale_invariance": "24 96 19",
+    "vit_norms": "1,500",
     "which_norm": "45,000",
     "which_norm_small": "156 2,500",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from normexp.evidence.stats import Design
 from normexp.report.claims import as_json, as_markdown, read_reports
 from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
+from normexp.report.experiment.table import experiment_table
 from normexp.report.power import power
 
 WAITS = "5 of 6 runs are trained; claims wait for all of them"
@@ -132,3 +134,34 @@ def test_report_of_everything_leaves_out_what_has_runs_that_choose_alone(cli, tm
     assert status == 2
     assert "left out: " in stderr
     assert "no run that counts is finished" in stderr
+
+
+@pytest.mark.parametrize("columns", [
+    {"metric": "test/accuracy", "baseline": "Plain"},
+    {"columns": [{"metric": "test/accuracy", "target": 0.4, "than": "Plain"}]},
+])  # fmt: skip
+def test_a_difference_is_over_the_seeds_of_the_last_look_that_is_complete(
+    fabricate: Fabric, columns: dict[str, Any]
+) -> None:
+    """With one seed more, of the next look, the interval's confidence would be that of another number of seeds."""
+    experiment = made(fabricate, table=columns, grid={"seed": [0, 1, 2, 3]})
+    experiment.statuses = {("With BN", 3): "interrupted"}
+    experiment.run(varied)
+
+    def shown(seeds: list[int], design: Design | None) -> list[str]:
+        partly = replace(experiment.experiment, grid={"seed": seeds}, design=design)
+        table = experiment_table(partly, read_measured(partly, fabricate.root), {})
+        column = next(i for i, head in enumerate(table.heads) if "[95 %]" in head)
+        return [cells[column] for cells in table.rows]
+
+    in_two_looks = Design((0, 1, 2, 3), (2, 4))
+    assert shown([0, 1, 2, 3], in_two_looks) == shown([0, 1], in_two_looks) != shown([0, 1, 2, 3], None)
+
+
+def varied(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:
+    seed = point["seed"]
+    steps = 10 * (2 + seed + (arm == "Plain") * (3 + seed % 2))
+    return [
+        {"step": 0, "test/accuracy": 0.1},
+        {"step": steps, "test/accuracy": 0.5 + (arm == "With BN") * (0.1 + 0.01 * seed * seed)},
+    ]

@@ -194,7 +194,8 @@ class Difference(Column):
         other = Cell(self.baseline, row.cell.point)
         if other == row.cell or other not in self.metric.measured.curves:
             return None
-        return paired(self.metric.values(row), self.metric.values(Row(other, row.at)))
+        ours, theirs = self.metric.values(row), self.metric.values(Row(other, row.at))
+        return paired(self.metric.measured.at_look(ours), theirs)
 
     def text(self, row: Row) -> str:
         estimate = self.estimate(row)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
 from normexp.evidence.curves import Curves, short_commit
+from normexp.evidence.stats import Design
 from normexp.experiments.check import PROBE
 from normexp.experiments.experiment import Experiment
 from normexp.report.frame import experiment_frame
 from normexp.report.record import Record
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class Measured:
         commits: of the code that made the runs; `+` marks changed files.
         records: every run of the grid, whatever its status; under a sequential design those of the looks begun.
         confidence: of an interval that is one of 95 %, given how often it was looked at.
+        looked: the seeds of the last look that a sequential design took; None where there is no such design.
         progress: how far a sequential design got, in words.
         waiting: why no claim is judged yet, in words; empty where the grid, or the first look, is trained.
     """
@@ -36,6 +42,7 @@ class Measured:
     commits: tuple[str, ...]
     records: tuple[Record, ...] = ()
     confidence: float = 0.95
+    looked: tuple[int, ...] | None = None
     progress: str = ""
     waiting: str = ""
 
@@ -44,6 +51,10 @@ class Measured:
         """How many runs are trained, in words; empty where all are."""
         finished, total = sum(record.finished for record in self.records), len(self.records)
         return f"{finished} of {total} runs are trained" if finished < total else ""
+
+    def at_look(self, by_seed: Mapping[int, T]) -> dict[int, T]:
+        """Return what `confidence` holds of: all seeds, but for those that belong to a look that is not complete."""
+        return {seed: each for seed, each in by_seed.items() if self.looked is None or seed in self.looked}
 
     @property
     def metrics(self) -> list[str]:
@@ -75,9 +86,14 @@ def read_measured(experiment: Experiment, results: Path) -> Measured:
         precisions=tuple(sorted(precisions - {"fp32"})),
         commits=tuple(sorted(commits)),
         records=frame.records,
-        confidence=experiment.design.confidence(looks) if experiment.design else 0.95,
-        progress=experiment.design.progress(looks) if experiment.design else "",
+        **(_after(experiment.design, looks) if experiment.design else {}),
     )
     if looks or not measured.partly:
         return measured
     return replace(measured, waiting=f"{measured.partly}; claims wait for all of them")
+
+
+def _after(design: Design, looks: int) -> dict[str, Any]:
+    """Return what a sequential design says of itself after so many looks."""
+    seeds = design.at(looks - 1) if looks else ()
+    return {"confidence": design.confidence(looks), "looked": seeds, "progress": design.progress(looks)}

@@ -92,7 +92,10 @@ class SpeedUpOver(Column):
 
     def against(self, row: Row) -> SpeedUp | None:
         other = Cell(self.than, row.cell.point)
-        return None if row.cell == other else speed_up(self.race.steps(other), self.race.steps(row.cell))
+        if row.cell == other:
+            return None
+        ours = self.race.measured.at_look(self.race.steps(row.cell))
+        return speed_up(self.race.steps(other), ours)
 
     def count(self, row: Row) -> int:
         race = self.against(row)

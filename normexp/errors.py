@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -107,6 +108,16 @@ def kind_and_line(error: BaseException) -> str:
     """Return what kind of error it is, the first line of what it says, and which part of the user's own raised it."""
     by = [note for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY)]
     return ", ".join([f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}", *by])
+
+
+def line_in(error: BaseException, module: str) -> str:
+    """Return the last line of a module of the user's own that an error came by, `, my_parts.py:6`; else nothing."""
+    lines = [
+        f", {Path(frame.f_code.co_filename).name}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") == module
+    ]
+    return lines[-1] if lines else ""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:

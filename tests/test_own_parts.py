@@ -52,6 +52,9 @@ class Odd(nn.Module):
         return eval(self.returns, {"y": self.layers(x), "self": self, "sys": sys})
 
 
+SPLITS = ("train", "validation", "test")
+
+
 class Nothing:
     pass
 
@@ -102,7 +105,25 @@ class Reading(Dataset):
             "row": {"train": Split(x[:, 0], y)},
             "task": {"task": "clasification"},
             "classes": {"classes": ()},
+            "one class": {"classes": ("a",), "train": Split(x, 0 * y)},
+            "a number of classes": {"classes": 2},
+            "no columns": {"train": Split(x[:, :0], y)},
+            "channels first": {"train": Split(np.zeros((40, 3, 8, 8), np.uint8), y)},
+            "volumes": {name: Split(x.repeat(16, 1).reshape(40, 1, 4, 4, 4), y) for name in SPLITS},
+            "prices": {"task": "regression"} | dict.fromkeys(SPLITS, Split(x + 1, np.float32([[1e20]] * 40))),
+            "key": {}["other"] if self.made == "key" else {},
         }
+
+
+def volumes(num_classes):
+    return nn.Sequential(
+        nn.Conv3d(1, 4, 2),
+        nn.BatchNorm3d(4),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool3d(1),
+        nn.Flatten(),
+        nn.Linear(4, num_classes),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,12 +243,13 @@ def folder(tmp_path, monkeypatch):
     """A folder of the user's with the documentation's my_parts.py."""
     (tmp_path / "my_parts.py").write_text(re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[1])
     (tmp_path / "odd_parts.py").write_text(ODD)
+    (tmp_path / "broken_parts.py").write_text("def f():\n    return {}['y']\n\n\ny = f()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)  # test_plugin.py has a worker that is a process
     monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 1)  # one: torch.fx traces in one thread only
     yield tmp_path
-    for name in ("my_parts", "odd_parts"):
+    for name in ("my_parts", "odd_parts", "broken_parts"):
         sys.modules.pop(name, None)
 
 
@@ -353,6 +375,18 @@ def test_own_parts_a_network_that_takes_the_softmax_itself_is_told(cli, folder):
         assert (told in stderr) == expected
 
 
+@pytest.mark.parametrize("norm", [["norm=batch"], ["norm=group", "norm.num_groups=2"]], ids=" ".join)
+def test_own_parts_a_network_of_volumes_is_trained(cli, folder, norm):
+    run_of(cli, "dataset=odd_parts.Reading", "dataset.made=volumes", "model=odd_parts.volumes", *norm)
+
+
+def test_own_parts_targets_on_a_huge_scale_are_the_advice_where_they_diverge(cli, folder):
+    words = ("dataset=odd_parts.Reading", "dataset.made=prices", "dataset.standardize_target=false", "model=mlp")
+    status, _, stderr = cli("run", *words, MINE, *TINY)
+    assert (status, "diverged" in stderr) == (0, True)
+    assert "targets are as large as 1e+20: dataset.standardize_target=true makes their deviation 1" in stderr
+
+
 def test_own_parts_files_count_by_content(cli, folder):
     source = (
         (folder / "my_parts.py")
@@ -422,6 +456,13 @@ MISTAKES = {
     ),
     "no task": _data("task", "task 'clasification' does not exist; allowed: classification, regression, language; did"),
     "no classes": _data("classes", "a classification has classes, the names in the order of the labels"),
+    "one class": _data("one class", "has one class, 'a': nothing to learn"),
+    "a number of classes": _data("a number of classes", "a classification has classes, the names in the order of the"),
+    "no columns": _data("no columns", "the train split has x of shape (40, 0); rows of a table are (N, D)"),
+    "channels first": _data(
+        "channels first", "the train split has x of shape (40, 3, 8, 8), channels first; images are (N, H, W, C)"
+    ),
+    "a reading that fails": _data("key", "read failed (KeyError: 'other', odd_parts.py:"),
     "crops of rows": (
         ["dataset=odd_parts.Reading", "dataset.crop=2"],
         "dataset.crop and dataset.flip need images (H, W, C), an example has shape (4,)",
@@ -443,6 +484,14 @@ MISTAKES = {
     "a group that counts": (["optim=odd_parts.Grouping", "optim.lr=1"], "remembers self.param_groups[0]['k']; a"),
     "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
     "no rate": (["optim=torch.optim.NAdam"], "add optim.lr=NUMBER"),
+    "an import that fails": (
+        ["model=broken_parts.Net", "plugins=[broken_parts]"],
+        "broken_parts.Net: cannot be imported (KeyError: 'y', broken_parts.py:2)",
+    ),
+    "a layer of other rows": (
+        ["dataset=odd_parts.Reading", *_odd("self.layers[1](y)")],
+        "shapes cannot be multiplied (16x2 and 4x2); an example has shape (4,)",
+    ),
     "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),
     "a start that fails": (
         ["init=odd_parts.Start"],

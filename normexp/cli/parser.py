@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -18,6 +19,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
+        message = re.sub(
+            r"^argument (.+): ignored explicit argument (.+)$", r"\1 takes no value, and \2 is given", message
+        )
         verb = self.prog.partition(" ")[2]
         raise UserError(f"{verb}: {message}" if verb else message)
 

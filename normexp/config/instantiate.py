@@ -13,7 +13,7 @@ from normexp.config.annotations import check_annotated
 from normexp.config.config import Config
 from normexp.config.options import option, without_descriptions
 from normexp.config.own import must_be_named
-from normexp.errors import UserError, did_you_mean, kind_and_line, nearest, unknown
+from normexp.errors import UserError, did_you_mean, kind_and_line, line_in, nearest, unknown
 
 Part = TypeVar("Part")
 
@@ -34,7 +34,8 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
         raise UserError(f"{target}: {error}") from None
     except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
         close = nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None
-        raise UserError(f"{target}: cannot be imported ({kind_and_line(error)}){did_you_mean(close)}") from error
+        why = f"{kind_and_line(error)}{line_in(error, module)}"
+        raise UserError(f"{target}: cannot be imported ({why}){did_you_mean(close)}") from error
     return found
 
 
@@ -108,7 +109,9 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     except Exception as error:
         if node["_target_"].startswith("normexp."):
             raise
-        raise UserError(f"{node['_target_']}: failed ({kind_and_line(error)}); --debug shows where") from error
+        line = "" if is_inside(target.__module__, TRUSTED) else line_in(error, target.__module__)
+        why = f"{kind_and_line(error)}{line}"
+        raise UserError(f"{node['_target_']}: failed ({why}); --debug shows where") from error
 
 
 def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any], extra: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from normexp.config.text import amount
 from normexp.data.contract import check_contract
-from normexp.errors import UserError, kind_and_line
+from normexp.errors import UserError, kind_and_line, line_in
 
 Array = np.ndarray[Any, Any]
 
@@ -173,7 +173,8 @@ class Dataset:
         except Exception as error:
             if not own:
                 raise
-            raise UserError(f"{name}: read failed ({kind_and_line(error)}); --debug shows where") from error
+            why = f"{kind_and_line(error)}{line_in(error, type(self).__module__)}"
+            raise UserError(f"{name}: read failed ({why}); --debug shows where") from error
 
     def _check_crop(self, data: Data) -> None:
         if (self.crop or self.flip) and data.train.x.ndim != 4:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TASKS = ("classification", "regression", "language")
 SPLITS = ("train", "validation", "test")
+MOST_CHANNELS = 4  # of an image that is stored as pixels
 LABELS = ("int64", "uint8")  # what torch's cross-entropy takes
 
 
@@ -26,11 +27,19 @@ def check_contract(name: str, data: Data) -> None:
     """
     if data.task not in TASKS:
         raise UserError(f"{name}: {unknown('task', str(data.task), TASKS)}")
-    if data.task != "regression" and not data.classes:
-        raise UserError(f"{name}: a {data.task} has classes, the names in the order of the labels")
+    if data.task != "regression":
+        _check_classes(name, data)
     for split in SPLITS:
         if problem := next(_problems(data, split), ""):
             raise UserError(f"{name}: the {split} split {problem}")
+
+
+def _check_classes(name: str, data: Data) -> None:
+    classes: object = data.classes
+    if not isinstance(classes, (tuple, list)) or not classes:
+        raise UserError(f"{name}: a {data.task} has classes, the names in the order of the labels")
+    if len(classes) == 1:
+        raise UserError(f"{name}: has one class, {classes[0]!r}: nothing to learn")
 
 
 def _problems(data: Data, name: str) -> Iterator[str]:
@@ -46,8 +55,10 @@ def _problems(data: Data, name: str) -> Iterator[str]:
 
 
 def _of_inputs(x: Array, trained: Array) -> Iterator[str]:
-    if x.ndim < 2:
+    if x.ndim < 2 or x[:1].size == 0:
         yield f"has x of shape {x.shape}; rows of a table are (N, D), images (N, H, W, C)"
+    if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[2] == x.shape[3] > MOST_CHANNELS:
+        yield f"has x of shape {x.shape}, channels first; images are (N, H, W, C): x.transpose(0, 2, 3, 1)"
     if x.shape[1:] != trained.shape[1:]:
         yield f"has examples of shape {x.shape[1:]}, the train split of {trained.shape[1:]}"
     if x.dtype.kind not in "buif":

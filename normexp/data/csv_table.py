@@ -25,6 +25,8 @@ LONG = 10_000_000  # bytes, which take seconds to read
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
 SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
+MINUS = re.compile(r"^\u2212(?=[\d.,])")  # as word processors and the spreadsheets of some languages write it
+FEW_ROWS = 20  # as many numbers may well be in order without being those of the rows
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 
 Row = tuple[int, list[str]]  # its line in the file, its cells
@@ -69,9 +71,9 @@ class Table:
         cells = self._filled(name)
         first = next((row for row, cell in enumerate(cells) if cell and _number(cell, self.decimal) is None), None)
         if first is None:
-            return self.rounded(name) or self._coded(name)
+            return self.rounded(name) or self._coded(name) or self._counting(name)
         if not all(re.search(r"\d", cell) for cell in cells if cell):
-            return ""
+            return self.alike(name)
         column = self.column(name)
         taken = "words" if column.dtype.kind == "U" else f"numbers (here {column[first]:.15g})"
         return f"{name} has {cells[first]!r}, taken as {taken}"
@@ -86,6 +88,21 @@ class Table:
         """Say which number of a column begins with a zero: it may be a code, as of a place or an article."""
         cell = next((cell for cell in self._filled(name) if re.fullmatch(r"0\d+", cell)), None)
         return f"{name} has {cell!r}, taken as {float(cell):.15g}" if cell else ""
+
+    def _counting(self, name: str) -> str:
+        """Say that a column holds the numbers of the rows, as tables have that were saved with their index."""
+        counted = len(self) >= FEW_ROWS and any(
+            self.columns[name] == tuple(map(str, range(first, first + len(self)))) for first in (0, 1)
+        )
+        return f"{name} counts the rows" if counted else ""
+
+    def alike(self, name: str) -> str:
+        """Say which two words of a column differ in upper and lower case alone; nothing where none do."""
+        seen: dict[str, str] = {}
+        for word in sorted(set(self._filled(name))):
+            if (other := seen.setdefault(word.casefold(), word)) != word:
+                return f"{name} has {other!r} and {word!r}, taken as two words"
+        return ""
 
     def _filled(self, name: str) -> list[str]:
         return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
@@ -130,8 +147,12 @@ def read_table(path: Path) -> Table:
     _check_header(path, names)
     _check_rows(path, rows, len(names))
     columns = zip(*(cells for _, cells in rows), strict=True)
-    stripped = {name: tuple(map(str.strip, cells)) for name, cells in zip(names, columns, strict=True)}
+    stripped = {name: tuple(map(_plain, cells)) for name, cells in zip(names, columns, strict=True)}
     return Table(path, stripped, tuple(line for line, _ in rows), _decimal(delimiter, stripped.values()))
+
+
+def _plain(cell: str) -> str:
+    return MINUS.sub("-", cell.strip())
 
 
 def _text(path: Path) -> str:
@@ -188,7 +209,9 @@ def _rows(path: Path, text: str, delimiter: str) -> list[Row]:
 
 def _check_header(path: Path, names: Sequence[str]) -> None:
     if "" in names:
-        raise UserError(f"{path}: column {names.index('') + 1} has no name; every column needs one in line 1")
+        column = names.index("") + 1
+        index = " (numbers of the rows? leave them out when you save it; pandas: index=False)" if column == 1 else ""
+        raise UserError(f"{path}: column {column} has no name; every column needs one in line 1{index}")
     if all(_number(name, ".") is not None for name in names):
         raise UserError(f"{path}: line 1 holds numbers; it must name the columns")
     twice, count = Counter(names).most_common(1)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -117,10 +118,11 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
     """Return targets (N, 1), no classes, and which of them are missing (N,)."""
     column = table.column(target)
     if column.dtype.kind == "U":
-        raise UserError(
-            f"{table.path}: dataset.target={target} holds words ({str(column[column != ''][0])!r}, ...); "
-            "set dataset.task=classification"
-        )
+        words = column[column != ""]
+        with_digits = all(re.search(r"\d", word) for word in words)
+        way_out = "write plain numbers, or set" if with_digits else "set"
+        what = f"{table.path}: dataset.target={target} holds words ({str(words[0])!r}, ...)"
+        raise UserError(f"{what}; {way_out} dataset.task=classification")
     return column[:, None].astype(np.float64 if loses_digits(column) else np.float32), (), np.isnan(column)
 
 
@@ -135,7 +137,8 @@ def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Ar
 
 
 def _target_remark(table: Table, target: str, task: Task) -> str:
-    return table.remark(target) if task == "regression" else table.rounded(target)  # words are what classes may be
+    """Words are what classes may be, and are not remarked."""
+    return table.remark(target) if task == "regression" else table.rounded(target) or table.alike(target)
 
 
 _TARGETS = {"regression": _real_target, "classification": _class_target}

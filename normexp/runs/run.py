@@ -22,6 +22,7 @@ from normexp.runs.place import check_data, default_run_dir, why_new, with_conten
 from normexp.runs.progress import NullProgress, Progress, format_duration
 
 ADVICE = "where it should not diverge, a smaller optim.lr, clip_norm=1 or another norm may help"
+SCALED = 100.0  # targets of a regression that are larger were hardly meant to be learned as they are
 logger = logging.getLogger("normexp")
 
 
@@ -88,7 +89,7 @@ def _train(
     if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
         notes.append(_duration(config, status, loader))
     if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
-        _explain_divergence(directory.status)
+        _explain_divergence(directory.status, data)
 
 
 def _notes(batch_size: int, data: Data) -> Iterator[str]:
@@ -113,10 +114,17 @@ def _duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
     return f"about {format_duration(seconds)} on this machine as it is now"
 
 
-def _explain_divergence(ended: Mapping[str, Any]) -> None:
+def _explain_divergence(ended: Mapping[str, Any], data: Data) -> None:
     origin = f"; not finite first: {ended['first_nonfinite']}" if ended.get("first_nonfinite") else ""
     logger.info(f"diverged at step {ended['step']}: {ended['cause']}{origin} (a result: it is recorded)")
-    logger.info(ADVICE)
+    logger.info(_advice(data))
+
+
+def _advice(data: Data) -> str:
+    """Say what may help against divergence: first of all targets that are no larger than a network's outputs."""
+    if data.task == "regression" and (largest := float(abs(data.train.y).max())) > SCALED:
+        return f"targets are as large as {largest:.3g}: dataset.standardize_target=true makes their deviation 1"
+    return ADVICE
 
 
 def check_writable(path: Path, key: str = "results_dir") -> None:

@@ -78,7 +78,9 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
 
 
 def lay_out(model: nn.Module) -> nn.Module:
-    """Lay the weights out as convolutions run fastest, on CPU and GPU."""
+    """Lay the weights out as convolutions run fastest, on CPU and GPU; with weights for volumes torch refuses that."""
+    if any(weight.dim() == 5 for weight in model.parameters()):
+        return model
     return model.to(memory_format=torch.channels_last)
 
 
@@ -110,7 +112,8 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     if (rows := len(data.train)) < config["batch_size"]:
         way_out += f"; only {rows} example{'s' * (rows > 1)} of the data {'are' if rows > 1 else 'is'} trained on"
     own = "." in config.choices["model"]
-    with fitting(config, way_out), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
+    shape = f"; an example has shape {data.input_shape}"
+    with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
         trial = copy.deepcopy(model)
         outputs = trial(batch)
         if own:
@@ -135,10 +138,14 @@ def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> N
 
 
 @contextmanager
-def fitting(config: Config, way_out: str = "") -> Iterator[None]:
+def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None]:
     """Raise as UserError, one line, what a network or a scheme says of shapes and sizes that it cannot have.
 
     A part of the user's own may fail in any way; what ours raise besides is a mistake in the program.
+
+    Args:
+        way_out: the end of the line.
+        shape: stands before it where torch complains, which speaks of what reached some layer inside.
     """
     own = any("." in config.choices[group] for group in ("model", "norm", "init"))
     known = (ValueError, RuntimeError, AssertionError, MemoryError, OverflowError)
@@ -151,6 +158,8 @@ def fitting(config: Config, way_out: str = "") -> Iterator[None]:
         reason = reason.removesuffix(f"; {WAY_OUT}")
         if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
             reason = "the network is larger than the memory of this machine"
+        elif isinstance(error, RuntimeError):
+            reason += shape
         named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
         chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
         if heads := config["model"].get("qk_norm"):

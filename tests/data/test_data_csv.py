@@ -182,6 +182,11 @@ def test_csv_mistakes_are_one_line(csv, options, said: str) -> None:
 
 
 CONTENTS = {
+    "prices with their unit": (
+        "a,y\n1,\u20ac 5\n2,\u20ac 7\n",
+        {},
+        r"holds words \('\u20ac 5', \.\.\.\); write plain numbers, or set dataset\.task=classification",
+    ),
     "a gap": (GAPS, {}, r"line 3, column 'a': no value \(1 in all\); set dataset\.missing=drop or mean"),
     "gaps everywhere": ("a,b,y\n,1,1\n2,,2\n", {"missing": "drop"}, "leaves no row"),
     "a constant target": ("a,y\n1,5\n2,5\n3,5\n", {}, r"dataset\.target=y is the same in every row"),
@@ -294,6 +299,13 @@ def test_csv_shares_are_of_every_class(csv) -> None:
     assert [np.bincount(split.y).tolist() for split in (data.train, data.validation, data.test)] == [
         [3, 12], [1, 4], [1, 4],
     ]  # fmt: skip
+
+
+def test_csv_says_which_classes_differ_in_capitals_alone(csv) -> None:
+    content = "a,kind\n" + "1,Yes\n2,yes\n3,no\n" * 4
+    assert csv(content, target="kind", task="classification").load(0).note == (
+        "kind has 'Yes' and 'yes', taken as two words"
+    )
 
 
 def test_csv_says_what_tells_nothing_and_what_may_be_a_code(csv) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from normexp.data.csv_table import read_table, table_path
+from normexp.data.csv_table import FEW_ROWS, read_table, table_path
 from normexp.errors import UserError
 
 
@@ -92,6 +92,8 @@ SEPARATED = {
     "nothing says what commas are": ("a;b\n1,003;1\n2,500;2\n", [1.003, 2.5], ""),
     "percent": ("a,b\n12%,1\n3%,2\n", ["12%", "3%"], "'12%', taken as words"),
     "words": ("a,b\nx,1\ny 2,2\n", ["x", "y 2"], ""),
+    "words in capitals": ("a,b\nYes,1\nno,2\nyes,3\n", ["Yes", "no", "yes"], "'Yes' and 'yes', taken as two words"),
+    "a typographic minus": ("a;b\n\u22121,5;1\n2;2\n", [-1.5, 2], ""),
 }
 
 
@@ -114,6 +116,12 @@ def test_table_column_of_some_numbers_with_separators_is_refused(table, cells: t
 def test_table_column_with_both_signs_before_decimals_is_refused(table) -> None:
     with pytest.raises(UserError, match=r"line 2, column 'a': '3,5' is not a number, .* \(2 such cells\)"):
         table("a;b\n3,5;1\n12;1\n1,75;2\n2.5;1\n").column("a")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_table_says_which_column_counts_its_rows(table, first: int) -> None:
+    read = table("No,late,b\n" + "".join(f"{first + n},{n + 2},{n % 3}\n" for n in range(FEW_ROWS)))
+    assert [read.remark(name) for name in read.columns] == ["No counts the rows", "", ""]
 
 
 def test_table_says_how_many_cells_are_no_numbers(table) -> None:
@@ -146,7 +154,8 @@ MISTAKES = {
     "header only": ("a,b\n", "no rows below the names of the columns"),
     "no header": ("1,2\n3,4\n", "line 1 holds numbers; it must name the columns"),
     "name twice": ("a,b,a\n1,2,3\n", "two columns are called 'a'"),
-    "no name": ("a,,c\n1,2,3\n", "column 2 has no name"),
+    "no name": ("a,,c\n1,2,3\n", "column 2 has no name; every column needs one in line 1$"),
+    "an index without a name": (",a,b\n0,2,3\n", r"column 1 has no name; .* \(numbers of the rows\? leave them out"),
     "short row": ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, line 1 names 2 columns"),
     "long row": ("a,b\n1,2,3\n", "line 2 has 3 cells"),
     "quotes never closed": ('a,b\n1,2\n"3,4\n5,6\n', "line 3: a quotation mark is not closed"),

@@ -114,7 +114,7 @@ def test_freeze_writes_once_and_then_says_what_was_changed(cli, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(path.read_text().replace("[0, 1, 2, 3, 4]", "[0, 1, 2]"))
     _, stdout, _ = cli("freeze", "mine.yaml", "scale=cpu")
-    assert "seeds were changed after the runs: 0-4 before, 0-2 now" in stdout
+    assert "seeds were changed after the freeze, before the first run: 0-4 before, 0-2 now" in stdout
 
 
 def test_the_schema_is_json_schema_with_every_key(cli):

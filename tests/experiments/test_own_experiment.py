@@ -100,6 +100,13 @@ def test_a_misspelt_file_has_the_nearest_named(cli, tmp_path):
         assert stderr.endswith("my_rl.yaml: no such file; did you mean my_lr.yaml?\n")
 
 
+@pytest.mark.parametrize(("given", "there"), [("my.yml", "my.yaml"), ("my.yaml", "my.yml"), ("my", "my.yml")])
+def test_a_file_of_settings_with_the_other_ending_is_named(cli, tmp_path, given, there):
+    (tmp_path / there).touch()
+    status, _, stderr = cli("run", "--config", given)
+    assert (status, stderr) == (2, f"normexp: --config {given}: no such file; did you mean {there}?\n")
+
+
 def test_a_file_with_the_name_of_ours_is_refused(cli, tmp_path):
     (tmp_path / "deep_chain.yaml").write_text("paper: mine")
     status, _, stderr = cli("reproduce", "deep_chain.yaml")

@@ -66,7 +66,7 @@ def freeze(arguments: argparse.Namespace) -> int:
     check_writable(results)
     for name in chosen:
         experiment = load(name, given.get("scale"), plugins_of(given))
-        written = write(experiment, results)
+        written = write(experiment, results, ahead=True)
         print(written or f"{frozen_path(experiment, results)}: is there already")
         for change in changes_since_frozen(experiment, results):
             print(f"  {change}")

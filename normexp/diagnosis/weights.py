@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from normexp.diagnosis.batches import FirstOutput
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs
+from normexp.probes.scale_free import Noticed, noticed, outputs
 from normexp.records.waiting import Waiting
 
 EXAMPLES = 16  # of a batch; what a normalization cancels it cancels in any batch
@@ -25,11 +25,12 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
     found, free = dict[str, dict[str, float]](), free_weights(whole)
     for name, weight in free.items():
         waiting.at(f"weight {len(found) + 1} of {len(free)} is scaled")
-        row = {"scale_change": output_change(whole, few, name, usual)}
-        if row["scale_change"] < TOLERANCE:
-            row["direction_change"] = direction_change(whole, few, name, usual)
+        seen = noticed(whole, few, name, usual)
+        row = {"scale_change": seen.scale}
+        if seen.direction is not None:
+            row["direction_change"] = seen.direction
         row["squared_norm"] = float(weight.units.square().sum())
-        if rate is not None and is_free(row):
+        if rate is not None and seen.is_scale_invariant:
             row["effective_rate"] = rate / row["squared_norm"]
         found[name.removeprefix("network.")] = row
     return found
@@ -37,9 +38,13 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
 
 def is_free(row: dict[str, float]) -> bool:
     """Tell a row of a scale-invariant weight."""
-    return row["scale_change"] < TOLERANCE <= row["direction_change"]
+    return _noticed(row).is_scale_invariant
 
 
 def has_no_effect(row: dict[str, float]) -> bool:
     """Tell a row of a weight whose part of the outputs is so small that nothing can be said of its scale."""
-    return row["scale_change"] < TOLERANCE and not is_free(row)
+    return _noticed(row).has_no_effect
+
+
+def _noticed(row: dict[str, float]) -> Noticed:
+    return Noticed(row["scale_change"], row.get("direction_change"))

@@ -50,6 +50,7 @@ class Experiment:
     law: Any = None  # a normexp.experiments.schema.Law, of an experiment that tests a formula
     file: str = ""  # of one that is not among ours
     design: Design | None = None  # of seeds that are added in batches
+    typed: dict[str, Any] = field(default_factory=dict)  # overrides of every run that its command gives
 
     def points(self) -> list[Point]:
         """Return the grid's points, the first key varying slowest."""
@@ -75,14 +76,14 @@ class Experiment:
     def settings(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what is set for one run: what is common, the arm's own, what was chosen, the point."""
         own = {**self.refused, **self.arms}[arm]
-        merged = {**self.common, **own, **(chosen or {}), **dict(point)}
+        merged = {**self.common, **self.typed, **own, **(chosen or {}), **dict(point)}
         if "steps" in merged:
             merged.pop("epochs", None)
         return merged
 
     def with_extra(self, overrides: Mapping[str, Any]) -> Experiment:
         """Return the experiment with overrides for every run: where the data lie, what to compute on."""
-        return replace(self, common={**self.common, **overrides})
+        return replace(self, typed={**self.typed, **overrides})
 
     def config(self, arm: str, point: Point, chosen: Mapping[str, Any] | None = None) -> Config:
         try:

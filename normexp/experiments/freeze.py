@@ -1,20 +1,23 @@
-"""What an experiment declared before its first run: claims, margin, published numbers, seeds, looks, grid, search.
+"""What an experiment declared before its first run: claims, margin, published numbers, seeds, grid, search, set-up.
 
 The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after the runs,
 which tables and the ledger say with both versions. One that is missing, or was written when runs were there already,
-declares nothing before them, and they say that, too.
+declares nothing before them, and they say that, too. `normexp freeze` writes it ahead of the first run, which freezes
+anew what was changed in between.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.errors import UserError
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.fields import THE_OTHERS, Place
@@ -26,12 +29,16 @@ from normexp.records.files import read_json
 from normexp.records.plain import plain
 from normexp.records.ranges import ranges
 
+logger = logging.getLogger("normexp")
+
 FROZEN = "frozen.json"
 DECLARATION = "declaration"  # the record itself
 _ABOUT_WORDS = ("text", "source", "where", "origin")  # a better wording is no other claim
 _NOTHING = "nothing"
 _BY_SCALE = "that of its scale"
-_LATER = ("selection",)  # not in the records of older programs
+_LATER = ("selection", "setting", "arm", "trial setting")  # not in the records of older programs
+_AHEAD = "ahead"  # true in a record that no run has followed yet
+_NO_OWN = "common settings"  # of an arm without any of its own
 
 
 @dataclass(frozen=True)
@@ -39,41 +46,56 @@ class Change:
     """Something that is not as it was when the runs began.
 
     Args:
-        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `halving`, `sampler`, `grid` or
-            `search`, `selection`; `declaration` where there was none before the runs.
-        name: the claim's text, the axis, the published number's arm and place; empty where there is
+        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `halving`, `sampler`, `grid`,
+            `search`, `selection`, `setting`, `arm` or `trial setting`; `declaration` where there was none before the
+            runs.
+        name: the claim's text, the axis, the key, the arm, the published number's arm and place; empty where there is
             but one of the kind.
         before, after: both versions, `nothing` where there was or is none.
+        when: since what it is another one.
     """
 
     what: str
     name: str
     before: str
     after: str
+    when: str = "after the runs"
 
     def __str__(self) -> str:
         if self.what == DECLARATION:
             return f"nothing is known to have been declared before the runs: {self.after}"
         name = f" {self.name!r}" if self.name else ""
         verb = "were" if self.what.endswith("s") else "was"
-        return f"{self.what}{name} {verb} changed after the runs: {self.before} before, {self.after} now"
+        return f"{self.what}{name} {verb} changed {self.when}: {self.before} before, {self.after} now"
 
 
 def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
     """Return what the experiment declares otherwise than when its runs at this scale began; [] before there are any.
 
-    The order is that of `declared`: claims, margin, published numbers, seeds, looks, selection seeds, grid, search. A
-    claim counts as another where its estimand, region, arms, metric, place, target or kind differ, not where its
-    source does; a claim with another text is one removed and one added. Raises UserError for a damaged record.
+    The order is that of `declared`: claims, margin, published numbers, seeds, looks, selection seeds, grid, search,
+    settings. A claim counts as another where its estimand, region, arms, metric, place, target or kind differ, not
+    where its source does; a claim with another text is one removed and one added. What the record of an older program
+    does not have is not compared. Raises UserError for a damaged record.
     """
     path = frozen_path(experiment, results)
     if not path.exists():
         runs = _finished(experiment, results)
         return [Change(DECLARATION, "", _NOTHING, f"{FROZEN} is missing")] if runs else []
     record = _read(path)
+    return [*_too_late(record), *_differences(record, path, experiment)]
+
+
+def _differences(record: Mapping[str, Any], path: Path, experiment: Experiment) -> Iterator[Change]:
+    when = "after the freeze, before the first run" if _is_ahead(record, path) else Change.when
     then, now = record["declared"], declared(experiment)
-    known = [what for what in now if what in then or what not in _LATER]
-    return [*_too_late(record), *(change for what in known for change in _changes(what, then.get(what, {}), now[what]))]
+    for what in (what for what in now if what in then or what not in _LATER):
+        for change in _changes(what, then.get(what, {}), now[what]):
+            yield replace(change, when=when)
+
+
+def _is_ahead(record: Mapping[str, Any], path: Path) -> bool:
+    """Tell whether no run has followed the record: none that `reproduce` started, none that was brought here."""
+    return record.get(_AHEAD) is True and [*path.parent.iterdir()] == [path]
 
 
 def _too_late(record: Mapping[str, Any]) -> Iterator[Change]:
@@ -94,16 +116,35 @@ def _is_finished(place: Path) -> bool:
         return False
 
 
-def freeze(experiment: Experiment, results: Path) -> Path | None:
-    """Write frozen.json unless it is there; return its path, None where it was there."""
+def freeze(experiment: Experiment, results: Path, ahead: bool = False) -> Path | None:
+    """Write frozen.json unless it is there; return its path, None where it stays as it is.
+
+    Args:
+        ahead: no run follows now. The first one then writes the record anew where something was changed in between,
+            and says what; else it keeps date and commit.
+    """
     path = frozen_path(experiment, results)
-    if path.exists():
+    if not path.exists():
+        return _write(path, experiment, _now(_finished(experiment, results), ahead))
+    record = _read(path)
+    if ahead or not _is_ahead(record, path):
         return None
+    changes = list(_differences(record, path, experiment))
+    for change in changes:
+        logger.info(f"{experiment.name}, frozen anew: {change}")
+    return _write(path, experiment, _now() if changes else {key: record[key] for key in ("date", "commit")})
+
+
+def _now(runs: int = 0, ahead: bool = False) -> dict[str, Any]:
     from normexp.training.hardware import commit  # needs torch, as the runs that follow do
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    write_atomically(path, frozen_text(declared(experiment), commit(), date, _finished(experiment, results)))
+    return {"commit": commit(), "date": date, "runs": runs, "ahead": ahead and not runs}
+
+
+def _write(path: Path, experiment: Experiment, made: Mapping[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, frozen_text(declared(experiment), **made))
     return path
 
 
@@ -111,9 +152,9 @@ def frozen_path(experiment: Experiment, results: Path) -> Path:
     return results / experiment.name / experiment.scale / FROZEN
 
 
-def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs: int) -> str:
+def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs: int = 0, ahead: bool = False) -> str:
     """Return the content of frozen.json: date, commit, runs that were there already, checksum and what was declared."""
-    late = {"runs": runs} if runs else {}
+    late = ({"runs": runs} if runs else {}) | ({_AHEAD: True} if ahead else {})
     record = {"date": date, "commit": commit, **late, "sha256": checksum(content), "declared": content}
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -139,7 +180,16 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
         "sampler": {"": select.sampler.model_dump()} if select and select.sampler else {},
         "search": dict(select.search) if select else {},
         "selection": {"metric": select.metric, "arm": select.arm, "per": select.per} if select else {},
+        "setting": _settings(experiment.common),
+        "arm": {arm: _settings(own) or _NO_OWN for arm, own in experiment.arms.items()},
+        "trial setting": _settings(select.common) if select else {},
     }
+
+
+def _settings(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return overrides without those that say where and on what is computed."""
+    relevant = {key: value for key, value in overrides.items() if key not in (*IGNORED_KEYS, *PATH_KEYS)}
+    return dict(plain(relevant))
 
 
 def _published_name(entry: Published) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.freeze import freeze
+from normexp.experiments.freeze import freeze, frozen_path
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import rung_points, rungs
 from normexp.experiments.keys import PLUGINS
@@ -26,7 +26,7 @@ from normexp.experiments.selection import (
 )
 from normexp.experiments.shape import check_arms
 from normexp.experiments.trials import choosings, combinations
-from normexp.records import FINISHED
+from normexp.records import FINISHED, write_atomically
 from normexp.records.files import remove_empty
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
@@ -67,13 +67,15 @@ class Reproduction:
 
     def _train(self, plan: Plan, heading: str) -> int:
         provide_data(plan, self.dry_run, self.force)
+        path = frozen_path(self.experiment, self.results)
+        earlier = path.read_bytes() if path.exists() else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)
         logger.info(f"{self.experiment.name}, scale {self.experiment.scale}: {heading}")
         try:
             return run_cells(replace(plan, results=self.results), self.dry_run, self.force, self.sharing)
         except UserError:
             if frozen is not None:
-                _unfreeze(frozen)
+                _unfreeze(frozen, earlier)
             raise
 
     def _expected(self) -> tuple[Plan, str]:
@@ -203,9 +205,13 @@ def chosen_arms(experiment: Experiment, arm: str | None) -> list[str]:
     return [arm]
 
 
-def _unfreeze(frozen: Path) -> None:
+def _unfreeze(frozen: Path, earlier: bytes | None) -> None:
     """Take back what was frozen for runs that were refused, and the folders in which nothing else is."""
-    if list(frozen.parent.iterdir()) == [frozen]:
+    if list(frozen.parent.iterdir()) != [frozen]:
+        return
+    if earlier is not None:  # of `normexp freeze`
+        write_atomically(frozen, earlier)
+    else:
         frozen.unlink()
         remove_empty(list(frozen.parents)[:3])  # results/NAME/SCALE
 

@@ -19,7 +19,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     it has no convolution). Every Linear and Conv weight goes through the scheme. Where the scheme leaves activations
     alone, layers without a bias get one (of zeros) in place of the bias that went with the old normalization; those
     whose own forward would not add it stay as they are. Scales, shifts and running estimates of the old normalization
-    are kept where the new one has the same.
+    are kept where the new one has the same. Batch normalization takes the place of batch normalization whose function
+    it has: not of one without running estimates, nor of one over several processes. A scheme that sets weights refuses
+    those that it does not reach: of attention (in_proj), recurrent and Bilinear layers.
 
     A scheme that wraps activation functions (NormProp) gets every one that is a module but gates (sigmoids). One that
     replaces them (EvoNorm) takes an activation away where it alone follows a normalization, or, in a network without

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs
+from normexp.probes.scale_free import TOLERANCE, noticed, outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +37,9 @@ class EffectiveRate(Probe):
         usual = outputs(model, x, {})
         readings = []
         for name, weight in free_weights(model).items():
-            change = output_change(model, x, name, usual)
-            readings.append((name, "output_change", change))
-            if change < self.tolerance <= direction_change(model, x, name, usual):
+            seen = noticed(model, x, name, usual, self.tolerance)
+            readings.append((name, "output_change", seen.scale))
+            if seen.is_scale_invariant:
                 square = float(weight.units.square().sum())
                 readings += [(name, "squared_norm", square), (name, "effective_rate", situation.rate / square)]
         return readings

@@ -17,7 +17,7 @@ from normexp.errors import UserError
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.gradients import loss_gradients
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, direction_change, output_change, outputs, reason
+from normexp.probes.scale_free import TOLERANCE, Noticed, noticed, outputs, reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,22 +50,27 @@ class Equilibrium(Probe):
             raise UserError("probe=equilibrium: looks at the optimizer of a training run; there is none")
         model, (x, _) = situation.model, situation.training(self.count)
         usual = outputs(model, x, {})
-        changes = {name: output_change(model, x, name, usual) for name in free_weights(model)}
-        unseen = [name for name, change in changes.items() if change < self.tolerance]
-        free = [name for name in unseen if direction_change(model, x, name, usual) >= self.tolerance]
+        found = {name: noticed(model, x, name, usual, self.tolerance) for name in free_weights(model)}
+        free = [name for name, each in found.items() if each.is_scale_invariant]
         if not free:
-            seen = next((name for name in changes if name not in unseen), "")
-            because = f"{reason(model, seen)}; with norm=weight they do not" if seen else ""
-            hardly = f"the network's outputs hardly depend on {unseen[0]} at all" if unseen else ""
-            why = because or hardly or "there is no Linear or Conv layer"
-            raise UserError(f"probe=equilibrium: no weight is scale-invariant: {why}")
+            raise UserError(f"probe=equilibrium: no weight is scale-invariant: {_why_none(model, found)}")
         settled = equilibrium_angle(optimizer.param_groups[0])
         turned = next_angles(model, optimizer, loss_gradients(situation, self.count), free)
-        readings: list[Reading] = [(name, "scale_change", change) for name, change in changes.items()]
+        readings: list[Reading] = [(name, "scale_change", each.scale) for name, each in found.items()]
         for name, angle in turned.items():
             values = {"angle": angle, "equilibrium_angle": settled, "ratio": angle / settled}
             readings += [(name, statistic, value) for statistic, value in values.items()]
         return readings
+
+
+def _why_none(model: nn.Module, found: Mapping[str, Noticed]) -> str:
+    """Say of a network without a scale-invariant weight what is noticed of the first."""
+    for name, each in found.items():
+        if not each.has_no_effect:
+            return f"{reason(model, name)}; with norm=weight they do not"
+    return next(
+        (f"the network's outputs hardly depend on {name} at all" for name in found), "there is no Linear or Conv layer"
+    )
 
 
 def equilibrium_angle(group: Mapping[str, Any]) -> float:

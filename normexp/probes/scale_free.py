@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +45,41 @@ def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> f
     drawn = torch.randperm(len(signs), generator=torch.Generator().manual_seed(0))
     signs[drawn[: (len(signs) + 1) // 2]] = -1
     return _relative(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What the network's outputs notice of a weight: the one rule which weights are scale-invariant.
+
+    Args:
+        scale: the change of the outputs where it is doubled.
+        direction: that where half of its entries are negated; None where the scale is noticed, which decides.
+        tolerance: largest change that an eps may cause.
+    """
+
+    scale: float
+    direction: float | None
+    tolerance: float = TOLERANCE
+
+    @property
+    def is_scale_invariant(self) -> bool:
+        return self.direction is not None and self.direction >= self.tolerance
+
+    @property
+    def has_no_effect(self) -> bool:
+        """Tell whether the weight's part of the outputs is so small that nothing can be said of its scale."""
+        return self.direction is not None and not self.is_scale_invariant
+
+
+def noticed(model: nn.Module, x: Tensor, name: str, usual: Tensor, tolerance: float = TOLERANCE) -> Noticed:
+    """Return what the outputs notice of a weight.
+
+    Args:
+        usual: the outputs as they are.
+    """
+    scale = output_change(model, x, name, usual)
+    direction = direction_change(model, x, name, usual) if scale < tolerance else None
+    return Noticed(scale, direction, tolerance)
 
 
 def _relative(changed: Tensor, usual: Tensor) -> float:

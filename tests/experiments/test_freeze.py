@@ -70,6 +70,23 @@ CHANGES = {
     "target": (("claims", 1, "target"), 0.8, "'batch is first' was changed after the runs: target: 0.9 before"),
     "region": (("claims", 0, "in"), "> 0.1", "region: [0.0, 'inf'] before, region: [0.1, 'inf'] now"),
     "selection metric": (("select", "metric"), "validation/loss", "selection 'metric' was changed after"),
+    "setting": (("common", "steps"), 10, "setting 'steps' was changed after the runs: 5 before, 10 now"),
+    "new setting": (
+        ("common", "optim.lr"),
+        0.2,
+        "setting 'optim.lr' was changed after the runs: nothing before, 0.2 now",
+    ),
+    "arm": (
+        ("arms", "batch", "norm"),
+        "layer",
+        "arm 'batch' was changed after the runs: norm: batch before, norm: layer",
+    ),
+    "new arm": (("arms", "plain"), {}, "arm 'plain' was changed after the runs: nothing before, common settings now"),
+    "trials": (
+        ("select", "common"),
+        {"steps": 2},
+        "trial setting 'steps' was changed after the runs: nothing before, 2",
+    ),
     "text": (("claims", 0, "text"), "batch is far better", "nothing now"),
 }
 
@@ -93,13 +110,55 @@ def test_another_kind_is_a_change_for_the_ledger_counts_by_it(frozen: Path) -> N
     assert "'batch is better' was changed after the runs: kind: that of its scale before, kind: own now" in str(change)
 
 
-def test_a_record_of_an_older_program_knows_neither_kinds_nor_how_was_chosen(frozen: Path) -> None:
+def test_a_record_of_an_older_program_knows_neither_kinds_nor_how_was_chosen_nor_settings(frozen: Path) -> None:
     path = frozen_path(parse("x", "cpu", DATA), frozen)
     content = json.loads(path.read_text())["declared"]
     del content["selection"], content["claim"]["batch is better"]["kind"]
+    del content["setting"], content["arm"], content["trial setting"]
     path.write_text(frozen_text(content, None, "2026-01-01", 0))
+    assert changes_since_frozen(changed("common", "steps", to=10), frozen) == []
+    assert changes_since_frozen(changed("arms", "batch", "norm", to="layer"), frozen) == []
     assert changes_since_frozen(changed("select", "metric", to="validation/loss"), frozen) == []
     assert changes_since_frozen(changed("claims", 0, "kind", to="own"), frozen) == []
+
+
+def test_where_and_on_what_is_computed_is_no_setting(frozen: Path) -> None:
+    assert changes_since_frozen(changed("common", "threads", to=2), frozen) == []
+    typed = parse("x", "cpu", DATA).with_extra({"precision": "bf16"})
+    assert "precision=bf16" in typed.overrides("batch", typed.points()[0])
+    assert changes_since_frozen(typed, frozen) == []
+
+
+def test_what_was_changed_before_the_first_run_is_frozen_anew_by_it(tmp_path: Path, caplog: Any) -> None:
+    usual, other = parse("x", "cpu", DATA), changed("table", "margin", to=0.5)
+    path = freeze(usual, tmp_path, ahead=True)
+    assert path is not None
+    (change,) = changes_since_frozen(other, tmp_path)
+    assert str(change) == "margin was changed after the freeze, before the first run: 0.01 before, 0.5 now"
+    assert freeze(other, tmp_path, ahead=True) is None
+    with caplog.at_level("INFO", logger="normexp"):
+        assert freeze(other, tmp_path) == path
+    assert caplog.messages == [f"x, frozen anew: {change}"]
+    assert changes_since_frozen(other, tmp_path) == []
+    (change,) = changes_since_frozen(usual, tmp_path)
+    assert "margin was changed after the runs: 0.5 before, 0.01 now" in str(change)
+
+
+def test_what_stayed_as_it_was_until_the_first_run_keeps_its_date(tmp_path: Path) -> None:
+    path = freeze(parse("x", "cpu", DATA), tmp_path, ahead=True)
+    assert path is not None
+    path.write_text(path.read_text().replace(json.loads(path.read_text())["date"], "2026-01-01"))
+    assert freeze(parse("x", "cpu", DATA), tmp_path) == path
+    record = json.loads(path.read_text())
+    assert (record["date"], "ahead" in record) == ("2026-01-01", False)
+
+
+def test_what_was_frozen_ahead_of_runs_that_are_there_stays(tmp_path: Path) -> None:
+    assert freeze(parse("x", "cpu", DATA), tmp_path, ahead=True)
+    finished_runs(parse("x", "cpu", DATA), tmp_path)
+    assert freeze(changed("table", "margin", to=0.5), tmp_path) is None
+    (change,) = changes_since_frozen(changed("table", "margin", to=0.5), tmp_path)
+    assert "margin was changed after the runs" in str(change)
 
 
 def test_a_claim_that_was_added_is_told_by_what_is_tested(frozen: Path) -> None:

@@ -100,6 +100,13 @@ def test_a_misspelt_file_has_the_nearest_named(cli, tmp_path):
         assert stderr.endswith("my_rl.yaml: no such file; did you mean my_lr.yaml?\n")
 
 
+@pytest.mark.parametrize(("given", "there"), [("my.yml", "my.yaml"), ("my.yaml", "my.yml"), ("my", "my.yml")])
+def test_a_file_of_settings_with_the_other_ending_is_named(cli, tmp_path, given, there):
+    (tmp_path / there).touch()
+    status, _, stderr = cli("run", "--config", given)
+    assert (status, stderr) == (2, f"normexp: --config {given}: no such file; did you mean {there}?\n")
+
+
 def test_a_file_with_the_name_of_ours_is_refused(cli, tmp_path):
     (tmp_path / "deep_chain.yaml").write_text("paper: mine")
     status, _, stderr = cli("reproduce", "deep_chain.yaml")
@@ -114,7 +121,7 @@ def test_freeze_writes_once_and_then_says_what_was_changed(cli, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(path.read_text().replace("[0, 1, 2, 3, 4]", "[0, 1, 2]"))
     _, stdout, _ = cli("freeze", "mine.yaml", "scale=cpu")
-    assert "seeds were changed after the runs: 0-4 before, 0-2 now" in stdout
+    assert "seeds were changed after the freeze, before the first run: 0-4 before, 0-2 now" in stdout
 
 
 def test_the_schema_is_json_schema_with_every_key(cli):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
@@ -383,3 +384,64 @@ def test_layer_norm_with_channels_last_is_refused():
 
 def test_configs_exist():
     assert {"none", "batch", "weight_mean_only"} <= CONFIGS.keys()
+
+
+def test_estimates_that_average_all_batches_stay_such():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4, momentum=None), nn.ReLU()).double()
+    usual, converted = model, convert(copy.deepcopy(model), BatchNorm())
+    for batch in torch.randn(3, 8, 3, 6, 6).double():
+        assert torch.allclose(usual.train()(batch), converted.train()(batch))
+    assert torch.allclose(usual.eval()(batch), converted.eval()(batch))
+    assert converted[1].num_batches_tracked == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "why"),
+    [
+        (nn.BatchNorm2d(4, track_running_stats=False), r"1 \(BatchNorm2d\): has no running estimates"),
+        (nn.SyncBatchNorm(4), r"1 \(SyncBatchNorm\): has the statistics of all processes"),
+    ],
+)
+def test_batch_normalization_with_other_statistics_is_not_replaced_by_the_schemes(old, why):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), old, nn.ReLU(), nn.Conv2d(4, 4, 1))
+    with pytest.raises(ValueError, match=why):
+        convert(model, BatchNorm())
+    assert convert(model, BatchNorm(), strict=False)[1] is old
+    assert len(model.not_converted) == 1
+    assert isinstance(convert(model, GroupNorm(num_groups=2))[1], GroupedNorm)
+
+
+class Unreached(nn.Module):
+    """A layer between two linear ones whose weights are in no Linear layer of its own."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.first, self.layer, self.last = nn.Linear(4, 4), layer, nn.Linear(4, 2)
+
+    def forward(self, x):
+        x = self.first(x)
+        kind = type(self.layer)
+        inner = {nn.MultiheadAttention: 3, nn.Bilinear: 2}.get(kind, 1)
+        y = self.layer(*[x] * inner)
+        return self.last(y[0] if isinstance(y, tuple) else y)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [nn.MultiheadAttention(4, 2), nn.LSTM(4, 4), nn.GRU(4, 4), nn.GRUCell(4, 4), nn.Bilinear(4, 4, 4)],
+    ids=lambda layer: type(layer).__name__,
+)
+@pytest.mark.parametrize("norm", [WeightNorm(), Stack(weights=WeightNorm(), activations=RMSNorm())], ids=repr)
+def test_weights_that_a_scheme_does_not_reach_are_named(layer, norm):
+    said = rf"layer \({type(layer).__name__}\): its (in_proj )?weights are those of no Linear or Conv layer"
+    model = Unreached(copy.deepcopy(layer))
+    with pytest.raises(ValueError, match=said):
+        convert(model, norm)
+    assert not parametrize.is_parametrized(model.first)
+    convert(model, norm, strict=False)
+    assert any(re.match(said, line) for line in model.not_converted)
+    assert any(parametrize.is_parametrized(each) for each in weight_layers(model))
+
+
+def test_a_scheme_that_sets_no_weights_leaves_those_of_a_recurrent_layer():
+    assert convert(Unreached(nn.LSTM(4, 4)), RMSNorm()).not_converted == []

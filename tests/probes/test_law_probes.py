@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import importlib
 import math
 import re
 
@@ -19,6 +20,7 @@ from normexp.probes.effective_rate import EffectiveRate
 from normexp.probes.equilibrium import Equilibrium, angle, equilibrium_angle
 from normexp.probes.gram_distance import GramDistance
 from normexp.probes.residual_variance import StreamVariance
+from normexp.probes.scale_free import TOLERANCE, Noticed, noticed
 from normexp.records import RunDirectory
 from normexp.runs import trainer
 
@@ -190,3 +192,26 @@ def test_a_probe_of_the_laws_takes_a_network_of_torchvision(probe, tmp_path):
     rows = list(csv.DictReader((tmp_path / "probes.csv").read_text().splitlines()))
     assert len({row["layer"] for row in rows}) >= 5  # of blocks that keep their shape, the fewest
     assert all(math.isfinite(float(row["value"])) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("scale", "direction", "invariant", "without_effect"),
+    [
+        (0.5, None, False, False),
+        (math.nan, None, False, False),
+        (0.001, 0.3, True, False),
+        (0.001, TOLERANCE, True, False),
+        (0.001, 0.002, False, True),
+        (0.001, math.nan, False, True),
+    ],
+)
+def test_a_weight_is_scale_invariant_where_its_direction_alone_is_noticed(scale, direction, invariant, without_effect):
+    seen = Noticed(scale, direction)
+    assert (seen.is_scale_invariant, seen.has_no_effect) == (invariant, without_effect)
+
+
+@pytest.mark.parametrize("part", ["probes.effective_rate", "probes.equilibrium", "diagnosis.weights"])
+def test_the_rule_which_weights_are_scale_invariant_stands_in_one_place(part):
+    module = importlib.import_module(f"normexp.{part}")
+    assert module.noticed is noticed
+    assert not {"direction_change", "output_change"} & set(vars(module))

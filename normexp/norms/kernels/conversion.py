@@ -28,7 +28,9 @@ from normexp.norms.kernels.refusals import (
     CannotConvert,
     cannot,
     refuse_layer,
+    refuse_other_statistics,
     refuse_unknown_norm,
+    refuse_unreached,
     refuse_vectors,
     refuse_weight,
 )
@@ -65,6 +67,8 @@ class Conversion:
             self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
         for module in self.names:
             self._try(module, refuse_unknown_norm)
+        for module in self.names if self.effect.sets_weights else ():
+            self._try(module, refuse_unreached)
         self._activations()
         self._pools()
         self._normalizations()
@@ -158,6 +162,7 @@ class Conversion:
         new = self._made(width(old), like=old, linear=linear)
         if self._gets_vectors(old):
             refuse_vectors(self.norm, width(old), linear)
+        refuse_other_statistics(old, new)
         carry(old, new)
         tail = [each for each in tail if not (gated and each in acts)]
         taken = {} if acts or not gated else {followed[old]: nn.Identity()}

@@ -14,7 +14,9 @@ from normexp.errors import first_line
 from normexp.norms.base import Norm
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import NORMS, ignores_scale, is_linear_in_weight, is_shared
+from normexp.norms.kernels.replacement import are_batch_norms
 
+UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # weights in no Linear or Conv layer
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
 
 
@@ -60,6 +62,25 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
         raise CannotConvert("computes its weight itself, from the one that the scheme would set")
     with torch.random.fork_rng([]):
         norm.parametrize(copy.deepcopy(layer))
+
+
+def refuse_unreached(module: nn.Module) -> None:
+    """Refuse weights that would stay as they are where the scheme sets those of all other layers."""
+    if isinstance(module, UNREACHED):
+        kind = next(each for each in UNREACHED if isinstance(module, each))
+        which = "in_proj weights" if kind is nn.MultiheadAttention else "weights"
+        raise CannotConvert(f"its {which} are those of no Linear or Conv layer, so the scheme does not reach them")
+
+
+def refuse_other_statistics(old: nn.Module, new: nn.Module) -> None:
+    """Refuse batch normalization in place of one whose statistics are of something else."""
+    if not are_batch_norms(old, new):
+        return
+    if isinstance(old, nn.SyncBatchNorm):
+        raise CannotConvert("has the statistics of all processes, where the scheme has those of each alone")
+    if old.running_mean is None:
+        why = "has no running estimates (track_running_stats=False) but the batch's own statistics in evaluation, too"
+        raise CannotConvert(why)
 
 
 def refuse_layer(layer: nn.Module, norm: Norm) -> None:

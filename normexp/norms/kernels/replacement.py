@@ -9,17 +9,23 @@ import torch
 from torch import nn
 
 from normexp.norms.base import num_outputs
+from normexp.norms.kernels.batched import AnyRankBatchNorm
 
 
 @torch.no_grad()
 def carry(old: nn.Module, new: nn.Module) -> None:
-    """Keep scales and shifts, and running estimates where both are batch normalization: what they say stays true."""
+    """Keep scales and shifts, and running estimates where both are batch normalization: what they say stays true.
+
+    Estimates that are averages over all batches (momentum=None) stay such: no momentum says the same.
+    """
     both = are_batch_norms(old, new)
     state = dict(new.named_parameters()) | (dict(new.named_buffers()) if both else {})
     known = dict(old.named_parameters(recurse=False)) | dict(old.named_buffers(recurse=False))
     for name, value in state.items():
         if name in known and known[name].shape == value.shape and (both or name in ("weight", "bias")):
             value.copy_(known[name])
+    if both and type(new) is AnyRankBatchNorm and old.momentum is None:
+        new.momentum = None
 
 
 def are_batch_norms(*modules: nn.Module) -> bool:

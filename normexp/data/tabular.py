@@ -119,8 +119,8 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
     column = table.column(target)
     if column.dtype.kind == "U":
         words = column[column != ""]
-        with_digits = all(re.search(r"\d", word) for word in words)
-        way_out = "write plain numbers, or set" if with_digits else "set"
+        quantities = all(re.search(r"\b\d", word) for word in words)  # "EUR 5" and "8.5%", not "c0"
+        way_out = "write plain numbers, or set" if quantities else "set"
         what = f"{table.path}: dataset.target={target} holds words ({str(words[0])!r}, ...)"
         raise UserError(f"{what}; {way_out} dataset.task=classification")
     return column[:, None].astype(np.float64 if loses_digits(column) else np.float32), (), np.isnan(column)

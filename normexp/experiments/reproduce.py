@@ -27,7 +27,7 @@ from normexp.experiments.selection import (
 from normexp.experiments.shape import check_arms
 from normexp.experiments.trials import choosings, combinations
 from normexp.records import FINISHED, write_atomically
-from normexp.records.files import remove_empty
+from normexp.records.files import MOST_TEXT, read_regular, remove_empty
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
@@ -68,7 +68,7 @@ class Reproduction:
     def _train(self, plan: Plan, heading: str) -> int:
         provide_data(plan, self.dry_run, self.force)
         path = frozen_path(self.experiment, self.results)
-        earlier = path.read_bytes() if path.exists() else None
+        earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)
         logger.info(f"{self.experiment.name}, scale {self.experiment.scale}: {heading}")
         try:

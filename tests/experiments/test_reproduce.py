@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -167,6 +169,22 @@ def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypa
     assert (status, stdout) == (130, "")
     assert "the same command continues" in stderr
     assert [path.name for path in results.rglob("*") if path.is_file()] == ["frozen.json"]
+
+
+def test_reproduce_does_not_wait_for_a_planted_record(cli, results):
+    place = results / NAME / "smoke" / "frozen.json"
+    place.parent.mkdir(parents=True)
+    os.mkfifo(place)
+    usual = signal.signal(signal.SIGALRM, signal.default_int_handler)  # whoever opens a pipe waits for its other end
+    signal.alarm(60)
+    try:
+        status, stdout, stderr = cli(*SMOKE, f"results_dir={results}")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, usual)
+    assert (status, stdout) == (2, "")
+    assert stderr.splitlines()[-1] == f"normexp: {place}: damaged (not a regular file)"
+    assert [path.name for path in results.rglob("*") if not path.is_dir()] == ["frozen.json"]
 
 
 MISTAKES = {

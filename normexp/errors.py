@@ -58,11 +58,17 @@ def did_you_mean(name: str | None) -> str:
     return f"; did you mean {name}?" if name else ""
 
 
-def nearest_file(path: Path, suffix: str) -> str:
-    """Return the end of an error about a missing file: the nearest one beside it with this suffix, or nothing."""
-    beside = {other.stem: other for other in path.parent.glob(f"*{suffix}") if other.is_file()}
-    close = nearest(path.stem, beside)
-    return did_you_mean(str(beside[close]) if close else None)
+def nearest_file(path: Path, *suffixes: str) -> str:
+    """Return the end of an error about a missing file: the nearest one beside it with a suffix, or nothing.
+
+    Args:
+        suffixes: of the files that it may be, the likeliest first.
+    """
+    for suffix in suffixes:
+        beside = {other.stem: other for other in path.parent.glob(f"*{suffix}") if other.is_file()}
+        if close := nearest(path.stem, beside):
+            return did_you_mean(str(beside[close]))
+    return ""
 
 
 def nearest_path(path: Path) -> str:

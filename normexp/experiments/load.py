@@ -89,8 +89,7 @@ def _document(name: str) -> Document:
     if is_file(name):
         path = Path(name)
         if not path.is_file():
-            near = (nearest_file(path, suffix) for suffix in (path.suffix, *SUFFIXES))
-            missing = f"no such file{next(filter(None, near), '')}"
+            missing = f"no such file{nearest_file(path, path.suffix, *SUFFIXES)}"
             raise UserError(f"{name}: {'is no regular file' if path.exists() else missing}")
         if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")

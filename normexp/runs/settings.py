@@ -31,8 +31,8 @@ def settings_of_file(path: str) -> dict[str, Any]:
     Raises: UserError where the file cannot be read, is no mapping, or names code to be run.
     """
     if not Path(path).exists():
-        near = (nearest_file(Path(path), suffix) for suffix in (Path(path).suffix or ".yaml", ".yaml", ".yml"))
-        raise UserError(f"--config {path}: no such file{next(filter(None, near), '')}")
+        near = nearest_file(Path(path), Path(path).suffix or ".yaml", ".yaml", ".yml")
+        raise UserError(f"--config {path}: no such file{near}")
     if Path(path).is_dir():
         raise UserError(f"--config {path}: a folder, no file; the settings of a run are --like {path}")
     try:

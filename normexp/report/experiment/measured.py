@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
 from normexp.evidence.curves import Curves, short_commit
@@ -29,9 +29,8 @@ class Measured:
         precisions: in which the runs were computed, where they say; fp32 left out.
         commits: of the code that made the runs; `+` marks changed files.
         records: every run of the grid, whatever its status; under a sequential design those of the looks begun.
-        confidence: of an interval that is one of 95 %, given how often it was looked at.
-        looked: the seeds of the last look that a sequential design took; None where there is no such design.
-        progress: how far a sequential design got, in words.
+        design: of seeds that are added in batches, where there is one.
+        looks: how many of them it has taken.
         waiting: why no claim is judged yet, in words; empty where the grid, or the first look, is trained.
     """
 
@@ -41,9 +40,8 @@ class Measured:
     precisions: tuple[str, ...]
     commits: tuple[str, ...]
     records: tuple[Record, ...] = ()
-    confidence: float = 0.95
-    looked: tuple[int, ...] | None = None
-    progress: str = ""
+    design: Design | None = None
+    looks: int = 0
     waiting: str = ""
 
     @property
@@ -52,9 +50,22 @@ class Measured:
         finished, total = sum(record.finished for record in self.records), len(self.records)
         return f"{finished} of {total} runs are trained" if finished < total else ""
 
+    @property
+    def confidence(self) -> float:
+        """That of an interval that is one of 95 %, given how often it was looked at."""
+        return self.design.confidence(self.looks) if self.design else 0.95
+
+    @property
+    def progress(self) -> str:
+        """How far a sequential design got, in words; empty where there is none."""
+        return self.design.progress(self.looks) if self.design else ""
+
     def at_look(self, by_seed: Mapping[int, T]) -> dict[int, T]:
         """Return what `confidence` holds of: all seeds, but for those that belong to a look that is not complete."""
-        return {seed: each for seed, each in by_seed.items() if self.looked is None or seed in self.looked}
+        if self.design is None:
+            return dict(by_seed)
+        seeds = self.design.at(self.looks - 1) if self.looks else ()
+        return {seed: each for seed, each in by_seed.items() if seed in seeds}
 
     @property
     def metrics(self) -> list[str]:
@@ -86,14 +97,9 @@ def read_measured(experiment: Experiment, results: Path) -> Measured:
         precisions=tuple(sorted(precisions - {"fp32"})),
         commits=tuple(sorted(commits)),
         records=frame.records,
-        **(_after(experiment.design, looks) if experiment.design else {}),
+        design=experiment.design,
+        looks=looks,
     )
     if looks or not measured.partly:
         return measured
     return replace(measured, waiting=f"{measured.partly}; claims wait for all of them")
-
-
-def _after(design: Design, looks: int) -> dict[str, Any]:
-    """Return what a sequential design says of itself after so many looks."""
-    seeds = design.at(looks - 1) if looks else ()
-    return {"confidence": design.confidence(looks), "looked": seeds, "progress": design.progress(looks)}

@@ -67,8 +67,7 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
 def refuse_unreached(module: nn.Module) -> None:
     """Refuse weights that would stay as they are where the scheme sets those of all other layers."""
     if isinstance(module, UNREACHED):
-        kind = next(each for each in UNREACHED if isinstance(module, each))
-        which = "in_proj weights" if kind is nn.MultiheadAttention else "weights"
+        which = "in_proj weights" if isinstance(module, nn.MultiheadAttention) else "weights"
         raise CannotConvert(f"its {which} are those of no Linear or Conv layer, so the scheme does not reach them")
 
 

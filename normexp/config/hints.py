@@ -28,7 +28,7 @@ KEYS = {  # what other programs call our keys
     **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),
 }  # fmt: skip
 WHOLE = {"gpu": "device=cuda", "cuda": "device=cuda", "cpu": "device=cpu", "amp": "precision=bf16"}
-WHOLE |= dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
+WHOLE |= {"tf32": "precision=tf32"} | dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
 WHOLE["pretrained"] = "model=torchvision model.name=resnet18 model.weights=IMAGENET1K_V1"
 _DECORATIONS = re.compile(r"^(num|n|nb|max|use|train)_(?=.)|(?<=.)_(size|dim|rate|steps|prob|p|name)$")
 SHORT = {

@@ -27,7 +27,7 @@ def estimate_seconds(config: Config, loader: Loader | None = None) -> float:
     if config.choices["study"] != "none":
         raise UserError("a study cannot be timed by a few steps; `normexp list experiments` has the times of ours")
     loader = loader or Loader()
-    with process_settings(config["compile"]):
+    with process_settings(config["compile"], config["precision"]):
         components = build(config, loader.load(config), loader.examples)
         torch.set_num_threads(components.threads)
         initialize_from_data(components)

@@ -63,7 +63,7 @@ def train(
 
     Raises: UserError for parts that do not fit, Interrupted after Ctrl-C or SIGTERM.
     """
-    with process_settings(config["compile"]):
+    with process_settings(config["compile"], config["precision"]):
         components = build(config, data, examples)
         check_own_optimizer(components.optimizer)
         torch.set_num_threads(components.threads)

@@ -51,7 +51,7 @@ class StudyContext:
     def build(self, data: Data) -> Components:
         """Build the network for these data; the process computes from now on as a training does."""
         if self.process is not None:
-            self.process.enter_context(process_settings(self.config["compile"]))
+            self.process.enter_context(process_settings(self.config["compile"], self.config["precision"]))
         components = build(self.config, data)
         torch.set_num_threads(components.threads)
         return components

@@ -19,7 +19,7 @@ from normexp.config.instantiate import instantiate, instantiate_part, locate
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
-from normexp.errors import UserError, first_line, kind_and_line
+from normexp.errors import Unavailable, UserError, first_line, kind_and_line
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
@@ -243,6 +243,8 @@ def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameter
 
 
 def _autocast(precision: str, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
-    if precision == "fp32":
+    if precision == "tf32" and device.type != "cuda":
+        raise Unavailable(f"precision=tf32: GPUs of NVIDIA have it, and this is device={device.type}; allowed: fp32, bf16")
+    if precision in ("fp32", "tf32"):
         return nullcontext
     return partial(torch.autocast, device.type, torch.bfloat16)

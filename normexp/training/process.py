@@ -14,8 +14,9 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,15 +30,17 @@ _WITHOUT_COMPILER = ("add_param_group", "load_state_dict", "state_dict", "zero_g
 
 
 @contextmanager
-def process_settings(compiled: bool = False) -> Iterator[None]:
+def process_settings(compiled: bool = False, precision: str = "fp32") -> Iterator[None]:
     """Have the process as training wants it, and at the end as it was.
 
     Args:
         compiled: the run compiles its step, or layers of it; by default torch's compiler is not even imported.
+        precision: the run's: only with "tf32" a GPU may round the factors of float32 products.
     """
     with ExitStack() as stack:
         stack.enter_context(threads_and_random_kept())
         stack.enter_context(modes_of_torch())
+        stack.enter_context(float32_products(rounded=precision == "tf32"))
         if enabled():
             stack.enter_context(large_blocks_kept())
             stack.enter_context(denormals_flushed())
@@ -51,12 +54,75 @@ def threads_and_random_kept() -> Iterator[None]:
 
     These are the process's, so that a run which another thread begins waits for the end of this one.
     """
-    with _ONE_AT_A_TIME, torch.random.fork_rng():
+    with _ONE_AT_A_TIME, generators_kept():
         threads = torch.get_num_threads()
         try:
             yield
         finally:
             torch.set_num_threads(threads)
+
+
+@contextmanager
+def generators_kept() -> Iterator[None]:
+    """Put back the states of torch's global generators, those of all GPUs where they are in use.
+
+    Where they are not yet, asking for their states would start CUDA, for a run on the CPU, too. A GPU's generator then
+    begins with the seed of the CPU's, as it would have.
+    """
+    if torch.cuda.is_initialized():
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            yield
+        return
+    try:
+        with torch.random.fork_rng([]):
+            yield
+    finally:
+        torch.cuda.manual_seed_all(torch.initial_seed())
+
+
+@contextmanager
+def float32_products(rounded: bool) -> Iterator[None]:
+    """Have matrix products and convolutions of float32 rounded to TF32 on a GPU, or computed in float32 anywhere.
+
+    torch rounds a GPU's convolutions unless it is told otherwise, and what the caller has set may round products, those
+    of a CPU, too. Of torch's two ways to say so the old one comes first: it overwrites what the new one holds.
+    """
+    before = [(kind, kind.fp32_precision) for kind in (*_on_gpu(), *_on_cpu())]
+    convolutions, products = _rounded_before()
+    try:
+        _round(rounded, "high" if rounded else "highest")
+        _set_each((kind, "tf32" if rounded else "ieee") for kind in _on_gpu())
+        _set_each((kind, "ieee") for kind in _on_cpu())
+        yield
+    finally:
+        _round(convolutions, products)
+        _set_each(before)
+
+
+def _on_gpu() -> tuple[Any, ...]:
+    return torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
+
+
+def _on_cpu() -> tuple[Any, ...]:
+    return torch.backends.mkldnn.matmul, torch.backends.mkldnn.conv, torch.backends.mkldnn.rnn
+
+
+def _rounded_before() -> tuple[bool, str]:
+    """Return what torch's old settings hold, as it is imported where the caller's new ones contradict them."""
+    try:
+        return torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return True, "highest"
+
+
+def _round(convolutions: bool, products: str) -> None:
+    torch.backends.cudnn.allow_tf32 = convolutions
+    torch.set_float32_matmul_precision(products)
+
+
+def _set_each(precisions: Iterable[tuple[Any, str]]) -> None:
+    for kind, precision in precisions:
+        kind.fp32_precision = precision
 
 
 @contextmanager
@@ -167,6 +233,7 @@ def compiler_set() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # precision=tf32 is there for who wants them
             yield
     finally:
         for name, value in before.items():

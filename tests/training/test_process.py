@@ -47,6 +47,8 @@ def state() -> dict[str, object]:
         "hooks": [dict(hooks[f"_global_optimizer_{when}_hooks"]) for when in ("pre", "post")],
         "step": torch.optim.SGD.step,
         "allocator": process._allocator_is_set,
+        "products": [each.fp32_precision for each in (*process._on_gpu(), *process._on_cpu())],
+        "rounded": (torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()),
     }
 
 
@@ -80,6 +82,20 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+@contextlib.contextmanager
+def products_in_half() -> Iterator[None]:
+    """What a caller sets for speed: on some processors float32 products in bfloat16, in either of torch's ways."""
+    kinds = (*process._on_gpu(), *process._on_cpu())
+    before = [(kind, kind.fp32_precision) for kind in kinds]
+    torch.set_float32_matmul_precision("medium")
+    torch.backends.mkldnn.conv.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        process._set_each(before)
+
+
 MODES = {
     "float64": lambda: default_dtype(torch.float64),
     "bfloat16": lambda: default_dtype(torch.bfloat16),
@@ -87,6 +103,7 @@ MODES = {
     "inference": torch.inference_mode,
     "device": lambda: torch.device("meta"),
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "products": products_in_half,
 }
 
 
@@ -126,11 +143,20 @@ def test_process_settings_hold_inside_and_only_there(untouched):
     assert state() == untouched
 
 
+@pytest.mark.parametrize(("precision", "on_gpu"), [("fp32", "ieee"), ("bf16", "ieee"), ("tf32", "tf32")])
+def test_process_computes_in_float32_what_is_said_to_be(untouched, precision, on_gpu):
+    with products_in_half(), process_settings(precision=precision):
+        assert state()["products"] == [on_gpu] * 3 + ["ieee"] * 3
+        assert state()["rounded"] == (on_gpu == "tf32", "high" if on_gpu == "tf32" else "highest")
+    assert state() == untouched
+
+
 def test_process_settings_can_be_switched_off(untouched, monkeypatch):
     monkeypatch.setenv(process.SWITCH, "0")
     with process_settings():
         torch.rand(1)
-        assert {**state(), "random": untouched["random"]} == untouched
+        kept = {key: untouched[key] for key in ("random", "products", "rounded")}
+        assert {**state(), **kept} == untouched
     assert state() == untouched
 
 

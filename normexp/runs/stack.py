@@ -51,7 +51,11 @@ def train_stack(
         Ctrl-C or SIGTERM.
     """
     directories, stopped = [RunDirectory(path) for path in paths], threading.Event()
-    with process_settings(configs[0]["compile"], configs[0]["precision"]), ExitStack() as locks, stop_signals(stopped.set):
+    with (
+        process_settings(configs[0]["compile"], configs[0]["precision"]),
+        ExitStack() as locks,
+        stop_signals(stopped.set),
+    ):
         built = []
         for config, directory in zip(configs, directories, strict=True):
             data = loader.load(config)

@@ -244,7 +244,9 @@ def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameter
 
 def _autocast(precision: str, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
     if precision == "tf32" and device.type != "cuda":
-        raise Unavailable(f"precision=tf32: GPUs of NVIDIA have it, and this is device={device.type}; allowed: fp32, bf16")
+        raise Unavailable(
+            f"precision=tf32: GPUs of NVIDIA have it, and this is device={device.type}; allowed: fp32, bf16"
+        )
     if precision in ("fp32", "tf32"):
         return nullcontext
     return partial(torch.autocast, device.type, torch.bfloat16)

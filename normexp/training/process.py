@@ -100,11 +100,13 @@ def float32_products(rounded: bool) -> Iterator[None]:
 
 
 def _on_gpu() -> tuple[Any, ...]:
-    return torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
+    backends: Any = torch.backends
+    return backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn
 
 
 def _on_cpu() -> tuple[Any, ...]:
-    return torch.backends.mkldnn.matmul, torch.backends.mkldnn.conv, torch.backends.mkldnn.rnn
+    backends: Any = torch.backends
+    return backends.mkldnn.matmul, backends.mkldnn.conv, backends.mkldnn.rnn
 
 
 def _rounded_before() -> tuple[bool, str]:
@@ -233,7 +235,9 @@ def compiler_set() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
-            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # precision=tf32 is there for who wants them
+            warnings.filterwarnings(
+                "ignore", "TensorFloat32 tensor cores"
+            )  # precision=tf32 is there for who wants them
             yield
     finally:
         for name, value in before.items():

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.affine import PerChannel
+from normexp.norms.kernels.affine import NOTHING, PerChannel
 from normexp.norms.kernels.batched import Standardize, channel_statistics, check_batch
 from normexp.norms.options import at_least, positive, share
 
@@ -48,7 +48,7 @@ class BatchRenormalization(PerChannel):
         if not self.training:
             # The running deviation already contains eps.
             var = self.running_std.square()
-            return F.batch_norm(x, self.running_mean, var, self.weight, self.bias, training=False, eps=0.0)
+            return F.batch_norm(x, self.running_mean, var, self.weight, self.bias, training=False, eps=NOTHING)
         check_batch(x, "batch renormalization")
         mean, var = channel_statistics(x, (self.running_mean, self.running_std))
         r, d = self.correction(mean, (var + self.eps).sqrt())

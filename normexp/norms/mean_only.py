@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
-from normexp.norms.kernels.affine import PerChannel
+from normexp.norms.kernels.affine import NOTHING, PerChannel
 from normexp.norms.kernels.batched import check_batch
 from normexp.norms.options import share
 
@@ -37,7 +37,7 @@ def add_per_channel(x: Tensor, amount: Tensor) -> Tensor:
         return x + (amount if x.dim() == 2 else amount.view(-1, *[1] * (x.dim() - 2)))
     # The evaluation kernel of batch normalization: half precision in and out, float32 between, and no copy.
     ones = torch.ones_like(amount)
-    return F.batch_norm(x, torch.zeros_like(amount), ones, ones, amount, training=False, eps=0.0)
+    return F.batch_norm(x, torch.zeros_like(amount), ones, ones, amount, training=False, eps=NOTHING)
 
 
 class SubtractMean(torch.autograd.Function):

@@ -53,6 +53,8 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | Non
     half = x.itemsize < 4
     if half and (x.is_cuda or weight is None):  # else statistics in x's type, or an error
         return group_norm(at_least_float32(x), groups, weight, bias, eps).to(x.dtype)
+    if x.is_cuda and x.dim() > 3 and is_channels_last(x):  # a GPU's kernel has the contiguous format alone
+        return like(F.group_norm(x, groups, weight, bias, eps), x)
     # Of (N, C, L) torch makes a copy in any case; before torch 2.14 `native_group_norm` left it to its caller.
     if x.is_cuda or torch.compiler.is_compiling() or x.dim() < 4 or not is_channels_last(x):
         return F.group_norm(x, groups, weight, bias, eps)

@@ -52,7 +52,7 @@ class Examples:
             stored = x
         else:
             stored = _normalized(x, transform)
-        self.x = _augmentable(stored, crop, flip).to(device)
+        self.x = _augmentable(stored, crop, flip, device)
 
     def __len__(self) -> int:
         return self.size
@@ -99,16 +99,19 @@ def _normalized(x: Array, transform: Transform) -> Array:
     return normalized
 
 
-def _augmentable(x: Array, crop: int, flip: bool) -> Tensor:
-    """Return x followed by its mirror images, padded, and seen as windows (N, shifts, shifts, H, W, C)."""
+def _augmentable(x: Array, crop: int, flip: bool, device: torch.device) -> Tensor:
+    """Return x followed by its mirror images, padded, and seen as windows (N, shifts, shifts, H, W, C).
+
+    The windows overlap: moved to a device as such they would be copied one by one, 81 times the images.
+    """
     if not (crop or flip):
-        return _shared(x)
+        return _shared(x).to(device)
     n, height, width, channels = x.shape
     padded = np.zeros((n + n * flip, height + 2 * crop, width + 2 * crop, channels), x.dtype)
     inside = padded[:, crop : crop + height, crop : crop + width]
     inside[:n] = x
     inside[n:] = x[:, :, ::-1] if flip else x[:0]
-    whole = torch.from_numpy(padded)
+    whole = torch.from_numpy(padded).to(device)
     if not crop:
         return whole
     image, row, column, value = whole.stride()

@@ -10,9 +10,8 @@ from torch import Tensor, nn, ones, zeros
 from normexp.norms.kernels.moments import multiply_add
 
 
-NOTHING = (
-    1e-30  # for a variance that needs no eps: a GPU's kernel refuses 0, and beside any deviation this changes no bit
-)
+# For a variance that needs no eps: a GPU's kernel refuses 0, and beside any deviation this changes no bit.
+NOTHING = 1e-30
 
 
 def scaled_and_shifted(y: Tensor, affine: Sequence[Tensor]) -> Tensor:

@@ -9,7 +9,6 @@ from torch import Tensor, nn, ones, zeros
 
 from normexp.norms.kernels.moments import multiply_add
 
-
 # For a variance that needs no eps: a GPU's kernel refuses 0, and beside any deviation this changes no bit.
 NOTHING = 1e-30
 

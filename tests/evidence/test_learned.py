@@ -25,7 +25,7 @@ def ended(accuracy: float, made: Made = TEN, status: str = "done") -> Curve:
 
 
 def measured(**arms: dict[int, Curve]) -> Measured:
-    return Measured(cells(**arms), (), (), (), ())
+    return Measured(cells(**arms), (), (), (), (), ())
 
 
 def test_the_bound_is_chance_and_three_standard_errors() -> None:

@@ -27,6 +27,7 @@ class Measured:
         left_out: what cannot be read, a line each.
         notes: what the data say of themselves ("CIFAR-10, JPEG copy").
         precisions: in which the runs were computed, where they say; fp32 left out.
+        gpus: on which runs were computed.
         commits: of the code that made the runs; `+` marks changed files.
         records: every run of the grid, whatever its status; under a sequential design those of the looks begun.
         design: of seeds that are added in batches, where there is one.
@@ -38,6 +39,7 @@ class Measured:
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
     precisions: tuple[str, ...]
+    gpus: tuple[str, ...]
     commits: tuple[str, ...]
     records: tuple[Record, ...] = ()
     design: Design | None = None
@@ -87,6 +89,7 @@ def read_measured(experiment: Experiment, results: Path) -> Measured:
     finished = [record.directory.environment for record in frame.records if record.finished]
     notes = {about.get("data", {}).get("note", "") for about in finished}
     precisions = {about.get("precision", "fp32") for about in finished}
+    gpus = {str(about.get("processor")) for about in finished if about.get("device", "cpu") != "cpu"}
     commits = {short_commit(about.get("commit")) for about in finished}
     cells = dict.fromkeys(record.cell for record in frame.records)
     looks = len(looks_taken(frame.cells, experiment.design, cells)) if experiment.design else 0
@@ -95,6 +98,7 @@ def read_measured(experiment: Experiment, results: Path) -> Measured:
         left_out=frame.left_out,
         notes=tuple(sorted(notes - {""})),
         precisions=tuple(sorted(precisions - {"fp32"})),
+        gpus=tuple(sorted(gpus)),
         commits=tuple(sorted(commits)),
         records=frame.records,
         design=experiment.design,

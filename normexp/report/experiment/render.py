@@ -138,8 +138,9 @@ def _short_notes(experiment: Experiment, measured: Measured) -> tuple[str, ...]:
     missing = (f"Only {measured.waiting or measured.partly}.",) if measured.partly else ()
     data = (f"Data: {note}." for note in measured.notes)
     precisions = (f"Computed in {name} where that is safe." for name in measured.precisions)
+    gpus = (f"Computed on a GPU: {name}." for name in measured.gpus)
     looks = (f"Looked at in batches of seeds: {measured.progress}.",) if measured.progress else ()
-    return (f"Scale: {experiment.scale}.", *looks, *missing, *measured.left_out, *data, *precisions)
+    return (f"Scale: {experiment.scale}.", *looks, *missing, *measured.left_out, *data, *precisions, *gpus)
 
 
 def _notes(

@@ -37,10 +37,10 @@ class ConditioningSlides(Study):
 
     def measure(self, context: StudyContext) -> Outcome:
         examples = context.components.batches.examples
-        x, y = examples.take(torch.arange(len(examples)))
+        x, y = (each.double().cpu() for each in examples.take(torch.arange(len(examples))))
         numbers = [
-            *_formulas(Expansion.of(x.flatten(1).double(), y.double(), context.seed)),
-            *_rates(Quadratic.of(x.flatten(1).double().cpu().numpy())),
+            *_formulas(Expansion.of(x.flatten(1), y, context.seed)),
+            *_rates(Quadratic.of(x.flatten(1).numpy())),
             *self._signs(context.components, context.config["batch_size"]),
         ]
         return Outcome([{"step": 0, **counts(numbers)}], numbers=numbers)

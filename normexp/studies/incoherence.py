@@ -59,7 +59,7 @@ class Incoherence(Study):
             raise UserError(f"study.examples={self.examples}: a layer has {inputs} inputs; give more examples")
         drawn = torch.randn(self.examples, inputs, dtype=torch.double, generator=generator(seed, "inputs", step))
         white, coherence = distance(rows, whitened(drawn)), float((rows @ rows.T).fill_diagonal_(0).abs().max())
-        in_use, formula = distance(rows, used.double()), inputs**-0.5
+        in_use, formula = distance(rows, used.double().cpu()), inputs**-0.5
         return {
             "step": step,
             "coherence": coherence,
@@ -72,7 +72,7 @@ class Incoherence(Study):
         }
 
     def _rows(self, layer: nn.Linear, seed: int, step: int) -> Tensor:
-        rows = nn.functional.normalize(layer.weight.detach().double())
+        rows = nn.functional.normalize(layer.weight.detach().double().cpu())
         common = torch.randn(rows.shape[1], dtype=torch.double, generator=generator(seed, "common", step))
         mixed = math.sqrt(1 - self.cosine) * rows + math.sqrt(self.cosine) * nn.functional.normalize(common, dim=0)
         return nn.functional.normalize(mixed)

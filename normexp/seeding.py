@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -29,14 +28,14 @@ def generator(seed: int, *names: str | int) -> torch.Generator:
 @contextmanager
 def seeded(seed: int, *names: str | int) -> Iterator[None]:
     """Run a block with torch's global generators seeded by a stream, and put their states back afterwards."""
-    with torch.random.fork_rng(devices=None if _has_accelerator() else []):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []):
         seed_all(stream(seed, *names))
         yield
 
 
 def seed_all(seed: int) -> None:
-    """Do what torch.manual_seed does; without a GPU that notes the caller's traceback for each kind of them, slowly."""
-    if _has_accelerator():
+    """Do what torch.manual_seed does; where no GPU is in use that notes the caller's traceback for each kind, slowly."""
+    if torch.cuda.is_initialized() or torch.backends.mps.is_available():
         torch.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
@@ -55,8 +54,3 @@ def set_random_states(states: Mapping[str, Tensor]) -> None:
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])
-
-
-@cache
-def _has_accelerator() -> bool:
-    return torch.accelerator.is_available()

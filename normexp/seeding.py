@@ -34,7 +34,7 @@ def seeded(seed: int, *names: str | int) -> Iterator[None]:
 
 
 def seed_all(seed: int) -> None:
-    """Do what torch.manual_seed does; where no GPU is in use that notes the caller's traceback for each kind, slowly."""
+    """Do what torch.manual_seed does; it notes its caller for each kind of GPU, slowly, where none is in use."""
     if torch.cuda.is_initialized() or torch.backends.mps.is_available():
         torch.manual_seed(seed)
     else:

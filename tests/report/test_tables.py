@@ -106,6 +106,13 @@ def test_data_notes_are_under_the_table(fabricate: Fabric) -> None:
         assert "Data of cifar10: CIFAR-10, JPEG copy." in table_command([str(run.path)], format=format)
 
 
+def test_the_note_of_a_file_of_your_own_names_the_file(fabricate: Fabric) -> None:
+    noted = [fabricate(dataset="csv", note=f"{n} gaps filled", dataset__file=f"/folder/{n}.csv") for n in ("a", "b")]
+    text = table_command([str(noted[0].path.parent)])
+    assert "Data of csv (a.csv): a gaps filled." in text
+    assert "Data of csv (b.csv): b gaps filled." in text
+
+
 @pytest.fixture
 def awkward(fabricate: Fabric) -> RunDirectory:
     """Names with every character that some format reads as markup."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.config.overrides import listed_overrides
-from normexp.config.recipe import with_recipe
+from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory, find_run
 from normexp.runs import run as runs
@@ -31,7 +31,9 @@ def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
 
     Raises: UserError for a mistake, in one line.
     """
-    return runs.run(compose(with_recipe(listed_overrides(overrides))), force=force)
+    overrides = listed_overrides(overrides)
+    with naming(recipe(overrides)):
+        return runs.run(compose(with_recipe(overrides)), force=force)
 
 
 def load_model(

@@ -31,9 +31,9 @@ def test_recipe_is_under_what_is_typed():
 
 def test_an_error_says_what_is_of_the_recipe_and_was_not_typed():
     settings = recipe(["dataset=csv", "optim=sgd"])
-    with pytest.raises(Impossible, match=r"model=mlp: no; model=mlp is of the recipe \(recipe=none leaves it out\)$"):
-        with naming(settings):
-            raise Impossible("model=mlp: no")
+    told = r"^model=mlp: no; model=mlp is of the recipe \(recipe=none leaves it out\)$"
+    with pytest.raises(Impossible, match=told), naming(settings):
+        raise Impossible("model=mlp: no")
     for said in ("optim=sgd: no", "dataset.validation=0.15: no", "x=1: no; did you mean model=mlp"):
         with pytest.raises(UserError, match=f"^{said}$"), naming(settings):
             raise UserError(said)

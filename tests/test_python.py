@@ -142,6 +142,8 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
         (lambda: normexp.run({"norm": "batch"}), r"give a list of overrides: \['norm=batch'\]"),
         (lambda: normexp.run(None), "None is no list of overrides"),
         (lambda: normexp.sweep(["norm=batch", 2]), "2 is no override; each is a text"),
+        (lambda: normexp.load_model(["results"]), r"load_model: \['results'\] is no path; give one run directory"),
+        (lambda: normexp.load_model(None), "load_model: None is no path"),
         (lambda: normexp.load_model("results", input_shape=3), "input_shape=3: must be a tuple"),
         (lambda: normexp.sweep(["model=linear"], jobs=0), r"jobs=0: must be an integer in \[1, inf\)"),
         (lambda: normexp.sweep(["model=linear", "jobs=x"]), r"jobs=x: must be an integer in \[1, inf\)"),
@@ -155,6 +157,29 @@ def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None
     with pytest.raises(normexp.UserError, match=message) as error:
         call()  # type: ignore[operator]
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "meant"),
+    [
+        (normexp, "sweeep", "sweep"),
+        (normexp.norms, "Groupnorm", "GroupNorm"),
+        (normexp.norms, "BatchNorm2d", "BatchNorm"),
+    ],
+)
+def test_a_name_that_is_not_there_is_told_the_nearest(package: object, name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; did you mean {meant}\?$"):
+        getattr(package, name)
+    assert not hasattr(package, "quite_another")
+
+
+def test_a_traceback_proposes_the_nearest_name_once() -> None:
+    done = subprocess.run([sys.executable, "-c", "import normexp; normexp.sweeep"], capture_output=True, text=True)
+    assert done.stderr.casefold().count("did you mean") == 1
+
+
+def test_no_overrides_are_the_defaults() -> None:
+    assert normexp.compose().identity == normexp.compose([]).identity
 
 
 def test_load_model_takes_what_is_given_of_the_shapes(folder: Path) -> None:

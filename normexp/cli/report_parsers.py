@@ -58,7 +58,6 @@ def add_table(verbs: Verbs[Parser]) -> None:
     _add_paths(command)
     command.add_argument("--by", metavar="KEY,...", help="one row per value of these keys, instead of one per arm")
     _add_table_format(command)
-    command.add_argument("--json", action="store_true", help="print title, rows in full precision and notes as JSON")
     command.add_argument("--out", metavar="DIR", type=folder, help="write table.md, .csv, .tex and .html there as well")
 
 
@@ -91,3 +90,4 @@ def _add_look(command: Parser) -> None:
 
 def _add_table_format(command: Parser) -> None:
     command.add_argument("--format", metavar="FORMAT", help="md, csv, tex or html (default md)")
+    command.add_argument("--json", action="store_true", help="print title, rows in full precision and notes as JSON")

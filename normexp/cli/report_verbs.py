@@ -77,20 +77,23 @@ def plot(arguments: argparse.Namespace) -> int:
 def table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
-    if arguments.json and arguments.format is not None:
-        raise UserError(f"table: --json and --format {arguments.format}: give one of the two")
+    format = _format("table", arguments)
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    format = "json" if arguments.json else arguments.format or USUAL
     print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
     return 0
+
+
+def _format(verb: str, arguments: argparse.Namespace) -> str:
+    if arguments.json and arguments.format is not None:
+        raise UserError(f"{verb}: --json and --format {arguments.format}: give one of the two")
+    return "json" if arguments.json else arguments.format or USUAL
 
 
 def best(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import best_command
 
-    options = {"last": arguments.last_sweep, "out": arguments.out}
-    over = _keys(arguments.over)
-    text, figure = best_command(_paths("best", arguments), over, arguments.metric, arguments.format or USUAL, **options)
+    format, options = _format("best", arguments), {"last": arguments.last_sweep, "out": arguments.out}
+    text, figure = best_command(_paths("best", arguments), _keys(arguments.over), arguments.metric, format, **options)
     print(text, end="")
     for path in figure:
         logger.info(str(path))

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from normexp.config.recipe import Item, described, recipe, texts, with_recipe
+from normexp.config.recipe import Item, described, naming, recipe, texts, with_recipe
 from normexp.errors import UserError
 from normexp.records import printable_lines
 
@@ -50,7 +50,8 @@ def _train(arguments: argparse.Namespace) -> int:
 
     progress = NullProgress if arguments.quiet else ProgressReporter
     notes = [described(settings)] if settings and not arguments.quiet else []
-    directory = run(config, force=arguments.force, progress=progress, notes=notes)
+    with naming(settings):
+        directory = run(config, force=arguments.force, progress=progress, notes=notes)
     if not arguments.quiet:
         from normexp.report.commands import compare, study_results
 
@@ -103,7 +104,8 @@ def _config(arguments: argparse.Namespace, composed: list[str]) -> Config:
     from normexp.config import compose
 
     try:
-        return compose(with_recipe(composed))
+        with naming(recipe(composed)):
+            return compose(with_recipe(composed))
     except UserError as error:
         if not (arguments.config or arguments.like) or not _works(arguments.overrides):
             raise

@@ -73,8 +73,8 @@ class Defaults:
         return flat(self.values)
 
 
-def compose(overrides: Sequence[str]) -> Config:
-    """Compose and check one configuration. Raises UserError for anything that cannot work."""
+def compose(overrides: Sequence[str] = ()) -> Config:
+    """Compose and check one configuration; none gives the defaults. Raises UserError for anything that cannot work."""
     given = _given(parse_overrides(listed_overrides(overrides)))
     texts = _texts(given)
     given = {own.renamed(key, texts): one for key, one in given.items()}

@@ -6,7 +6,9 @@ studies and the bench start from the bare defaults: what they set is written out
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from normexp.config.allowed import Allowed
 from normexp.config.options import groups, option, options, root, usual_options
 from normexp.config.own import TARGET
 from normexp.config.text import override_text
+from normexp.errors import UserError
 
 KEY, NONE = "recipe", "none"
 ABOUT = "_recipe_"
@@ -60,6 +63,19 @@ def texts(settings: Mapping[str, Item]) -> list[str]:
 def described(settings: Mapping[str, Item]) -> str:
     """Return one line for the log that shows what nobody typed."""
     return f"recipe: {' '.join(texts(settings))} ({KEY}={NONE} leaves it out)"
+
+
+@contextmanager
+def naming(settings: Mapping[str, Item]) -> Iterator[None]:
+    """Let an error that speaks of a setting of the recipe say whose it is: nobody typed it."""
+    try:
+        yield
+    except UserError as error:
+        fault = str(error).partition("; did you mean")[0]
+        said = [text for text in texts(settings) if re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", fault)]
+        if not said:
+            raise
+        raise type(error)(f"{error}; {said[0]} is of the recipe ({KEY}={NONE} leaves it out)") from error
 
 
 def left_by(given: Iterable[str], settings: Iterable[str]) -> list[str]:

@@ -1,5 +1,5 @@
 """Data sets: one per file, read with NumPy alone, so that a bad file is found before torch is imported."""
 
-import lazy_loader
+from normexp.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -45,8 +45,7 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     y, classes, unknown_target = _TARGETS[task](table, target)
     dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
     x, long = _examples(dict(zip(names, inputs, strict=True)))
-    of_columns = _some([*filter(None, map(table.remark, names))], "; ")
-    remarks = [of_columns, _target_remark(table, target, task), long, gap_note]
+    remarks = [*_read_as(table, names), _target_remark(table, target, task), long, gap_note]
     whole = Split(x[~dropped], y[~dropped])
     if not len(whole):
         raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
@@ -78,6 +77,13 @@ def fill_gaps(data: Data) -> Data:
     return data.map(lambda split: replace(split, x=np.where(np.isnan(split.x), mean, split.x).astype(split.x.dtype)))
 
 
+def _read_as(table: Table, names: Sequence[str]) -> list[str]:
+    """Say how input columns are read that hold no plain numbers, and what to do where quantities count as words."""
+    said = {name: remark for name in names if (remark := table.remark(name))}
+    quantities = any(_has_quantities(table.column(name)) for name in said)
+    return [_some([*said.values()], "; "), "write quantities as plain numbers" if quantities else ""]
+
+
 def _check_columns(table: Table, target: str, features: Sequence[str] | None) -> None:
     if target not in table.columns:
         raise unknown("dataset.target", target, table.columns)
@@ -101,8 +107,14 @@ def _numbers(table: Table, name: str) -> Array:
     column = table.column(name)
     if column.dtype.kind != "U":
         return column[:, None]
-    words = _words(table, column, f"column {name!r}", "leave it out with dataset.features")
+    way_out = "write plain numbers, or " if _has_quantities(column) else ""
+    words = _words(table, column, f"column {name!r}", f"{way_out}leave it out with dataset.features")
     return np.where(column[:, None] == "", np.nan, column[:, None] == words)
+
+
+def _has_quantities(column: Array) -> bool:
+    """Tell whether a column's words are all numbers with something beside them: "EUR 5" and "8.5%", not "c0"."""
+    return column.dtype.kind == "U" and all(re.search(r"\b\d", word) for word in column if word)
 
 
 def _words(table: Table, column: Array, what: str, way_out: str) -> Array:
@@ -118,10 +130,8 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
     """Return targets (N, 1), no classes, and which of them are missing (N,)."""
     column = table.column(target)
     if column.dtype.kind == "U":
-        words = column[column != ""]
-        quantities = all(re.search(r"\b\d", word) for word in words)  # "EUR 5" and "8.5%", not "c0"
-        way_out = "write plain numbers, or set" if quantities else "set"
-        what = f"{table.path}: dataset.target={target} holds words ({str(words[0])!r}, ...)"
+        way_out = "write plain numbers, or set" if _has_quantities(column) else "set"
+        what = f"{table.path}: dataset.target={target} holds words ({str(column[column != ''][0])!r}, ...)"
         raise UserError(f"{what}; {way_out} dataset.task=classification")
     return column[:, None].astype(np.float64 if loses_digits(column) else np.float32), (), np.isnan(column)
 

@@ -1,5 +1,5 @@
 """Networks: one per file. Each takes `input_shape`, `num_outputs` and a `norm`, and asks the norm for its blocks."""
 
-import lazy_loader
+from normexp.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """Normalization schemes: one per file, all behind the contract of `normexp.norms.base`."""
 
-import lazy_loader
+from normexp.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -44,5 +44,13 @@ def check_options(scheme: Any) -> None:
     """Raise ValueError for the first option of a dataclass that is not what it may be; NaN never is."""
     for each in fields(scheme):
         value, about = getattr(scheme, each.name), each.metadata
-        if "holds" in about and not about["holds"](value):
+        if "holds" in about and not _holds(value, about["holds"]):
             raise ValueError(f"{each.name} must be {about['allowed']}, not {value!r}{about['why']}")
+
+
+def _holds(value: object, holds: Callable[[Any], bool]) -> bool:
+    """Tell whether a value may be; what cannot be compared with a number, a text for example, may not."""
+    try:
+        return holds(value)
+    except TypeError:
+        return False

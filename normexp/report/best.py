@@ -196,26 +196,32 @@ def _ranked(group: Sequence[Row], metric: str) -> list[Row]:
 
 
 def _line(group: Sequence[Row], choice: Choice) -> list[str]:
-    shown, over, metric = choice.shown, choice.over, choice.metric
-    ranked = _ranked(group, metric)
-    names = [group[0].key[key] for key in shown]
+    over, metric, ranked = choice.over, choice.metric, _ranked(group, choice.metric)
+    names = [group[0].key[key] for key in choice.shown]
+    remark = _remark(group, choice) or EMPTY
     if not ranked:
-        measured = any(metric in row.values for row in group)
-        why = "none without a diverged run" if measured else f"has no {title(metric)}"
-        return [*names, *(EMPTY for _ in over), EMPTY, EMPTY, why]
+        return [*names, *(EMPTY for _ in over), EMPTY, EMPTY, remark]
     first, *rest = ranked
     after = f"{', '.join(rest[0].key[key] for key in over)}: {rest[0].text(metric)}" if rest else EMPTY
-    remarks = [*_edges(first, group, over), *_noise(first, rest, metric)]
-    return [*names, *(first.key[key] for key in over), first.text(metric), after, "; ".join(remarks) or EMPTY]
+    return [*names, *(first.key[key] for key in over), first.text(metric), after, remark]
+
+
+def _remark(group: Sequence[Row], choice: Choice) -> str:
+    """Return what to doubt about the choice for an arm, or why there is none; mostly nothing."""
+    metric, ranked = choice.metric, _ranked(group, choice.metric)
+    if not ranked:
+        measured = any(metric in row.values for row in group)
+        return "none without a diverged run" if measured else f"has no {title(metric)}"
+    return "; ".join([*_edges(ranked[0], group, choice.over), *_noise(ranked[0], ranked[1:], metric)])
 
 
 def _plain(group: Sequence[Row], choice: Choice) -> dict[str, Value]:
     first = next(iter(_ranked(group, choice.metric)), None)
     names: dict[str, Value] = {key: group[0].key[key] for key in choice.shown}
-    if first is None:
-        return names
-    chosen = {key: first.key[key] for key in choice.over}
-    return {**names, **chosen, choice.metric: mean(first.values[choice.metric]), "n": first.seeds}
+    chosen = {key: first.key[key] if first else None for key in choice.over}
+    value = mean(first.values[choice.metric]) if first else None
+    seeds = first.seeds if first else None
+    return {**names, **chosen, choice.metric: value, "n": seeds, "remark": _remark(group, choice)}
 
 
 def _beside(row: Mapping[str, Value]) -> dict[str, Value]:

@@ -80,17 +80,16 @@ def table_command(
     words: Sequence[str], out: str | None = None, format: str = "md", by: Sequence[str] = (), last: bool = False
 ) -> str:
     """Return the table of all runs at or below some paths, to be printed."""
-    from normexp.report.formats import FORMATS, json_text
+    from normexp.report.formats import FORMATS, PRINTED
     from normexp.report.tables import table
 
-    formats = {**FORMATS, "json": json_text}
-    if format not in formats:
-        raise unknown("table format", format, formats)
+    if format not in PRINTED:
+        raise unknown("table format", format, PRINTED)
     content = table(chosen_runs(words, last), by)
     if out is not None:
         for suffix, render in FORMATS.items():
             write(Path(out) / f"table.{suffix}", render(content))
-    return formats[format](content)
+    return PRINTED[format](content)
 
 
 def best_command(
@@ -103,10 +102,10 @@ def best_command(
 ) -> tuple[str, list[Path]]:
     """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure."""
     from normexp.report.best import best, combinations_tried, curve, dependence
-    from normexp.report.formats import FORMATS, together
+    from normexp.report.formats import PRINTED, together
 
-    if format not in FORMATS:
-        raise unknown("table format", format, FORMATS)
+    if format not in PRINTED:
+        raise unknown("table format", format, PRINTED)
     if out is not None:
         check_writable(_stem(Path(out), "best").parent, "--out")
     choice = combinations_tried(chosen_runs(words, last), over, metric)

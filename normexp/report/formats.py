@@ -53,9 +53,9 @@ def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
     return pd.DataFrame(harmless, dtype=object).rename(columns=_harmless).to_csv(index=False, lineterminator="\n")
 
 
-def json_text(table: Table) -> str:
-    """Return title, rows and notes as JSON; the rows are those of the CSV."""
-    notes = [note for part in table.notes.values() for note in part]
+def json_text(table: Table, *further: Table) -> str:
+    """Return title, rows and notes as JSON; the rows are those of the CSV, the notes those of further tables, too."""
+    notes = [note for each in (table, *further) for part in each.notes.values() for note in part]
     return plain_json({"title": table.title, "rows": list(table.values), "notes": notes})
 
 
@@ -74,10 +74,13 @@ def html_page(table: Table, figures: Sequence[Drawn] = (), further: Sequence[Tab
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
+PRINTED = {**FORMATS, "json": json_text}  # by a command; JSON is no file beside a table
 
 
 def together(tables: Sequence[Table], format: str) -> str:
-    """Return tables below each other: one page of HTML; CSV of the first alone, a file of which has one header."""
+    """Return tables below each other: one page of HTML; CSV and JSON of the first alone, whose rows have all."""
+    if format == "json":
+        return json_text(*tables)
     if format == "html":
         return html_page(tables[0], further=tables[1:])
     return "\n".join(FORMATS[format](table) for table in (tables[:1] if format == "csv" else tables))

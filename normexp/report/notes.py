@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from normexp.config.identity import PATH_KEYS
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE
 from normexp.report.record import Record
@@ -18,8 +19,14 @@ def notes(frame: Frame) -> list[str]:
 
 def _data(records: Sequence[Record]) -> list[str]:
     """Name what is special about the data (a lossy copy is not the published data set)."""
-    found = {(record.value("dataset"), note) for record in records if (note := record.value(NOTE))}
+    found = {(_data_set(record), note) for record in records if (note := record.value(NOTE))}
     return [f"Data of {dataset}: {note}." for dataset, note in sorted(found)]
+
+
+def _data_set(record: Record) -> str:
+    """Return the data set of a run, with the file that somebody named: `csv (prices.csv)`."""
+    named = [value for key in PATH_KEYS if (value := record.value(key)) not in (None, "null")]
+    return " ".join([str(record.value("dataset")), *(f"({value})" for value in named)])
 
 
 def _mixed_data(records: Sequence[Record]) -> list[str]:

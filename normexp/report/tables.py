@@ -43,10 +43,16 @@ class Row:
     finite: int
 
     def text(self, metric: str) -> str:
-        """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged."""
+        """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged.
+
+        `(2 of 3 runs)` where some did not, and have no such metric.
+        """
         if metric not in self.values:
             return EMPTY
-        return summary([factor(metric) * value for value in self.values[metric]], self.seeds, is_share(metric))
+        values = [factor(metric) * value for value in self.values[metric]]
+        if 0 < len(values) < self.finite:  # the others measured something else, and well
+            return f"{summary(values, len(values), is_share(metric))} ({len(values)} of {self.seeds} runs)"
+        return summary(values, self.seeds, is_share(metric))
 
     def plain(self, metrics: Sequence[str]) -> dict[str, Value]:
         numbers: dict[str, Value] = {}
@@ -81,7 +87,8 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
     """
     frame.check_readable()
     frame, studies = _without_studies(frame)
-    keys = list(by) or list(dict.fromkeys(["experiment", "scale", *frame.axes, "arm"]))
+    places = list(dict.fromkeys(["experiment", "scale", *frame.axes]))
+    keys = list(by) or [*places, "arm"]
     keys_of_run = frame.keys(keys)
     rows = rows_of(frame, keys_of_run)
     metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
@@ -89,7 +96,7 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
     arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
     meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
     return Table(
-        title=_title(keys_of_run, [key for key in keys if key not in shown]),
+        title=_title(frame.keys([key for key in places if key not in shown]), by),
         heads=[*shown, "runs" if by else "seeds", "finite", *arrows],
         rows=[
             [*(row.key[key] for key in shown), str(row.seeds), f"{row.finite}/{row.seeds}", *map(row.text, metrics)]
@@ -138,7 +145,9 @@ def _all(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(metric for row in rows for metric in row.values))
 
 
-def _title(keys_of_run: pd.DataFrame, fixed: Sequence[str]) -> str:
-    """Name data set, model and experiment where one word each says it for the whole table."""
-    named = [f"{key} {keys_of_run[key].iloc[0]}" for key in fixed if keys_of_run[key].iloc[0]]
-    return f"{', '.join(named).capitalize() or 'Runs'}."
+def _title(places: pd.DataFrame, by: Sequence[str]) -> str:
+    """Name data set, model and experiment where one word each says it for the whole table, and what makes the rows."""
+    named = [f"{key} {places[key].iloc[0]}" for key in places if places[key].nunique() == 1 and places[key].iloc[0]]
+    rows = f"{',' if named else ''} by {', '.join(by)}" if by else ""
+    title = f"{', '.join(named) or 'runs'}{rows}"
+    return f"{title[0].upper()}{title[1:]}."

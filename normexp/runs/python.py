@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.config.overrides import listed_overrides
-from normexp.config.recipe import with_recipe
+from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory, find_run
 from normexp.runs import run as runs
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def run(overrides: Sequence[str], *, force: bool = False) -> RunDirectory:
+def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
     """Train one configuration, as `normexp run` does, and return its run directory.
 
     A finished run is not trained again, an interrupted one continues. What the command line prints goes to the
     logger `normexp`.
 
     Args:
-        overrides: as typed at the command line: ["norm=batch", "model=mlp", "optim.lr=0.1"].
+        overrides: as typed at the command line: ["norm=batch", "model=mlp", "optim.lr=0.1"]; none trains what
+            `normexp run` trains.
         force: train again from the start, over the old record.
 
     Raises: UserError for a mistake, in one line.
     """
-    return runs.run(compose(with_recipe(listed_overrides(overrides))), force=force)
+    overrides = listed_overrides(overrides)
+    with naming(recipe(overrides)):
+        return runs.run(compose(with_recipe(overrides)), force=force)
 
 
 def load_model(
@@ -50,6 +53,8 @@ def load_model(
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(f"load_model: {path!r} is no path; give one run directory")
     if input_shape is not None and not isinstance(input_shape, Sequence):
         raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
     from normexp.runs.checkpoint import read_weights

@@ -1,5 +1,5 @@
 """Studies: what a paper or a lecture shows without training to the end, one per file, measured instead of trained."""
 
-import lazy_loader
+from normexp.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.config.identity import IGNORED_KEYS
-from normexp.config.recipe import described, recipe, with_recipe
+from normexp.config.recipe import described, naming, recipe, with_recipe
 from normexp.config.text import amount, shown
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
@@ -127,7 +127,8 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
         if settings := recipe(arguments):
             recipes[described(settings)] = settings
         try:
-            config = with_content(compose(with_recipe(arguments)))
+            with naming(settings):
+                config = with_content(compose(with_recipe(arguments)))
         except Impossible as error:
             impossible.append(str(error))
         else:

@@ -160,20 +160,27 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
     Args:
         trials: as long as these cells each.
 
-    Raises: Unavailable where all cells ask for a device that this machine lacks.
+    Raises: UserError for what all cells would fail with; Unavailable for a device that this machine lacks.
     """
     first = {cell.kind: cell for cell in reversed(cells)}
     chosen = list(first.items())[:MOST_ESTIMATES]
     answers = {kind: workers[0].request({"verb": "estimate", "overrides": cell.overrides}) for kind, cell in chosen}
     seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
-    if len(chosen) == len(first) and all(answer.get("unavailable") for answer in answers.values()):
-        raise Unavailable(next(iter(answers.values()))["cause"])
+    if len(chosen) == len(first):
+        _check_any_works(list(answers.values()))
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
     mean = sum(seconds.values()) / len(seconds)
     total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
     of_all = f", for {trials} trials" if trials > 1 else ""
     return f"about {format_duration(trials * total / len(workers))} with jobs={len(workers)}{of_all}"
+
+
+def _check_any_works(answers: Sequence[Mapping[str, Any]]) -> None:
+    """Raise the error that the first of all kinds of cells would fail with, where the others would fail as well."""
+    for kind, error in (("unavailable", Unavailable), ("refused", UserError)):
+        if all(answer.get(kind) for answer in answers):
+            raise error(answers[0]["cause"])
 
 
 def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:

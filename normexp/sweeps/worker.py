@@ -69,13 +69,18 @@ def gpus(events: IO[str]) -> dict[str, Any]:
 
 
 def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
-    """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause."""
+    """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause.
+
+    A cause that the run itself would be refused for is `refused`.
+    """
     from normexp.runs.estimate import estimate_seconds
 
+    config = compose(overrides)
     try:
-        return {"seconds": estimate_seconds(compose(overrides), loader)}
+        return {"seconds": estimate_seconds(config, loader)}
     except UserError as error:
-        return {"cause": str(error), "unavailable": isinstance(error, Unavailable)}
+        trains = config.choices["study"] == "none"  # a study cannot be timed, and can be run
+        return {"cause": str(error), "unavailable": isinstance(error, Unavailable), "refused": trains}
     except Exception as error:  # whatever it is, the real run will say it in its own record
         return {"cause": kind_and_line(error)}
 

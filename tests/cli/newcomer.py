@@ -21,6 +21,7 @@ TEXTS = {
     "empty.csv": "",
     "header.csv": "rooms,area,city,price\n",
     "one.csv": "rooms,price\n1,2\n",
+    "two.csv": "rooms,price\n1,2\n2,3\n",
     "ragged.csv": TABLE + "1,2,3\n",
     "twice.csv": TABLE.replace("area", "rooms", 1),
     "huge.csv": "rooms,price\n" + "".join(f"{i},{'3e38' if i else '1e400'}\n" for i in range(20)),

@@ -90,6 +90,20 @@ def test_json_of_table_is_as_documented_and_has_full_precision(cli):
     assert batch["test_accuracy_mean"] * 5 * 360 == pytest.approx(round(batch["test_accuracy_mean"] * 5 * 360))
 
 
+def test_json_of_best_is_as_documented_and_has_the_printed_remarks(cli):
+    place = TOP / "results" / "qk_norm_rates" / "cpu"
+    status, stdout, stderr = cli("best", place, "--json")
+    assert (status, stderr) == (0, "")
+    document = strict(stdout)
+    assert check("best", document) == set(SCHEMAS["best"])
+    printed = cli("best", place)[1]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines() if line[:2] == "| "]
+    chosen = lines[2 : 2 + len(document["rows"])]
+    assert [(row["optim.lr"], row["remark"] or "-") for row in document["rows"]] == [
+        (line[lines[0].index("optim.lr")], line[-1]) for line in chosen
+    ]
+
+
 def test_json_of_claims_is_as_documented(cli):
     status, stdout, stderr = cli("claims", "--json", f"results_dir={TOP / 'results'}", "ioffe2015_table")
     assert (status, stderr) == (0, "")

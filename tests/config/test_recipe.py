@@ -10,8 +10,8 @@ import yaml
 from in_process import InProcess
 
 from normexp.config import compose, option, options
-from normexp.config.recipe import KEY, NONE, Item, recipe, with_recipe
-from normexp.errors import UserError
+from normexp.config.recipe import KEY, NONE, Item, naming, recipe, with_recipe
+from normexp.errors import Impossible, UserError
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,16 @@ def test_recipe_is_under_what_is_typed():
         key, _, value = typed.partition("=")
         changes = compose(with_recipe(["dataset=cifar10", typed])).changes
         assert (str(changes[key]), changes["schedule"]) == (value, "cosine")
+
+
+def test_an_error_says_what_is_of_the_recipe_and_was_not_typed():
+    settings = recipe(["dataset=csv", "optim=sgd"])
+    told = r"^model=mlp: no; model=mlp is of the recipe \(recipe=none leaves it out\)$"
+    with pytest.raises(Impossible, match=told), naming(settings):
+        raise Impossible("model=mlp: no")
+    for said in ("optim=sgd: no", "dataset.validation=0.15: no", "x=1: no; did you mean model=mlp"):
+        with pytest.raises(UserError, match=f"^{said}$"), naming(settings):
+            raise UserError(said)
 
 
 def test_recipe_leaves_a_typed_group_alone():

@@ -51,7 +51,7 @@ def test_as_many_groups_as_channels_are_refused_where_a_group_is_one_value(name)
             module(torch.randn(shape))
 
 
-REFUSED = {"eps": (0.0, -1.0), "momentum": (0.0, 1.5)}
+REFUSED = {"eps": (0.0, -1.0, "small"), "momentum": (0.0, 1.5, "large")}
 
 
 @pytest.mark.parametrize(

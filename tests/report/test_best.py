@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +53,13 @@ def test_best_is_that_of_the_validation_split(swept: Callable[..., Path]) -> Non
     }
     by_test = best_command([str(folder), "norm=batch"], metric="test/accuracy")
     assert cells(by_test)["batch"][:2] == ["1.0", "29.0 ± 1.4"]
+
+
+def test_json_without_a_choice_says_why(swept: Callable[..., Path]) -> None:
+    folder = swept("batch", {0.1: (0.5, 0.5)}, status="diverged")
+    (row,) = json.loads(best_command([str(folder)], over=["optim.lr"], format="json"))["rows"]
+    expected = {"optim.lr": None, "validation/accuracy": None, "n": None, "remark": "none without a diverged run"}
+    assert {key: row[key] for key in expected} == expected
 
 
 def test_best_is_never_a_value_with_which_a_run_diverged(swept: Callable[..., Path]) -> None:

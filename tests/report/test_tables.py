@@ -93,6 +93,25 @@ def test_data_sets_and_models_get_columns_only_where_they_vary(fabricate: Fabric
     assert table(folder_frame(runs[:1])).title == "Dataset digits, model cnn."
 
 
+def test_the_title_says_what_makes_the_rows_and_what_they_have_in_common(fabricate: Fabric) -> None:
+    """It was "Runs." whatever they had in common, and wrote the name of a network of one's own in lower case."""
+    runs = [fabricate(norm="batch", model="MyNet"), fabricate(norm="layer", model="MyNet")]
+    assert table(folder_frame(runs), ["norm"]).title == "Dataset digits, model MyNet, by norm."
+    assert table(folder_frame(runs), ["model"]).title == "Dataset digits, by model."
+    assert (
+        table(folder_frame([*runs, fabricate(dataset="mnist", model="mlp")]), ["norm", "seed"]).title
+        == "Runs by norm, seed."
+    )
+
+
+def test_runs_that_measure_something_else_do_not_count_as_diverged(fabricate: Fabric) -> None:
+    made: list[dict[str, object]] = [{"step": 4, "test/rmse": 0.5, "train/loss": 1.0}]
+    runs = [fabricate(), fabricate(dataset="house_prices", table=made, columns=REGRESSION)]
+    (row,) = table(folder_frame(runs), ["norm"]).rows
+    assert "90.00 (1 of 2 runs)" in row
+    assert not [cell for cell in row if "finite" in cell]
+
+
 def test_validation_has_a_column_where_there_is_one(fabricate: Fabric) -> None:
     made = [{**row, "validation/accuracy": 0.625} for row in rows(0.5, (0, 5))]
     run = fabricate(table=made, columns=(*CLASSIFICATION, "validation/accuracy"))
@@ -104,6 +123,13 @@ def test_data_notes_are_under_the_table(fabricate: Fabric) -> None:
     run = fabricate(dataset="cifar10", note="CIFAR-10, JPEG copy")
     for format in ("md", "html"):
         assert "Data of cifar10: CIFAR-10, JPEG copy." in table_command([str(run.path)], format=format)
+
+
+def test_the_note_of_a_file_of_your_own_names_the_file(fabricate: Fabric) -> None:
+    noted = [fabricate(dataset="csv", note=f"{n} gaps filled", dataset__file=f"/folder/{n}.csv") for n in ("a", "b")]
+    text = table_command([str(noted[0].path.parent)])
+    assert "Data of csv (a.csv): a gaps filled." in text
+    assert "Data of csv (b.csv): b gaps filled." in text
 
 
 @pytest.fixture

@@ -182,10 +182,25 @@ def test_sweep_dry_run_writes_nothing(sweep, results):
     assert not results.exists()
 
 
-def test_sweep_says_why_the_time_is_not_known(sweep):
-    status, stderr = sweep("dataset.subset=5000", "seed=0,1", "--dry-run")
+def test_sweep_says_why_the_time_is_not_known(sweep, monkeypatch):
+    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda config, loader: 1 // 0)
+    status, stderr = sweep("seed=0,1", "--dry-run")
     assert status == 0
-    assert "how long it takes is not known: dataset.subset=5000: the training split has 1257 examples" in stderr
+    assert "how long it takes is not known: ZeroDivisionError" in stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--dry-run"]])
+def test_a_sweep_of_which_no_run_works_is_refused_as_a_run_is(sweep, results, words):
+    """It trained them all, each of which failed, and left their directories behind."""
+    status, stderr = sweep("dataset.subset=5000", "norm=none,batch", *words)
+    assert (status, results.exists()) == (2, False)
+    assert stderr.splitlines()[-1] == "normexp: dataset.subset=5000: the training split has 1257 examples"
+
+
+def test_a_sweep_of_which_one_run_works_trains_it(sweep):
+    status, stderr = sweep("dataset.subset=5000,50", "norm=none")
+    assert status == 1
+    assert "1 of 2 runs failed" in stderr
 
 
 def test_sweep_on_a_device_that_is_not_there_is_refused(sweep, results, monkeypatch):

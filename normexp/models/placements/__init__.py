@@ -1,5 +1,5 @@
 """Where a transformer normalizes: one placement per file, all behind the contract of `placements.base`."""
 
-import lazy_loader
+from normexp.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

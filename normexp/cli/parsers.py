@@ -172,6 +172,7 @@ def _add_sample(verbs: Verbs[Parser]) -> None:
         description="Generate text with the network of a run with dataset=text, the same every time.",
     )
     command.add_argument("path", metavar="PATH", help="a run directory")
+    command.add_argument("words", nargs="*", default=[], metavar="plugins=[MODULE]", help="modules of your own in it")
     command.add_argument("--file", metavar="PATH", help="the text that was learned, where it is a file of your own")
     command.add_argument("--prompt", metavar="TEXT", help="how the texts begin (default: new line)")
     command.add_argument("--length", type=whole, default=300, metavar="N", help="characters a text (default 300)")

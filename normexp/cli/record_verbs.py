@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from normexp.config.text import amount
+from normexp.config.text import amount, shortened
 from normexp.errors import UserError, unknown
 from normexp.records import printable_lines
 
@@ -104,7 +104,18 @@ def sample(arguments: argparse.Namespace) -> int:
     for name in ("length", "texts", "temperature"):
         if not getattr(arguments, name) > 0:
             raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be above 0")
-    options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file)
+    plugins = _plugins(arguments.words)
+    options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file, plugins)
     begin = "\n" if arguments.prompt is None else arguments.prompt
     print("\n\n".join(printable_lines(begin + text) for text in texts_of(arguments.path, *options)))
     return 0
+
+
+def _plugins(words: Sequence[str]) -> list[str]:
+    """Return the modules of plugins=[...], which is all that may stand behind the path of a run."""
+    from normexp.experiments.keys import PLUGINS
+    from normexp.report.named import plugins_of, split
+
+    if others := [word for word in words if "=" not in word]:
+        raise UserError(f"sample: {shortened(others[0])!r} is one argument too many")
+    return plugins_of(split(words, (PLUGINS,))[1])

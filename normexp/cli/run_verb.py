@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from normexp.records import printable_lines
 if TYPE_CHECKING:
     from normexp.config import Config
     from normexp.records import RunDirectory
+
+logger = logging.getLogger("normexp")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,11 +77,20 @@ def _print_sample(config: Config, directory: RunDirectory) -> None:
     if language and directory.status["status"] == "done":
         from normexp.runs.sample import sample
 
-        file = config["dataset"]["file"]
-        text = sample(directory.path, file=file, plugins=config["plugins"])[0]
-        elsewhere = ["--file", file] if file != directory.config["dataset"]["file"] else []  # which knows no folder
-        more = shlex.join(["normexp", "sample", str(directory.path), *elsewhere])
-        print(f"sample ({more} writes more):\n{printable_lines(text)}\n")
+        try:
+            (text,) = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])
+        except UserError as error:  # its last update was one too many, or the text has changed meanwhile
+            logger.info(f"no sample: {error}")
+        else:
+            print(f"sample ({_more(config, directory)} writes more):\n{printable_lines(text)}\n")
+
+
+def _more(config: Config, directory: RunDirectory) -> str:
+    """Return the command that samples a run; its record knows neither the folder of its text nor what it may import."""
+    plugins = [override for override in config.overrides if override.startswith("plugins=")]
+    file = config["dataset"]["file"]
+    elsewhere = ["--file", file] if file != directory.config["dataset"]["file"] else []
+    return shlex.join(["normexp", "sample", str(directory.path), *plugins, *elsewhere])
 
 
 def overrides(arguments: argparse.Namespace) -> list[str]:

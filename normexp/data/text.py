@@ -152,9 +152,15 @@ def decode(classes: tuple[str, ...], tokens: Any) -> str:
 
 
 def encode(classes: tuple[str, ...], text: str) -> list[int]:
-    """Return the token numbers of a text. Raises UserError for a character that the classes do not have."""
+    """Return the token numbers of a text. Raises UserError for a character that the classes do not have.
+
+    A byte that is no UTF-8, which Python reads from a command line as a character of its own, is that byte.
+    """
     if classes == BYTES:
-        return list(text.encode())
+        try:
+            return list(text.encode(errors="surrogateescape"))
+        except UnicodeEncodeError as error:
+            raise UserError(f"{text[error.start]!r} is no character") from None
     numbers = {character: number for number, character in enumerate(classes)}
     for character in text:
         if character not in numbers:

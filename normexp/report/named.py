@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
+from normexp.config import compose
 from normexp.config.allowed import parse
-from normexp.config.overrides import check_once, parse_overrides, plain_value
+from normexp.config.overrides import check_once
 from normexp.errors import UserError, nearest_path, unknown
 from normexp.experiments.keys import PLUGINS, RENDER
 from normexp.experiments.load import is_file, names, unknown_experiment
@@ -31,8 +32,8 @@ def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[st
 
 
 def plugins_of(given: Mapping[str, str]) -> list[str]:
-    """Return the modules that were typed as plugins=[...]."""
-    return list(plain_value(parse_overrides([f"{PLUGINS}={given.get(PLUGINS, '[]')}"])[0]))
+    """Return the modules that were typed as plugins=[...]. Raises UserError for what `normexp run` refuses, too."""
+    return list(compose([f"{PLUGINS}={given[PLUGINS]}"])["plugins"]) if PLUGINS in given else []
 
 
 def folder_of(name: str) -> str:

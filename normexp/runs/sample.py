@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from normexp.config import Config
-from normexp.config.text import shortened
+from normexp.config.text import amount, shortened
 from normexp.errors import UserError
 from normexp.records import RunDirectory, find_run
 from normexp.runs.python import load_model, recorded
@@ -30,19 +30,20 @@ def sample(
 
     Args:
         path: the run directory, or a folder that holds one.
-        prompt: what the texts begin behind; characters of the text that was learned. None is a new line, or in a text
-            without one its first character by number.
+        prompt: what the texts begin behind; characters of the text that was learned. None is a new line; an empty one,
+            or none in a text without new lines, is its first character by number.
         count: length of each text, in tokens.
         texts: number of texts; drawn side by side.
         temperature: below 1 more careful, above 1 more daring.
         file: where the text is that was learned; a record knows the file's name alone.
         plugins: modules that parts of the user's own may come from.
 
-    Raises: UserError where there is no run, for one that has learned no text, a character that it does not know, a
-        checkpoint of another vocabulary, or data that cannot be had.
+    Raises: UserError where there is no run, for one that has learned no text or has diverged, a character that it does
+        not know, a checkpoint of another vocabulary, data that cannot be had, or more tokens than memory holds.
     """
     import torch
 
+    from normexp.data.base import check_fits
     from normexp.data.text import BYTES, decode
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
@@ -56,9 +57,13 @@ def sample(
     model = load_model(directory, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
     if prompt is None:
         prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
-    tokens = torch.tensor(_encoded(data, prompt) or [0]).expand(texts, -1)
-    source = generator(config["seed"], "sample")
-    drawn = generate(model, tokens, count, data.input_shape[0], source, temperature)
+    begin = _encoded(data, prompt) or [0]
+    check_fits(2 * texts * (len(begin) + count), f"a sample of {amount(texts, 'text')} with {count:,} tokens each")
+    tokens, source = torch.tensor(begin).expand(texts, -1), generator(config["seed"], "sample")
+    try:
+        drawn = generate(model, tokens, count, data.input_shape[0], source, temperature)
+    except ValueError as error:
+        raise UserError(f"{named}: {error}, so no text can be drawn from them; a smaller optim.lr may help") from None
     return [decode(data.classes, row.tolist()) for row in drawn]
 
 

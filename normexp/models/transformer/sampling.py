@@ -16,15 +16,24 @@ def generate(
         prompt: the tokens to go on from, (N, at least 1).
         context: most tokens that the network sees; it sees the last ones.
         source: generator on the CPU.
-        temperature: divides the outputs; below 1 likely tokens become likelier.
+        temperature: divides the outputs; below 1 likely tokens become likelier, near 0 the likeliest is all there is.
+
+    Raises: ValueError for a network whose outputs are not finite.
     """
     mode = model.training
     model.eval()
     tokens = prompt
     for _ in range(count):
-        outputs = model(tokens[:, -context:])[:, -1]
-        chances = (outputs.float() / temperature).softmax(-1).cpu()
-        drawn = torch.multinomial(chances, 1, generator=source).to(tokens.device)
+        outputs = model(tokens[:, -context:])[:, -1].float().cpu()
+        if not outputs.isfinite().all():
+            raise ValueError("its outputs are not finite")
+        drawn = torch.multinomial(_chances(outputs, temperature), 1, generator=source).to(tokens.device)
         tokens = torch.cat([tokens, drawn], 1)
     model.train(mode)
     return tokens[:, prompt.shape[1] :]
+
+
+def _chances(outputs: Tensor, temperature: float) -> Tensor:
+    """Return softmax(outputs / temperature) of (N, K); what is largest is 0 before it is divided by a number near 0."""
+    apart = outputs - outputs.amax(-1, keepdim=True)
+    return (apart / max(temperature, torch.finfo(apart.dtype).tiny)).softmax(-1)

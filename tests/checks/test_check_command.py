@@ -51,24 +51,6 @@ def test_check_of_an_own_scheme_that_breaks_the_contract(cli, tmp_path, monkeypa
     assert "dataset re-scaling                 yes" in stdout  # the card comes all the same
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["check"], "no scheme given; give norm=OPTION"),
-        (["check", "norm=bacth"], "did you mean batch?"),
-        (["check", "norm=batch", "model=cnn"], "'model=cnn' is no part of a scheme"),
-        (["check", "norm=batch", "norm.eps=0"], "norm.eps=0"),
-        (["list", "--matrix"], "normexp list norms --matrix"),
-        (["list", "models", "--matrix"], "normexp list norms --matrix"),
-    ],
-)
-def test_check_mistakes_are_one_line(cli, arguments, said):
-    status, stdout, stderr = cli(*arguments)
-    assert (status, stdout) == (2, "")
-    assert said in stderr
-    assert stderr.count("\n") == 1
-
-
 def test_matrix_has_one_row_per_scheme():
     table = [line for line in matrix_command({"none": Norm(), "mine": BatchNorm()}).splitlines() if line[:1] == "|"]
     assert [line.split(" | ")[0] for line in table] == ["| scheme", "| ---", "| none", "| mine"]

@@ -118,15 +118,6 @@ def test_json_of_what_is_not_finite_is_text():
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "said"), [(["list", "norms", "--matrix"], "--matrix"), (["status", ".", "--watch"], "--watch")]
-)
-def test_json_of_what_has_none_is_refused_in_one_line(cli, words, said):
-    status, stdout, stderr = cli(*words, "--json")
-    assert (status, stdout, stderr.count("\n")) == (2, "", 1)
-    assert said in stderr
-
-
 def test_the_skill_names_commands_that_there_are():
     """Its front matter is what agents look for; each command's verb and flags exist."""
     import yaml

@@ -63,13 +63,6 @@ def test_own_code_of_a_record_is_never_composed(folder, cli):
     assert status == 0
 
 
-@pytest.mark.parametrize(("words", "told"), [(["nothing"], "verify:"), (["records", "a", "b"], "one PATH")])
-def test_mistakes_are_one_line(cli, words, told):
-    status, _, stderr = cli("verify", *words)
-    assert (status, stderr.count("\n")) == (2, 1)
-    assert told in stderr
-
-
 def test_a_run_that_ended_before_it_was_killed_proves_nothing(cli, monkeypatch):
     outcome = resume.Outcome({"metrics.csv": b""}, {})
     monkeypatch.setattr(resume, "uninterrupted", lambda *_: (outcome, 0.1))

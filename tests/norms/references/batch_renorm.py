@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, Batch, per_channel
 
 
 class Formula(Batch):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.running = {"running_mean": np.zeros(1), "running_std": np.ones(1)}
-        self.step = 0
+    running = {"running_mean": np.zeros(1), "running_std": np.ones(1)}
+    step = 0
 
     def limit(self, start: float, end: float, until: int) -> float:
         """Interpolate between (warmup, start) and (until, end); flat outside."""

@@ -124,12 +124,6 @@ def test_completion_answers_without_heavy_imports(words):
     assert done.stdout
 
 
-def test_completion_of_an_unknown_shell_is_one_line(cli):
-    status, stdout, stderr = cli("completion", "fihs")
-    assert (status, stdout) == (2, "")
-    assert stderr == "normexp: completion: 'fihs' does not exist; allowed: bash, zsh, fish; did you mean fish?\n"
-
-
 HINTS = {
     "run optim.lr=": "a number in (0, inf); usual: 0.05",
     "sweep optim.lr=0.1,": "a number in (0, inf); usual: 0.05",

@@ -49,13 +49,6 @@ def test_status_names_what_is_damaged(tmp_path, content):
     assert line.startswith(f"  damaged     {tmp_path}/run  {tmp_path}/run/status.json: damaged (")
 
 
-def test_status_of_a_place_without_runs_is_one_line(cli, tmp_path):
-    for place, message in ((tmp_path / "absent", "no such file"), (tmp_path, "holds no run directory")):
-        status, stdout, stderr = cli("status", place)
-        assert (status, stdout, stderr.count("\n")) == (2, "", 1)
-        assert message in stderr
-
-
 def test_status_of_a_thousand_runs_takes_less_than_a_second(tmp_path):
     for place in range(1000):
         run = fabricate(tmp_path / f"{place:04}", "running" if place % 10 else "done", step=5, steps=10)

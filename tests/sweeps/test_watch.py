@@ -206,13 +206,6 @@ def test_watch_of_any_folder_of_runs_ends_when_none_is_running(tmp_path):
     assert watch(tmp_path) == 0
 
 
-def test_watch_of_a_folder_with_nothing_is_one_line(cli, tmp_path):
-    for place in (tmp_path, tmp_path / "absent"):
-        status, _, stderr = cli("status", place, "--watch")
-        assert (status, stderr.count("\n")) == (2, 1)
-        assert "nor a sweep" in stderr
-
-
 # --- Curves. ---
 
 

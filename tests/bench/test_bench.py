@@ -166,20 +166,5 @@ def test_bench_tokens_has_every_scheme_that_acts_on_tokens():
     assert slow.notes == ("More than 2 times layer normalization in one of these: a.",)
 
 
-MISTAKES = {
-    "suite": (["bench", "stps"], "bench: suite 'stps' does not exist", "did you mean steps?"),
-    "override": (["bench", "norm=bacth"], "norm=bacth does not exist"),
-    "rounds": (["bench", "--rounds", "0"], "--rounds 0: must be an integer in [1, inf)"),
-    "no overrides": (["bench", "layers", "norm=batch"], "takes no overrides"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "messages"), [(a, m) for a, *m in MISTAKES.values()], ids=MISTAKES)
-def test_bench_mistakes_are_one_line(cli, arguments, messages):
-    status, stdout, stderr = cli(*arguments)
-    assert (status, stdout) == (2, "")
-    assert all(message in stderr for message in messages), stderr
-
-
 def test_bench_help_names_every_suite():
     assert tuple(ABOUT_SUITES) == SUITES

@@ -232,8 +232,6 @@ class Scheme(Norm):
 class Start(Init):
     def weight(self, empty, source):
         raise KeyError("fan")
-
-
 """
 
 

@@ -1,7 +1,5 @@
 """Networks, data and the rest in a file of the user's own: docs/own_parts.md, end to end, and its mistakes."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """A scheme in a file of the user's own, in the folder where the user is: docs/own_scheme.md, end to end."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

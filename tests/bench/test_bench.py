@@ -1,7 +1,5 @@
 """`normexp bench`: nobody wins by doing less, ratios are paired, mistakes are one line. Never a time."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from functools import cache

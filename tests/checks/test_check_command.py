@@ -1,7 +1,5 @@
 """`normexp check` and `normexp list norms --matrix`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line: one line for every mistake, nothing heavy imported, nothing written."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Completion: the words that may follow, without torch; and a Tab in real shells."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

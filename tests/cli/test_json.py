@@ -1,7 +1,5 @@
 """What `--json` prints is what docs/programs.md says, key by key."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`normexp verify`: what it says of sound, damaged and stale records, and of a run that is killed."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

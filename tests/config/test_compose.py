@@ -1,7 +1,5 @@
 """Overrides -> one checked configuration, or one line that says what is wrong."""
 
-from __future__ import annotations
-
 import random
 import shlex
 

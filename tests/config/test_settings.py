@@ -1,7 +1,5 @@
 """Settings in a file or of a run (`--config`, `--like`, `--save`), `normexp diff`, and the habits of Hydra's users."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

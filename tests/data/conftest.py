@@ -1,7 +1,5 @@
 """Every test here has a cache folder of its own, and the sizes of its files are tiny."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

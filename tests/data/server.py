@@ -1,7 +1,5 @@
 """A server on this machine, and what it answers."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Downloads against a server on this machine that behaves well, badly and not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import socket
 import time

@@ -1,7 +1,5 @@
 """Data that is generated or printed: covariate shift, house prices; and the digits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

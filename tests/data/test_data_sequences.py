@@ -1,7 +1,5 @@
 """Sequences of numbers: adding, copy memory, MNIST pixel by pixel; which models, inputs and masks fit them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

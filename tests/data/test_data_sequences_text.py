@@ -1,7 +1,5 @@
 """Questions about texts: their arrays, bAbI, the CNN corpus's files, and the generated cloze stories."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable

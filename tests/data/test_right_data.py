@@ -1,7 +1,5 @@
 """A finished run is never returned for other data, whatever their file is called; and is for the same, wherever."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

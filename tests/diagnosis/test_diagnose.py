@@ -1,7 +1,5 @@
 """`normexp diagnose`: planted faults are named with their layer, a healthy network has none, repairs are exact."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Experiments as data: every YAML of ours is sound at every scale, and what is not sound is one line."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An experiment of one's own: the skeleton passes its check, runs from any folder, and never mixes with ours."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`normexp reproduce`, `report`, `claims`: an experiment end to end, at the scale that takes seconds."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The recurrent classifier: padding, statistics of time steps, initial weights, and runs by the command line."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -4,8 +4,6 @@ The formulae are analytic (no abs, no max), so they also take complex numbers, a
 complex step: f(x + ih) = f(x) + ih f'(x) + O(h^2) has no difference of close numbers, so h may be tiny.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recurrent batch normalization: one set of running estimates per time step, one weight and bias for all."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """`normexp best`: the best value per arm, by validation, with what to doubt about it."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every kind of figure of an experiment from made-up records: clean, the same again, and shows what was measured."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from shutil import copytree

@@ -1,7 +1,5 @@
 """`normexp plot`: what is drawn, in which formats, that it is the same again; its mistakes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

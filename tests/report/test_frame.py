@@ -1,7 +1,5 @@
 """The frame: every run directory is a row, every value says whose it is, nothing is lost without a word."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`normexp laws`: one page from judged claims, and its JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The table's numbers and words, and its four formats."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One configuration -> one run directory: equal bytes however often, and however brokenly, it is trained."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

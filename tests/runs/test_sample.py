@@ -1,7 +1,5 @@
 """A run that learns a text: it trains, resumes its record, and writes."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

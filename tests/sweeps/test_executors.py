@@ -1,7 +1,5 @@
 """Executors: their settings, what is refused, workers as local processes and as jobs of submitit's own engines."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

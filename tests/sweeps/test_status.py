@@ -1,7 +1,5 @@
 """`normexp status`: from status.json alone."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

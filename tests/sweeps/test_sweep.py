@@ -1,7 +1,5 @@
 """A grid of configurations: planned before anything starts, and continued however it was stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

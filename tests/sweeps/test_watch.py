@@ -1,7 +1,5 @@
 """`normexp status --watch`: what one look shows of sweeps of any kind, and when it ends."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

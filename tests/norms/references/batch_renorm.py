@@ -1,7 +1,5 @@
 """Batch renormalization (Ioffe 2017, algorithm 1), with the schedule of section 4."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, Batch, per_channel
 

@@ -1,7 +1,5 @@
 """Derf: the error function with a learned slope and shift."""
 
-from __future__ import annotations
-
 from reference import Array, NoNorm
 from scipy.special import erf
 

@@ -1,7 +1,5 @@
 """DyISRU: an inverse square root unit with a learned width."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm
 

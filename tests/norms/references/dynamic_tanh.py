@@ -1,7 +1,5 @@
 """Dynamic tanh (Zhu, Chen, He, LeCun & Liu 2025)."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm
 

@@ -1,7 +1,5 @@
 """EvoNorm-B0 (Liu, Brock, Simonyan & Le 2020, table 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, Batch, per_channel
 

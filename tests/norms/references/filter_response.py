@@ -1,7 +1,5 @@
 """Filter response normalization with its thresholded linear unit (Singh & Krishnan 2020)."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm, per_channel
 

@@ -1,7 +1,5 @@
 """Online normalization (Chiley et al. 2019) as a loop over examples, forward and backward."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm, per_channel
 

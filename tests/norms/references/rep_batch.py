@@ -1,7 +1,5 @@
 """Batch normalization plus alpha times its input."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, Batch
 

@@ -1,7 +1,5 @@
 """ScaleNorm (Nguyen & Salazar 2019): every sample has the length of the gain."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm
 

@@ -1,7 +1,5 @@
 """SSNorm: root mean square normalization with one gain."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm
 

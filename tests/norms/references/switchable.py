@@ -1,7 +1,5 @@
 """Switchable normalization (Luo et al. 2019): every statistic taken from the input directly."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, Batch, per_channel
 

@@ -61,13 +61,6 @@ def test_a_text_on_one_line_is_gone_on_from_its_first_character(tmp_path, cli):
     assert cli("sample", run, "--length", "5", "--file", file)[0] == 0
 
 
-def test_a_checkpoint_of_another_vocabulary_is_refused(learned):
-    from normexp.runs.python import load_model
-
-    with pytest.raises(UserError, match="its checkpoint is of another network"):
-        load_model(learned[0].path, input_shape=(16,), num_outputs=99)
-
-
 def test_a_sample_cannot_steer_the_terminal(tmp_path, cli):
     file = tmp_path / "bell.txt"
     file.write_text("\x1b\x07" * 600)

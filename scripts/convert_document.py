@@ -1,7 +1,5 @@
 """The text of docs/convert.md, from the measurements in results/convert/pairs.csv."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -6,8 +6,6 @@ Hours are those in which a core was held: the seconds of every run times its thr
 whatever ran beside it. Runs that chose a rate are among them where they were kept.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache

@@ -5,8 +5,6 @@ python scripts/make_convert_table.py "timm test_resnet"    # the same with one n
 python scripts/make_convert_table.py --write               # writes only
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import time

@@ -5,8 +5,6 @@ python scripts/make_drift.py
 The table itself is what `normexp verify drift NAME... --csv results/drift.csv` found, on the machine that it ran on.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

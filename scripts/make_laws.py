@@ -1,8 +1,6 @@
 #!/usr/bin/env python
 """Write docs/laws.md: every law in a paragraph, with its figure and the numbers of the records under results/."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from normexp.records import write_atomically

@@ -6,8 +6,6 @@
 A block `<!-- bench:NAME -->` holds results/bench/NAME.md, `bench:ratios` the cost of schemes relative to batch norm.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

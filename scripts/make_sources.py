@@ -1,8 +1,6 @@
 #!/usr/bin/env python
 """Write docs/sources.md from the printed numbers that the records under results/ checked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from normexp.records import write_atomically

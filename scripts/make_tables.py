@@ -4,8 +4,6 @@ Writes table.md, .csv, .tex and .html (last evaluation, mean and standard deviat
 best value of every metric of every run, made with pandas. Change it to make the table that you need.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

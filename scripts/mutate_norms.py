@@ -10,8 +10,6 @@ With `--kept FILE` outcomes are appended to a file as they come, and those that 
 the schemes, their configurations or their tests have changed since. `--table FILE` writes all outcomes as Markdown.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Networks that other people wrote, for which `convert` and `fold` are checked: torchvision's and timm's."""
 
-from __future__ import annotations
-
 import warnings
 
 from torch import nn

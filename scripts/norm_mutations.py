@@ -1,7 +1,5 @@
 """The mutations of mutate_norms.py: scheme -> how to break it, each a text that occurs once in a file of norms/."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

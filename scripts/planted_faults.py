@@ -4,8 +4,6 @@
 networks behind it, these rows alone.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 import sys

@@ -4,8 +4,6 @@ One line per arm, the mean over its seeds, with a band of one standard deviation
 `normexp plot` draws the same runs with more care.
 """
 
-from __future__ import annotations
-
 import sys
 
 import matplotlib.pyplot as plt

@@ -7,8 +7,6 @@ python scripts/quote_results.py
 that begins with TEXT: its verdict, estimate and interval. What stands between it and its closing comment is replaced.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims without an experiment: checked as its YAML's are, and by a word each what tests ask most often of an arm."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

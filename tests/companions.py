@@ -1,7 +1,5 @@
 """Options for tests that go through them: what one needs beside it, and which schemes stand for the others."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import option, options

@@ -1,7 +1,5 @@
 """Fixtures of all tests: a cache folder and a results folder of their own, few threads, the command line."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Curves made up for claims and traps: every value is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The weights of a network as they were drawn, whatever a scheme makes of them."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 

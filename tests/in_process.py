@@ -1,7 +1,5 @@
 """A sweep's worker without a process: what it trains is the same, and torch need not be imported again."""
 
-from __future__ import annotations
-
 import io
 import logging
 import threading

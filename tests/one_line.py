@@ -1,7 +1,5 @@
 """What composing refuses is one line that names what was given and a way out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Ten classes of random images: data in memory where what is learned from them does not matter."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from normexp.data.base import Data, Split

@@ -1,7 +1,5 @@
 """Logs as the real programs read them back, and whether they have the curves of a record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Four steps of a small network on a few digits: what ordinary and compiled training are compared on."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What CI and the images are made of fits this checkout."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Every command of README, docs and CONTRIBUTING is run, for two steps where it trains, and ends as the text says."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The documents: links lead somewhere, and what they quote is what results/ has."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The layers of the design: a file imports only from lower lines."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The wheel works by itself, from any folder: its configs travel inside."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`import normexp`: cheap, and every example of docs/python.md runs in order."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import subprocess

@@ -1,7 +1,5 @@
 """CONTRIBUTING.md followed literally: in a copy of the repository, the listed files and no others are touched."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`normexp bench`: nobody wins by doing less, ratios are paired, mistakes are one line. Never a time."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from functools import cache
@@ -164,21 +162,6 @@ def test_bench_tokens_has_every_scheme_that_acts_on_tokens():
     assert all(min(times) > 0 for each in table.data["seconds"].values() for times in each.values())
     slow = tokens.result({"(1, 1, 1)": {"layer": [1.0, 2.0, 1.0], "a": [2.5, 2.0, 3.0], "b": [1.9, 9.0, 1.0]}})
     assert slow.notes == ("More than 2 times layer normalization in one of these: a.",)
-
-
-MISTAKES = {
-    "suite": (["bench", "stps"], "bench: suite 'stps' does not exist", "did you mean steps?"),
-    "override": (["bench", "norm=bacth"], "norm=bacth does not exist"),
-    "rounds": (["bench", "--rounds", "0"], "--rounds 0: must be an integer in [1, inf)"),
-    "no overrides": (["bench", "layers", "norm=batch"], "takes no overrides"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "messages"), [(a, m) for a, *m in MISTAKES.values()], ids=MISTAKES)
-def test_bench_mistakes_are_one_line(cli, arguments, messages):
-    status, stdout, stderr = cli(*arguments)
-    assert (status, stdout) == (2, "")
-    assert all(message in stderr for message in messages), stderr
 
 
 def test_bench_help_names_every_suite():

@@ -1,7 +1,5 @@
 """The replay of successive halving over recorded curves: its committed table is what the committed records give."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from normexp.bench.suites import halving

@@ -1,7 +1,5 @@
 """Ten thousand simulated experiments: a sequential design keeps level and coverage, and whoever peeks does not."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The recurrent suite: rivals that do the same, and a table of them."""
 
-from __future__ import annotations
-
 import torch
 
 from normexp.bench.suites import recurrent

@@ -1,7 +1,5 @@
 """`normexp bench roofline`: FLOPs and bytes by hand, every operator in a group, no time."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The report's page in a real browser, from disk: it works, asks for nothing, and everybody can read it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

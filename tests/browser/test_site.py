@@ -1,7 +1,5 @@
 """The built site in a real browser, from disk: nothing fails, nothing is asked for, everybody can read it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

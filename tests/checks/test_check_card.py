@@ -1,7 +1,5 @@
 """What the card says of schemes whose answers are known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

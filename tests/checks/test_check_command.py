@@ -1,7 +1,5 @@
 """`normexp check` and `normexp list norms --matrix`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -49,24 +47,6 @@ def test_check_of_an_own_scheme_that_breaks_the_contract(cli, tmp_path, monkeypa
     assert "contract: is broken" in stdout
     assert "BROKEN  finite output and gradient on constant input\n          output is not finite" in stdout
     assert "dataset re-scaling                 yes" in stdout  # the card comes all the same
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["check"], "no scheme given; give norm=OPTION"),
-        (["check", "norm=bacth"], "did you mean batch?"),
-        (["check", "norm=batch", "model=cnn"], "'model=cnn' is no part of a scheme"),
-        (["check", "norm=batch", "norm.eps=0"], "norm.eps=0"),
-        (["list", "--matrix"], "normexp list norms --matrix"),
-        (["list", "models", "--matrix"], "normexp list norms --matrix"),
-    ],
-)
-def test_check_mistakes_are_one_line(cli, arguments, said):
-    status, stdout, stderr = cli(*arguments)
-    assert (status, stdout) == (2, "")
-    assert said in stderr
-    assert stderr.count("\n") == 1
 
 
 def test_matrix_has_one_row_per_scheme():

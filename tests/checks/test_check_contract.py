@@ -1,7 +1,5 @@
 """The contract finds what is broken: one scheme per mistake, and each clause that has to notice it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

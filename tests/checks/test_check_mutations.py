@@ -1,7 +1,5 @@
 """scripts/mutate_norms.py: every scheme has mutations that still apply, and the script tells killed from surviving."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """The folder in which the commands of mistakes.md are typed: tables, images, modules, experiments; sound and broken."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

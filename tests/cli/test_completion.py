@@ -1,7 +1,5 @@
 """Completion: the words that may follow, without torch; and a Tab in real shells."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select
@@ -122,12 +120,6 @@ def test_completion_answers_without_heavy_imports(words):
     done = answer(words)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
-
-
-def test_completion_of_an_unknown_shell_is_one_line(cli):
-    status, stdout, stderr = cli("completion", "fihs")
-    assert (status, stdout) == (2, "")
-    assert stderr == "normexp: completion: 'fihs' does not exist; allowed: bash, zsh, fish; did you mean fish?\n"
 
 
 HINTS = {

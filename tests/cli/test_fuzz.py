@@ -1,7 +1,5 @@
 """Real keys with drawn values: a configuration, or one line of error; never a traceback, "failed:" or a hang."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator

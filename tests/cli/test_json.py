@@ -1,7 +1,5 @@
 """What `--json` prints is what docs/programs.md says, key by key."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -130,15 +128,6 @@ def test_json_of_what_is_not_finite_is_text():
         "c": None,
         "d": 0.1,
     }
-
-
-@pytest.mark.parametrize(
-    ("words", "said"), [(["list", "norms", "--matrix"], "--matrix"), (["status", ".", "--watch"], "--watch")]
-)
-def test_json_of_what_has_none_is_refused_in_one_line(cli, words, said):
-    status, stdout, stderr = cli(*words, "--json")
-    assert (status, stdout, stderr.count("\n")) == (2, "", 1)
-    assert said in stderr
 
 
 def test_the_skill_names_commands_that_there_are():

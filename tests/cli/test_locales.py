@@ -1,7 +1,5 @@
 """Files are UTF-8 whatever the locale says, and a terminal that lacks a character fails nothing."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every wrong command of mistakes.md ends at once in the line that is written there, with nothing else done."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

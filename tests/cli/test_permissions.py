@@ -3,8 +3,6 @@
 The administrator may read everything, so the commands run without that right, on what belongs to another user.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Records on a file system that nobody may write: what has ended is shown, what would train is one line."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`normexp verify`: what it says of sound, damaged and stale records, and of a run that is killed."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest
@@ -61,13 +59,6 @@ def test_own_code_of_a_record_is_never_composed(folder, cli):
     status, stdout, _ = cli("verify", "records", folder)
     assert "names code of somebody's own" in stdout
     assert status == 0
-
-
-@pytest.mark.parametrize(("words", "told"), [(["nothing"], "verify:"), (["records", "a", "b"], "one PATH")])
-def test_mistakes_are_one_line(cli, words, told):
-    status, _, stderr = cli("verify", *words)
-    assert (status, stderr.count("\n")) == (2, 1)
-    assert told in stderr
 
 
 def test_a_run_that_ended_before_it_was_killed_proves_nothing(cli, monkeypatch):

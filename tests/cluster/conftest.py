@@ -1,7 +1,5 @@
 """Fixtures of the tests on a real SLURM and a real Ray."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the tests of SLURM and Ray have in common: the sweep, its serial runs, and waiting."""
 
-from __future__ import annotations
-
 import random
 import re
 import socket

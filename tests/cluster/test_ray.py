@@ -1,7 +1,5 @@
 """Sweeps on a real Ray cluster of two raylets, one of them killed in the middle, to the bytes of a serial run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Sweeps on a real SLURM: requeued jobs, a node down, time that is over, preemption; to the bytes of a serial run."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The grammar of ranges in `_allowed_`."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config.allowed import parse

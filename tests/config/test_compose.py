@@ -1,7 +1,5 @@
 """Overrides -> one checked configuration, or one line that says what is wrong."""
 
-from __future__ import annotations
-
 import random
 import shlex
 
@@ -19,18 +17,13 @@ from normexp.errors import UserError
 
 OPTIONS = [options(group) for group in groups()]
 MISTAKES = {
-    "option": (["norm=bacth"], "norm=bacth", "did you mean batch?"),
-    "no option": (["norm="], "norm= does not exist", "allowed: none, batch"),
-    "group": (["modle=cnn"], "'modle'", "did you mean model=cnn?"),
     "key in no group": (["train.eposch=3"], "'train.eposch'", "did you mean epochs=3?"),
     "key in a group": (["optim.lrr=3"], "'optim.lrr'", "did you mean optim.lr=3?"),
     "key of another option": (["norm=none", "norm.momentum=0.1"], "'norm.momentum'", "does not exist"),
     "new key": (["+x=1"], "+x=1", "cannot be added"),
     "forced key": (["++seed=1"], "++seed=1", "cannot be added"),
-    "deleted key": (["~norm"], "~norm", "cannot be deleted"),
     "sweep": (["seed=0,1"], "seed=0,1", "one value"),
     "package": (["norm@x=batch"], "norm@x=batch", "drop the @x"),
-    "not an assignment": (["batch"], "'batch'", "is not key=value"),
     "unbalanced list": (["model=mlp", "model.widths=[1,"], "model.widths=[1,", "is not key=value"),
     "range": (["optim.lr=-1"], "optim.lr=-1", "a number in (0, inf)"),
     "type": (["optim.lr=abc"], "optim.lr=abc", "a number in (0, inf)"),
@@ -42,15 +35,12 @@ MISTAKES = {
     "length of a list": (["optim=adam", "optim.betas=[0.9]"], "optim.betas=[0.9]", "2 numbers"),
     "clip at 0": (["clip_norm=0"], "clip_norm=0", "a number in (0, inf) or null"),
     "clip at infinity": (["clip_norm=inf"], "clip_norm=inf", "a number in (0, inf) or null"),
-    "word": (["precision=fp16"], "precision=fp16", "did you mean"),
     "both lengths": (["steps=5", "epochs=2"], "epochs=2 steps=5", "one of the two"),
     "no length": (["epochs=null"], "epochs=null", "give epochs or steps"),
     "one example": (["batch_size=1", "norm=batch"], "batch_size=1 with norm=batch", "batch_size=2"),
     "table for convolutions": (["model=cnn", "dataset=house_prices"], "model=cnn needs images", "model=mlp"),
     "crop a table": (["model=mlp", "dataset=house_prices", "dataset.crop=1"], "dataset.crop", "leave them out"),
     "maps for vectors": (["model=mlp", "norm=instance"], "norm=instance needs feature maps", "norm=batch"),
-    "own code": (["norm._target_=os.system"], "os.system", "plugins=[os]"),
-    "empty folder": (["results_dir="], "results_dir=", "a text that is not empty"),
     "line break": (["results_dir=a\nb"], "'results_dir=a?b'", "without control characters"),
     "terminal escape": (["results_dir=a\x1b[2J"], "a?[2J", "without control characters"),
     "bytes that are no text": (["dataset=csv", "dataset.file=/a\udcff"], "/a?", "without control characters"),
@@ -61,10 +51,8 @@ MISTAKES = {
     "threads of no machine": (["threads=1000000"], "threads=1000000", "[1, 1024]"),
     "name without end": ([f"norm={'x' * 100_000}"], "norm=xxx", "(100,000 characters)"),
     "no network of torchvision": (["model=torchvision", "model.name=resnet_18"], "model.name=resnet_18", "resnet18?"),
-    "a network of torchvision": (["model=resnet18"], "model=resnet18", "model=torchvision model.name=resnet18?"),
     "a class of torch": (["norm=BatchNorm2d"], "norm=BatchNorm2d", "did you mean norm=batch?"),
     "a class of ours": (["norm=EvoNormS0"], "EvoNormS0", "did you mean norm=evonorm_s0?"),
-    "an optimizer of ours": (["optim=Adam"], "optim=Adam", "did you mean optim=adam?"),
     "an abbreviation": (["norm=frn"], "norm=frn", "did you mean norm=filter_response?"),
     "another program's key": (["learning_rate=1"], "'learning_rate'", "did you mean optim.lr=1?"),
     "another program's key in its group": (
@@ -73,15 +61,11 @@ MISTAKES = {
         "did you mean optim.lr=1?",
     ),
     "a key of no option": (["norm.num_groups=8"], "norm.num_groups", "has it: norm=group norm.num_groups=8"),
-    "a plain word": (["momentum=0.9"], "'momentum'", "mean optim.momentum=0.9 or norm=batch norm.momentum=0.9?"),
-    "of networks that read images": (["dropout=0.1"], "'dropout'", "did you mean model=convpool model.dropout=0.1?"),
     "of networks that read texts": (
         ["dataset=text", "model=linear", "dropout=0.1"],
         "",
         "mean model=gpt model.dropout",
     ),
-    "a list": (["hidden_size=64"], "'hidden_size'", "did you mean 'model.widths=[64]'?"),
-    "with decoration": (["num_heads=4"], "'num_heads'", "did you mean model=vit model.heads=4?"),
     "of which it is the beginning": (["batch=32"], "'batch'", "did you mean batch_size=32?"),
     "alike, but no such value": (["resolution=32"], "'resolution'", "and GROUP.KEY"),
     "another word for a place": (

@@ -1,7 +1,5 @@
 """Every YAML file in configs/ against the code it names."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from pathlib import Path

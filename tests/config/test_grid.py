@@ -1,7 +1,5 @@
 """A grid as typed -> the overrides of every cell."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config.grid import expand

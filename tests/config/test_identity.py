@@ -1,7 +1,5 @@
 """What makes two runs the same run."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

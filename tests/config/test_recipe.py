@@ -1,7 +1,5 @@
 """The recipe: what `run` and `sweep` set where nothing is typed, and nobody else does."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 

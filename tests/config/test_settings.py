@@ -1,7 +1,5 @@
 """Settings in a file or of a run (`--config`, `--like`, `--save`), `normexp diff`, and the habits of Hydra's users."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 
@@ -154,27 +152,11 @@ def test_settings_mistakes_are_one_line(cli, folder, case):
     assert not (folder / "results").exists()
 
 
-HABITS = {
-    "a forced key": (["++seed=3", "--cfg"], 0, " seed=3\n"),
-    "--cfg job": (["--cfg", "job", "seed=3"], 0, " seed=3\n"),
-    "an added key": (["+seed=3"], 2, "drop the +"),
-    "a deleted key": (["~seed"], 2, "keys cannot be deleted"),
-    "a config name": (["-cn", "my"], 2, "--config my.yaml"),
-    "a config folder": (["--config-dir=conf"], 2, "--config FOLDER/my.yaml"),
-    "Hydra's own keys": (["hydra.run.dir=x"], 2, "results_dir=FOLDER"),
-    "a launcher": (["hydra/launcher=joblib"], 2, "jobs=N"),
-    "an experiment": (["+experiment=deep_chain"], 2, "normexp reproduce deep_chain"),
-    "a package": (["optim@inner=sgd"], 2, "drop the @inner"),
-}
-
-
-@pytest.mark.parametrize("case", HABITS)
-def test_habits_of_hydra_mean_something_or_are_explained(cli, folder, case):
-    words, status, said = HABITS[case]
-    found, stdout, stderr = cli("run", *words)
-    assert found == status
-    assert said in stdout + stderr
-    assert status == 0 or len(stderr.splitlines()) == 1
+@pytest.mark.parametrize("words", [["++seed=3", "--cfg"], ["--cfg", "job", "seed=3"]], ids=" ".join)
+def test_habits_of_hydra_mean_something(cli, folder, words):
+    status, stdout, stderr = cli("run", *words)
+    assert status == 0, stderr
+    assert " seed=3\n" in stdout
 
 
 def test_diff_of_equal_runs_says_so(cli, folder, monkeypatch):

@@ -1,7 +1,5 @@
 """A study gets only what it reads: the rest is refused, and what its option says of that is what it does."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache

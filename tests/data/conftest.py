@@ -1,16 +1,16 @@
 """Every test here has a cache folder of its own, and the sizes of its files are tiny."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from server import Server
 
 from normexp.data.idx_images import FILES
 
@@ -31,6 +31,18 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data in {folder}")
     return folder
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = Server()
+    thread = threading.Thread(target=server.http.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.http.shutdown()
+    thread.join()
+    server.http.server_close()
 
 
 def idx_bytes(array: np.ndarray) -> bytes:

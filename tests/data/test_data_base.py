@@ -1,7 +1,5 @@
 """Holding out, subsets and standardized targets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

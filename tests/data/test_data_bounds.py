@@ -1,7 +1,5 @@
 """Small files that unpack to large ones, and numbers that fit nowhere: one line, at once, in little memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

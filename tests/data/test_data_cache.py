@@ -1,7 +1,5 @@
 """The cache: opens fast, appears at once or not at all, never serves a damaged entry."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

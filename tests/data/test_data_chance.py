@@ -1,7 +1,5 @@
 """`_chance_` of a data set is what somebody gets who always names the most frequent class of its test split."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

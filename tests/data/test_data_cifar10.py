@@ -1,7 +1,5 @@
 """CIFAR-10: the original pickles, and copies made of images."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Callable

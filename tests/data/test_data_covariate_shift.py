@@ -1,7 +1,5 @@
 """Covariate shift beyond the slides: either domain on either side, and importance weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

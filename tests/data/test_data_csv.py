@@ -1,7 +1,5 @@
 """dataset=csv: columns to examples, gaps, splits."""
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CSV files as people have them, and everything that can be wrong with one."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from pathlib import Path

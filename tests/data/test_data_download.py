@@ -1,81 +1,19 @@
 """Downloads against a server on this machine that behaves well, badly and not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from server import BODY, MD5, Server, sends
 
 from normexp.data import cifar10, download, idx_images
 from normexp.data.cifar10 import Cifar10
 from normexp.data.download import Remote, fetch
 from normexp.data.mnist import Mnist
 from normexp.errors import UserError
-
-BODY = bytes(range(256)) * 500
-MD5 = hashlib.md5(BODY, usedforsecurity=False).hexdigest()
-
-
-Answer = Callable[[BaseHTTPRequestHandler], None]
-
-
-class Server:
-    """What it answers: path -> function of a request handler. It counts the requests."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Answer] = {}
-        self.requests: list[str] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.requests.append(self.path)
-                answer = outer.answers.get(self.path)
-                if answer is None:
-                    self.send_error(404)
-                else:
-                    answer(self)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-
-    def remote(self, *paths: str, md5: str = MD5) -> Remote:
-        return Remote("file.gz", tuple(f"{self.url}/{path}" for path in paths), md5)
-
-
-def sends(body: bytes, promised: int | None = None, pause: float = 0) -> Answer:
-    """Answer with `body`, promising another length, or pausing before the connection is closed."""
-
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(promised or len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-        handler.wfile.flush()
-        time.sleep(pause)
-
-    return answer
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    server = Server()
-    thread = threading.Thread(target=server.http.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.http.shutdown()
-    thread.join()
-    server.http.server_close()
 
 
 def test_download_writes_the_verified_file(server: Server, tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """Data that is generated or printed: covariate shift, house prices; and the digits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from normexp.data import covariate_shift, house_prices
+from normexp.data.adding import Adding
+from normexp.data.base import Dataset
+from normexp.data.copying import Copying
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
 from normexp.data.house_prices import HousePrices
 from normexp.errors import UserError
+
+SMALL = {"examples": 300, "test": 100, "validation": 50}
 
 
 @pytest.mark.parametrize("dimension", [1, 5])
@@ -46,8 +49,8 @@ def test_covariate_shift_holds_out_from_the_training_domain() -> None:
     assert data.validation.x.max() < 0
 
 
-@pytest.mark.parametrize("dataset", [CovariateShift(), HousePrices()])
-def test_generated_data_follows_the_run_seed(dataset: CovariateShift | HousePrices) -> None:
+@pytest.mark.parametrize("dataset", [CovariateShift(), HousePrices(), Adding(**SMALL), Copying(**SMALL)])
+def test_generated_data_follows_the_run_seed(dataset: Dataset) -> None:
     first, again, other = (dataset.load(seed).fingerprint for seed in (0, 0, 1))
     assert first == again != other
 

@@ -1,7 +1,5 @@
 """House prices that were paid: from a file, from the data folder, from scikit-learn's downloader."""
 
-from __future__ import annotations
-
 import urllib.error
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The user's own images, in a folder, a zip or a tar."""
 
-from __future__ import annotations
-
 import io
 import os
 import struct

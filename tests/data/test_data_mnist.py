@@ -1,7 +1,5 @@
 """The idx format, and MNIST from a local copy."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

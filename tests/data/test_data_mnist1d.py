@@ -1,7 +1,5 @@
 """MNIST-1D: the lines are those of the authors' package, and shuffling them moves all points alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The digits as sequences: the same images as `digits`, and MNIST's orders of pixels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

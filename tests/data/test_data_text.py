@@ -1,7 +1,5 @@
 """Running text as windows: what they hold, where the splits lie, what is refused, what identity knows."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import replace

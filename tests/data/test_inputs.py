@@ -1,7 +1,5 @@
 """Input normalization against its formulas in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

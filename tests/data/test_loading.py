@@ -1,7 +1,5 @@
 """A run's data: what runs share, and what they do not."""
 
-from __future__ import annotations
-
 import dis
 import io
 

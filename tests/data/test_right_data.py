@@ -1,7 +1,5 @@
 """A finished run is never returned for other data, whatever their file is called; and is for the same, wherever."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -28,10 +26,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) ->
     monkeypatch.chdir(tmp_path)
 
 
-def table(path: Path, slope: float = 2) -> Path:
+def table(path: Path, slope: float = 2, names: str = "size,price") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = "".join(f"{x},{slope * x % 7}\n" for x in range(40))
-    path.write_text(f"size,price\n{rows}", encoding="utf-8")
+    path.write_text(f"{names}\n{rows}", encoding="utf-8")
     return path
 
 
@@ -62,14 +60,12 @@ def csv(path: Path | str) -> tuple[str, ...]:
 
 
 KINDS = {
-    "csv": (table, lambda path: csv(path / "my.csv"), lambda path, value: table(path / "my.csv", value)),
+    "csv": (lambda path: csv(path / "my.csv"), lambda path, value: table(path / "my.csv", value)),
     "images": (
-        pictures,
         lambda path: ("dataset=image_folder", f"dataset.path={path / 'imgs'}", "dataset.channels=1"),
         lambda path, value: pictures(path / "imgs", value),
     ),
     "house prices": (
-        table,
         lambda path: (
             "dataset=house_prices",
             "dataset.source=sindian",
@@ -77,23 +73,15 @@ KINDS = {
             "dataset.test=5",
             "dataset.validation=5",
         ),
-        lambda path, value: houses(path / "h.csv", value),
+        lambda path, value: table(path / "h.csv", value, "X2 house age,Y house price of unit area"),
     ),
 }
-
-
-def houses(path: Path, slope: float) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = "".join(f"{x},{slope * x % 7}\n" for x in range(40))
-    path.write_text(f"X2 house age,Y house price of unit area\n{rows}", encoding="utf-8")
-    return path
 
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Callable, Callable]:
     """One kind of data: (words of the command for a folder, write it with a value into a folder)."""
-    _, words, write = KINDS[request.param]
-    return words, write
+    return KINDS[request.param]
 
 
 def test_same_name_in_another_folder_is_another_run(kind, run, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What the committed results say, read anew: the numbers that documents quote are computed from here."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import cache

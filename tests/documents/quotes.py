@@ -4,8 +4,6 @@ A quote's text has a `{}` for each number. README, pages, findings and deviation
 those of quoted tables, and what `settings.py` declares to be no result.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an experiment says of its set-up, and what it sets: by key and as numbers that follow from keys."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache

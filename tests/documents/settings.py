@@ -1,7 +1,5 @@
 """Numbers in documents that are no result: the set-up, printed numbers, definitions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 # Document -> phrases; `*` for all of them.

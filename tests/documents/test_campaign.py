@@ -1,7 +1,5 @@
 """docs/campaign.md tells what the committed records cost and what is declared without them."""
 
-from __future__ import annotations
-
 import importlib.util
 
 from normexp.experiments.load import read

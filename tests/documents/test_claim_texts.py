@@ -1,7 +1,5 @@
 """The numbers in a claim's text are those that it is judged by, or its source's, the paper's or the set-up's."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every committed table was made at commits of this history: whoever doubts a number can check its code out."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

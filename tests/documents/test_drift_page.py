@@ -1,7 +1,5 @@
 """docs/drift.md is what results/drift.csv makes, and that table has every experiment with records."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What says "every scheme" has every scheme: one that is added later makes such a sentence false."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What is committed as made from the records is what they make: tables, verdicts, the ledger, docs/sources.md."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Pages that a script writes have tests of their own, that they are what it writes: see GENERATED.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

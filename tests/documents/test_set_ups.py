@@ -1,7 +1,5 @@
 """What an experiment says of its set-up (title, set-up, question, captions) is what its runs are given."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The verdict on a printed number: by its digits."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

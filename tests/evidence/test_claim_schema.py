@@ -1,7 +1,5 @@
 """Claims as data: what a YAML entry may say, what each mistake is told in one line, and the spellings of old."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims: every word holds, is contradicted and is undecided; the static check; the correction."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

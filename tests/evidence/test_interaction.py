@@ -1,7 +1,5 @@
 """`compare: interaction`: a difference of two arms, less that of two others, seed by seed."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

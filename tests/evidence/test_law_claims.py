@@ -1,7 +1,5 @@
 """`follows` and `leaves`: a law holds, is contradicted and is undecided, to a tolerance that follows from n."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

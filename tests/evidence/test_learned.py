@@ -1,7 +1,5 @@
 """Words for how runs ended: finite is not learned, a rank is no pair, a printed number has a scale of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether a family of claims can be decided with so many seeds."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Learning-rate sensitivity: the mean distance from the best over the logarithm of the rate."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Looks at more and more seeds: what they spend, and what they decide together."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Simulated coverage of the intervals and error rates of the tests: each would fail were the statistics wrong."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

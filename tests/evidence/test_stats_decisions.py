@@ -1,7 +1,5 @@
 """Regions (equivalence), Holm's correction, the number of seeds that would decide."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What importing the statistics costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

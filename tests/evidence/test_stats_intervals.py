@@ -1,7 +1,5 @@
 """Intervals and p-values of one sample: TTest's own data, Efron's own data, and SciPy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers as papers print them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

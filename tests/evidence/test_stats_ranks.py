@@ -1,7 +1,5 @@
 """The rank-sum test against Hollander & Wolfe's example and SciPy; infinite and unknown values."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

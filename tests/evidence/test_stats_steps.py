@@ -1,7 +1,5 @@
 """Steps to a target and speed-ups, where never is a value."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

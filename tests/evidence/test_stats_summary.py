@@ -1,7 +1,5 @@
 """Mean, standard deviation and median against the standard library."""
 
-from __future__ import annotations
-
 import math
 import statistics
 

@@ -1,7 +1,5 @@
 """Claims about steps to a target: several targets, the range beside them, their origin, ceilings, other machines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

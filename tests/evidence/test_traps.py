@@ -6,8 +6,6 @@ table (its metrics' names, the divisor n - 1, the last row, runs that diverged, 
 test_tables.py and test_measurements.py; about improvements and previews that pass for results in test_verdicts.py.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import statistics

@@ -1,7 +1,5 @@
 """Verdicts on published numbers."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """An experiment made up for tests: two arms, a grid of batch sizes and seeds, a search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Hyperparameters that are chosen anew at each value of an axis of the grid: made-up selection runs, planned runs."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`normexp verify drift`: recorded runs that are trained again, and one whose record was changed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Experiments as data: every YAML of ours is sound at every scale, and what is not sound is one line."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable
@@ -154,16 +152,12 @@ UNSOUND = {
         "batch",
     ),
     "impossible arm": (change("grid", "batch_size", to=[1]), "arm 'With BN': batch_size=1 with norm=batch"),
-    "no seed": (drop("grid", "seed"), "grid: has no seed"),
     "seed is no list": (change("grid", "seed", to=3), "grid.seed: 3 is not a list of values"),
     "no values": (change("grid", "batch_size", to=[]), "grid.batch_size: [] is not a list of values"),
-    "unknown scale": (change("scales", "smok", to={}), "'smok' does not exist", "did you mean smoke?"),
-    "no such scale": (drop("scales", "smoke"), "has no scale smoke; it has cpu"),
     "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "cpu.gird: key 'gird'", "did you mean grid?"),
     "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scales.cpu.grid.seed: 3 is not a list"),
     "select with a wrong key": (change("select", "serch", to={}), "select.serch: key 'serch'", "did you mean search?"),
     "select without search": (drop("select", "search"), "select.search: is missing"),
-    "select of a wrong key": (change("select", "search", to={"optim.rl": [1]}), "did you mean optim.lr=1?"),
     "select of one value": (change("select", "search", to={"optim.lr": 1}), "search.optim.lr: 1 is not a list"),
     "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
     "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),
@@ -172,7 +166,6 @@ UNSOUND = {
         change("table", "columns", to=[{"metrc": "test/loss"}]),
         "table.columns[0].metrc: key 'metrc'",
     ),
-    "column of a wrong metric": (change("table", to={"columns": ["test/los"]}), "did you mean test/loss?"),
     "column of a wrong place": (
         change("table", to={"columns": [{"metric": "test/loss", "at": "end"}]}),
         "'end' is none",
@@ -199,21 +192,9 @@ UNSOUND = {
         change("table", to={"columns": [{"metric": "test/loss", "target": 0.5, "relative_to": "Plain"}]}),
         "relative_to='Plain' goes with at",
     ),
-    "target outside its range": (
-        change("table", to={"columns": [{"metric": "test/accuracy", "target": 90}]}),
-        "target: 90 is outside the range of test/accuracy",
-    ),
-    "claim's target outside its range": (
-        change("claims", 0, to={**STEPS, "target": 90}),
-        "claims[0].target: 90 is outside the range of test/accuracy",
-    ),
     "one of several targets outside its range": (
         change("claims", 0, to={**STEPS, "target": [0.5, 1.7]}),
         "claims[0].target: 1.7 is outside the range of test/accuracy",
-    ),
-    "region that no accuracy can be in": (
-        change("claims", 0, "in", to="> 3"),
-        "claims[0].in: no difference of test/accuracy can be there; it is from -1 to 1",
     ),
     "region that every accuracy is in": (
         change("claims", 0, "in", to="within 1 of 0"),
@@ -231,7 +212,6 @@ UNSOUND = {
     "published without arm": (drop("published", 0, "arm"), "published[0].arm: is missing"),
     "published words": (change("published", 0, "value", to="about all"), "published[0].value: published number"),
     "published percentage of a fraction": (drop("published", 0, "unit"), "value: '98.3' is outside the range", "'%'"),
-    "figure of a wrong kind": (change("figures", 0, "kind", to="cruves"), "kind 'cruves'", "did you mean curves?"),
     "figure without a name": (drop("figures", 0, "name"), "figures[0].name: is missing"),
     "figure without a kind": (drop("figures", 0, "kind"), "figures[0]: kind is missing"),
     "figure with a wrong key": (change("figures", 0, "limit", to=[]), "key 'limit'", "did you mean limits?"),
@@ -239,7 +219,6 @@ UNSOUND = {
     "figure of a wrong arm": (change("figures", 0, "published", to={"BN": {}}), "figures[0] 'curves': arm 'BN'"),
     "claim of a wrong arm": (change("claims", 0, "of", to="With B"), "claims[0] 'BN is better'", "mean With BN?"),
     "claim of a wrong metric": (change("claims", 0, "metric", to="test/los"), "did you mean test/loss?"),
-    "claim of a wrong kind": (change("claims", 0, "compare", to="diffrence"), "did you mean difference?"),
     "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
     "claim without source": (drop("claims", 0, "source"), "claims[0].source: is missing"),
     "figure in another folder": (
@@ -312,16 +291,6 @@ def test_an_error_names_file_line_and_key(tmp_path):
     with pytest.raises(UserError) as refused:
         load(str(path), "smoke")
     assert str(refused.value).startswith(f"experiment mine ({path}:{line}): claims[0] 'BN is better': arm 'With B'")
-
-
-@pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "is not a mapping"), ("", "mapping")])
-def test_experiment_file_that_is_not_yaml_is_one_line(tmp_path, monkeypatch, text, message):
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "x.yaml").write_text(text)
-    monkeypatch.setattr("normexp.experiments.load.config_dir", lambda: tmp_path)
-    with pytest.raises(UserError, match=message) as refused:
-        load("x")
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("name", "scale"), [("ioffe2015_figure", "cpu"), ("ioffe2015_figure1", "papr")])

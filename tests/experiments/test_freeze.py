@@ -1,7 +1,5 @@
 """What was declared before the first run, and what was changed since."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

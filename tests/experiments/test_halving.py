@@ -1,7 +1,5 @@
 """Successive halving: who survives which rung, by made-up records; that all is recorded, resumed, and costs less."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An axis whose values are lists, as model.widths takes: trained, chosen per value, judged, drawn, tabulated."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """An experiment of one's own: the skeleton passes its check, runs from any folder, and never mixes with ours."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -74,44 +72,11 @@ def test_a_scheme_of_ones_own_is_an_arm_where_it_is_typed_that_its_code_may_run(
         assert cli(verb, "mine.yaml", "scale=smoke", leave)[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["new", "experiment", "deep_chain"], "deep_chain is one of ours"),
-        (["new", "experiment", "../x"], "is no name"),
-        (["new", "experimnt", "x"], "did you mean experiment?"),
-        (["reproduce", "nothing.yaml"], "nothing.yaml: no such file"),
-        (["freeze"], "no experiment named"),
-        (["list", "norms", "--schema"], "--schema is of experiments"),
-    ],
-)
-def test_mistakes_are_one_line(cli, words, message):
-    status, _, stderr = cli(*words)
-    assert status == 2
-    assert message in stderr
-    assert len(stderr.splitlines()) == 1
-
-
-def test_a_misspelt_file_has_the_nearest_named(cli, tmp_path):
-    (tmp_path / "my_lr.yaml").touch()
-    for words in (["reproduce", "my_rl.yaml"], ["run", "--config", "my_rl.yaml"]):
-        status, _, stderr = cli(*words)
-        assert status == 2
-        assert stderr.endswith("my_rl.yaml: no such file; did you mean my_lr.yaml?\n")
-
-
 @pytest.mark.parametrize(("given", "there"), [("my.yml", "my.yaml"), ("my.yaml", "my.yml"), ("my", "my.yml")])
 def test_a_file_of_settings_with_the_other_ending_is_named(cli, tmp_path, given, there):
     (tmp_path / there).touch()
     status, _, stderr = cli("run", "--config", given)
     assert (status, stderr) == (2, f"normexp: --config {given}: no such file; did you mean {there}?\n")
-
-
-def test_a_file_with_the_name_of_ours_is_refused(cli, tmp_path):
-    (tmp_path / "deep_chain.yaml").write_text("paper: mine")
-    status, _, stderr = cli("reproduce", "deep_chain.yaml")
-    assert status == 2
-    assert "is one of ours, whose results it would mix with" in stderr
 
 
 def test_freeze_writes_once_and_then_says_what_was_changed(cli, tmp_path):

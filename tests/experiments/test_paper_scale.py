@@ -1,7 +1,5 @@
 """scripts/paper_scale.sh: refuses without a GPU, and otherwise asks for what it promises."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`normexp reproduce`, `report`, `claims`: an experiment end to end, at the scale that takes seconds."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -198,9 +196,6 @@ MISTAKES = {
     "arm": ([*SMOKE, "--cell", "With B"], "arm 'With B' does not exist", "did you mean With BN?"),
     "value": ([*SMOKE, "threads=none"], "threads=none"),
     "jobs": ([*SMOKE, "jobs=0"], "jobs=0: must be an integer"),
-    "report of nothing": (["report"], "start with `normexp reproduce NAME`"),
-    "report of a wrong name": (["report", "iofe2015_figure1"], f"did you mean {NAME}?"),
-    "claims of nothing": (["claims"], "holds no judged claims"),
 }
 
 

@@ -1,7 +1,5 @@
 """`select.sampler`: Optuna's trials in an experiment, recorded, and the same ones wherever the command was stopped."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

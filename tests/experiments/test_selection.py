@@ -1,7 +1,5 @@
 """The choice of hyperparameters, from made-up runs; a record of it is never trusted as configuration."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Seeds in batches: what may be declared, that it is frozen, and that `reproduce` stops once its claims are decided."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

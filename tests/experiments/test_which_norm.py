@@ -1,7 +1,5 @@
 """The table of all schemes has all schemes; the page of answers rests each on networks of its kind."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

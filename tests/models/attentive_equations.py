@@ -1,7 +1,5 @@
 """The attentive reader in float64 NumPy, written from Hermann et al. 2015, text by text; nothing here knows torch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

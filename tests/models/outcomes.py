@@ -1,7 +1,5 @@
 """What a network gives, in training and after it: to compare it on inputs that should make no difference."""
 
-from __future__ import annotations
-
 import copy
 
 import torch

@@ -4,8 +4,6 @@ Sequences are walked through one step at a time; at step t only those rows exist
 is analytic, so that gradients by the complex step are exact (see tests/norms/reference.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The attentive reader: its equations, padding, texts of any length, initial weights, runs by the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The small Inception: its published size, its modules, its options, and every scheme on it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The group `init`: what each option draws, for whom, and in which order it meets the scheme's own."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Network in Network: its published size, its pools, its options, and every scheme on it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

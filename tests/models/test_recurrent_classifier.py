@@ -1,7 +1,5 @@
 """The recurrent classifier: padding, statistics of time steps, initial weights, and runs by the command line."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
@@ -90,18 +88,6 @@ def test_a_lone_survivor_is_normalized_by_the_estimates():
         assert not part.running.mean[2:].any()
     assert x.grad.isfinite().all()
     assert bool(x.grad[0].any(1).all())
-
-
-def test_beyond_the_longest_sequence_of_training_its_last_step_serves():
-    part = RecurrentBatchNorm().recurrent(4, 10)
-    for t in range(3):
-        part(torch.randn(8, 4) + t, t)
-    part.eval()
-    x = torch.randn(5, 4)
-    assert torch.equal(part(x, 7), part(x, 2))
-    assert not torch.equal(part(x, 2), part(x, 1))
-    part.train()(torch.randn(8, 4) + 5, 7)
-    assert not torch.equal(part.eval()(x, 7), part(x, 2))
 
 
 def test_all_steps_at_once_are_all_steps():

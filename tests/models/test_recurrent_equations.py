@@ -1,7 +1,5 @@
 """Every cell under every scheme against its equations in NumPy: output, gradients, evaluation; and against torch.nn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

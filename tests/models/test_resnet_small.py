@@ -1,7 +1,5 @@
 """The small residual network: its published size and shape, its shortcuts, and every scheme on it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

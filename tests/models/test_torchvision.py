@@ -1,7 +1,5 @@
 """Networks of torchvision as models of a run: trained weights, and what does not fit is said in one line."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from pathlib import Path

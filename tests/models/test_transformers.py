@@ -1,7 +1,5 @@
 """Decoders and vision transformers: every placement against its formula, causality, initialization, what is refused."""
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -5,8 +5,6 @@ names of the arrays are those of a GPT's state_dict, and what is not among them 
 they are rotary, a first layer with twice the second one's inputs is SwiGLU's, and a head of its own is not tied.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

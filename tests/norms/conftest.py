@@ -1,7 +1,5 @@
 """Tests run over every file in configs/norm: a new scheme is tested by existing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

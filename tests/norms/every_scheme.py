@@ -1,7 +1,5 @@
 """Every file in configs/norm, what builds its scheme, and its formula: what the tests of this folder share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path

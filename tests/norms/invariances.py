@@ -6,8 +6,6 @@ w_i -> c w_i (one unit); x -> c x (all examples); x -> x + r (a_ni gains t_i = w
 x_n -> c x_n (one example). The columns of batch, weight and layer are Table 1 of Ba, Kiros & Hinton 2016.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

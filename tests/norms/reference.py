@@ -4,8 +4,6 @@ The formulae are analytic (no abs, no max), so they also take complex numbers, a
 complex step: f(x + ih) = f(x) + ih f'(x) + O(h^2) has no difference of close numbers, so h may be tiny.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,10 +36,13 @@ def standardize(x: Array, axes: tuple[int, ...], eps: float) -> Array:
 class NoNorm:
     """y = x; also the base of the others: without running state, evaluation is training."""
 
+    running: Mapping[str, Array] = {}  # as they start
+    parameters: Mapping[str, Array] = {}  # as they start: those beside weight and bias
+    learned: tuple[str, ...] = ()  # options that are parameters, too
+
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self.options = options
-        self.running: dict[str, Array] = {}
-        self.parameters: dict[str, Array] = {}  # those beside weight and bias
+        self.options, self.running = options, dict(self.running)
+        self.parameters = {**self.parameters, **{name: np.array(options[name]) for name in self.learned}}
 
     def normalize(self, x: Array) -> Array:
         return x
@@ -70,9 +71,7 @@ class NoNorm:
 
 
 class Batch(NoNorm):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.running = {"running_mean": np.zeros(1), "running_var": np.ones(1)}
+    running = {"running_mean": np.zeros(1), "running_var": np.ones(1)}
 
     def normalize(self, x: Array) -> Array:
         return standardize(x, (0, *range(2, x.ndim)), self.options["eps"])
@@ -94,9 +93,7 @@ class Batch(NoNorm):
 
 
 class MeanOnly(Batch):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.running = {"running_mean": np.zeros(1)}
+    running = {"running_mean": np.zeros(1)}
 
     def normalize(self, x: Array) -> Array:
         return x - x.mean(axis=(0, *range(2, x.ndim)), keepdims=True)

@@ -1,7 +1,5 @@
 """Batch normalization's option to keep its running estimate as the source's text says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Batch renormalization: r and d, their limits and schedule, and what the gradient does not see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

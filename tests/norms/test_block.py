@@ -1,7 +1,5 @@
 """`Norm.block`: the order of the pieces, the layer's bias, and `Stack`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Formulae that have a form of their own for a compiler: the same numbers as the ordinary one."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What every scheme owes its caller, whatever its formula: the clauses of normexp.norms.checks, and compilation."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

@@ -1,7 +1,5 @@
 """`convert`: torchvision's networks, whatever their structure, under every scheme."""
 
-from __future__ import annotations
-
 import copy
 import re
 

@@ -3,8 +3,6 @@
 The properties are those of scripts/network_checks.py, by which docs/convert.md is written.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`convert`: a network whose own forward reads its normalizations is found out before anything is changed."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Decorrelated batch normalization: it whitens, by the whitening nearest to the input, and its backward is finite."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Functions of each value: as accurate as torch's, whichever library computes them."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

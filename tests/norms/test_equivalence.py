@@ -1,7 +1,5 @@
 """Schemes against torch.nn where torch has the layer, and against each other where two formulae coincide."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from every_scheme import randomize

@@ -1,7 +1,5 @@
 """EvoNorm: what its two layers are made of, and where they stand."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Filter response normalization: its unit, its eps, and where the unit is left out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Folding: a network in evaluation mode computes the same without its batch normalizations."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """`fold` and `convert`: what a network does with its modules other than calling them by their place is found first."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Ghost batch normalization: chunks, the last one, and the running estimates."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

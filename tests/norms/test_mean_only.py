@@ -1,7 +1,5 @@
 """Mean-only batch normalization's own gradient: what it keeps, and gradients that come in unusual layouts."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

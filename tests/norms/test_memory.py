@@ -1,7 +1,5 @@
 """Schemes that keep their input for backward, or nothing at all, and no second tensor of its size."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The shared pieces of schemes that torch has no kernel for: moments, and functions that are run again."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Normalization propagation: its constants, and what its paper and slides prove or claim."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

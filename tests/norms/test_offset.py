@@ -1,7 +1,5 @@
 """Batch statistics in channels_last where means are far above deviations, over as many values as a batch has."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Online normalization: the whole batch at once against a loop over examples, forward and backward."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

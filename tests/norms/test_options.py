@@ -1,7 +1,5 @@
 """Options that several schemes share do what they say."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Population statistics: averages over training examples, in place of running averages over the training."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """`convert` and `fold` look at every way that a forward may go: in both modes, with and without optional inputs."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The recurrent hook of schemes without statistics per time step is their activation module, at every step."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from every_scheme import CHANNELS, CONFIGS, accepts, instantiate, randomize

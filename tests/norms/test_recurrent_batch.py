@@ -1,7 +1,5 @@
 """Recurrent batch normalization: one set of running estimates per time step, one weight and bias for all."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -25,14 +23,16 @@ def test_each_step_is_batch_normalization_with_estimates_of_its_own():
     assert not torch.allclose(module(x, 0), module(x, 1))
 
 
-def test_last_step_serves_beyond_the_last():
-    module = RecurrentBatchNorm().recurrent(4, STEPS)
-    for t in range(STEPS):
-        module(torch.randn(6, 4) * (t + 1), t)
-    module.eval()
-    x = torch.randn(6, 4)
-    assert torch.equal(module(x, 7), module(x, STEPS - 1))
-    assert not torch.equal(module(x, 7), module(x, STEPS - 2))
+def test_beyond_the_longest_sequence_of_training_its_last_step_serves():
+    part = RecurrentBatchNorm().recurrent(4, 10)
+    for t in range(3):
+        part(torch.randn(8, 4) + t, t)
+    part.eval()
+    x = torch.randn(5, 4)
+    assert torch.equal(part(x, 7), part(x, 2))
+    assert not torch.equal(part(x, 2), part(x, 1))
+    part.train()(torch.randn(8, 4) + 5, 7)
+    assert not torch.equal(part.eval()(x, 7), part(x, 2))
 
 
 def test_training_beyond_the_last_step_moves_the_estimates_of_the_last():

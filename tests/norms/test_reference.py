@@ -1,7 +1,5 @@
 """Every scheme against its paper's formula in NumPy: outputs, gradients, running state, evaluation mode."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The largest singular value: divided out (spectral), penalized (spectral_penalty)."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

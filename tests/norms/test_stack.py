@@ -1,7 +1,5 @@
 """`norm=stack`: any two schemes from the command line."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every pair of schemes as a stack: either it is what the parts are one after the other, or it is refused."""
 
-from __future__ import annotations
-
 import copy
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Switchable normalization: with all weight on one kind of statistics it is that scheme."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

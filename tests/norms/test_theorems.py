@@ -1,7 +1,5 @@
 """Theorems of the papers, in float64, for every scheme that they are about."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """A few samples at a time: the same numbers as all at once, forward and backward."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

@@ -1,7 +1,5 @@
 """Schemes made for transformers: how they begin, and what they are at the limits of their formulae."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """torch.func and torch.export: other ways to call a scheme find what autograd finds."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from every_scheme import CHANNELS, CONFIGS, instantiate

@@ -1,7 +1,5 @@
 """Weight normalization: the parametrization's theorems and the data-dependent initialization."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from every_scheme import CONFIGS, instantiate

@@ -1,7 +1,5 @@
 """Weight standardization, plain and scaled."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The probes of the laws: what they measure, that they change nothing, and whom they refuse."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import importlib

@@ -1,7 +1,5 @@
 """Probes measure a network while it trains, and change nothing."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import math

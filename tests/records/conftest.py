@@ -1,7 +1,5 @@
 """Fabricated run directories, small and sound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

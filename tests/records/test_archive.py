@@ -1,7 +1,5 @@
 """One archive per experiment: deterministic, read like the folder, safely, and never the only copy of half a record."""
 
-from __future__ import annotations
-
 import io
 import os
 import random

@@ -4,8 +4,6 @@ Every case is read in a process of its own, a fork of one that has imported the 
 its memory: no hang, no crash of the interpreter, no gigabytes, no error but UserError.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

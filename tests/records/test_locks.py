@@ -1,7 +1,5 @@
 """One process per run directory, where the file system helps, where it lies, and where it has no locks."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

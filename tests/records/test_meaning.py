@@ -1,7 +1,5 @@
 """YAML that people write is read as it looks, or refused."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

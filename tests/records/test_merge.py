@@ -1,7 +1,5 @@
 """The records of two machines become one set; what contradicts is refused before anything is written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Text that was read back cannot steer the terminal that shows it."""
 
-from __future__ import annotations
-
 from normexp.records import printable, printable_lines
 
 HOSTILE = "a\x1b[2Jb\u202ec\rd"

@@ -1,7 +1,5 @@
 """The run directory: written atomically, read with suspicion."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import math

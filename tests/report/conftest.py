@@ -1,7 +1,5 @@
 """The fixture of all report tests: made-up run directories below a temporary folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Experiments made up for figures: arms, a grid, and runs whose curves, probes and tables are known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Run directories made up through the format of normexp.records: no training, every value is known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

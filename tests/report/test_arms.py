@@ -1,7 +1,5 @@
 """Runs become arms: what agrees, what it is called, what is left out and said."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from fabricated import Fabric

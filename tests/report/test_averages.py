@@ -1,7 +1,5 @@
 """What mean, band and cross mean: one rule for every figure."""
 
-from __future__ import annotations
-
 import math
 from statistics import stdev
 from typing import Any

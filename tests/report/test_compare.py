@@ -1,7 +1,5 @@
 """What `normexp run` shows at its end: the run beside its peers."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What tables say beyond recorded metrics: errors, time of a step, ratios, rows that are only printed, a summary."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Every kind of figure of an experiment from made-up records: clean, the same again, and shows what was measured."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from shutil import copytree
@@ -410,7 +408,6 @@ def test_a_name_that_does_not_exist_is_one_line(two: Made, spec: dict[str, Any],
 
 
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
-    "kind": ({"kind": "curvs"}, "kind 'curvs' .*did you mean curves"),
     "key": ({"kind": "against", "metric": "m", "axis": "a", "lg": ["x"]}, "key 'lg' .*did you mean log"),
     "missing key": ({"kind": "contour", "table": "t", "x": "x", "y": "y"}, "z: is missing"),
     "log axis": ({"kind": "heat", "metric": "m", "axis": "a", "log": ["y"]}, "'y' .*allowed: z"),

@@ -1,7 +1,5 @@
 """`normexp plot`: what is drawn, in which formats, that it is the same again; its mistakes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -21,7 +19,7 @@ from normexp.report.commands import plot_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.formats import check_formats, inches, settings, theme
+from normexp.report.figures.formats import check_formats, settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.runs import curves_of
 from normexp.report.frame import folder_frame
@@ -184,8 +182,6 @@ def test_by_makes_the_lines(fabricate: Fabric) -> None:
     drawn = curves_of(folder_frame(find_runs([fabricate.root])), by=["norm"])
     assert list(drawn.styles) == ["No norm", "Batch norm"]
     assert lines_of(drawn, next(iter(drawn.by_panel())))[0].runs == 2
-    with pytest.raises(UserError, match=r"optim\.ir.*optim\.lr"):
-        plot_command([str(fabricate.root)], by=["optim.ir"])
 
 
 def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:
@@ -194,8 +190,6 @@ def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:
     words = {element.text for element in ElementTree.parse(paths[0]).iter() if element.tag.endswith("text")}
     assert {"Batch norm", "Layer norm"} <= words
     assert "No norm" not in words
-    with pytest.raises(UserError, match="norm=group matches no run"):
-        plot_command([str(run.path.parent), "norm=group"])
 
 
 def test_width_and_style(fabricate: Fabric) -> None:
@@ -217,21 +211,9 @@ def test_a_run_with_a_single_evaluation(fabricate: Fabric) -> None:
     assert plot_command([str(fabricate(table=rows(0.5, (0,))).path)])
 
 
-def test_mistakes_are_one_line(fabricate: Fabric) -> None:
-    run = fabricate()
-    with pytest.raises(UserError, match=r"metric 'test/acuracy' .*train/loss.*did you mean test/accuracy\?"):
-        plot_command([str(run.path)], metric="test/acuracy")
-    with pytest.raises(UserError, match="format 'docx' does not exist; allowed: png, svg, pdf"):
-        plot_command([str(run.path)], formats=["docx"])
-    with pytest.raises(UserError, match=r"style 'slides' .*did you mean slide"):
-        plot_command([str(run.path)], style="slides")
-    for width in ("0", "0in", "-3in", "3 apples", "1e9in"):
-        with pytest.raises(UserError, match=f"width='{width}' is no width from 1in"):
-            inches(width)
+def test_unfinished_runs_have_no_curves(fabricate: Fabric) -> None:
     with pytest.raises(UserError, match=r"no finished run to plot \(failed: 1, running: 1\)"):
         plot_command([str(fabricate(norm=s, status=s).path) for s in ("running", "failed")])
-    with pytest.raises(UserError, match="is a file, not a folder"):
-        plot_command([str(run.path)], str(run.path / "config.yaml"))
 
 
 def test_figures_of_an_experiment_for_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,5 +229,3 @@ def test_figures_of_an_experiment_for_a_paper(tmp_path: Path, capsys: pytest.Cap
 
 def test_formats_are_given_one_by_one_or_in_a_list():
     assert check_formats(["png,svg", "pdf"]) == ("png", "svg", "pdf")
-    with pytest.raises(UserError, match="format 'docx' does not exist"):
-        check_formats(["png,docx"])

@@ -1,9 +1,6 @@
 """The frame: every run directory is a row, every value says whose it is, nothing is lost without a word."""
 
-from __future__ import annotations
-
 import json
-import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +9,6 @@ import pytest
 from drawn import learning, made
 from fabricated import Fabric
 
-from normexp.errors import UserError
 from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
 from normexp.report.commands import plot_command, table_command
 from normexp.report.figures.runs import curves_of
@@ -40,11 +36,6 @@ def test_one_row_per_run_and_one_per_value(fabricate: Fabric) -> None:
     assert frame.curves.dtypes[["seed", "step", "epoch", "value"]].astype(str).tolist() == [
         "int64", "int64", "float64", "float64"
     ]  # fmt: skip
-
-
-def test_an_empty_cell_is_nan(fabricate: Fabric) -> None:
-    (value,) = folder_frame([fabricate()]).curves.query("metric == 'train/loss' and step == 0")["value"]
-    assert math.isnan(value)
 
 
 @pytest.mark.parametrize("status", ["diverged", "failed", "running", "interrupted"])
@@ -110,12 +101,6 @@ def test_a_run_with_a_damaged_curve_is_left_out_and_one_that_has_not_ended_is_wi
     assert f"{name}: damaged (no" in line
 
 
-def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
-    frame = folder_frame([fabricate(name="b", norm="batch"), fabricate(name="a", norm="batch", threads=3)])
-    assert list(frame.runs["run"]) == ["a"]
-    assert frame.left_out == ("batch seed 0 is there twice: a counts, b does not.",)
-
-
 def test_an_experiment_has_its_arms_axes_and_the_runs_that_are_missing(fabricate: Fabric) -> None:
     ours = made(fabricate)
     ours.run(learning)
@@ -144,12 +129,6 @@ def test_runs_of_an_experiment_and_others_are_drawn_in_panels_of_their_own(fabri
     drawn = curves_of(_joined([experiment_frame(ours.experiment, fabricate.root), folder_frame([fabricate()])]))
     experiment = f"{ours.experiment.name} · {ours.experiment.scale}"
     assert {panel.title for panel in drawn.panels.values()} == {experiment, "digits · cnn"}
-
-
-def test_no_run_directory_is_one_line(fabricate: Fabric) -> None:
-    fabricate.root.mkdir()
-    with pytest.raises(UserError, match="holds no run directory"):
-        frame_of([fabricate.root])
 
 
 def test_a_frame_costs_neither_pandas_nor_torch_before_it_is_asked() -> None:

@@ -1,7 +1,5 @@
 """The ledger: kinds counted apart, one line a claim, multiplicity over all experiments, what was changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

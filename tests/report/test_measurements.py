@@ -1,7 +1,5 @@
 """A damaged metrics.csv ends in one line that names the file, never in a plausible number."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

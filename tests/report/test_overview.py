@@ -1,7 +1,5 @@
 """Tables of several columns: metrics, steps to a target, speed-ups, and what the paper prints, from made-up runs."""
 
-from __future__ import annotations
-
 import csv
 import math
 from typing import Any

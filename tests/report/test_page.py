@@ -1,7 +1,5 @@
 """The page: complete without its script, nothing fetched, everything escaped, equal bytes, parts that are right."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

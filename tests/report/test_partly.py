@@ -1,7 +1,5 @@
 """An experiment that is trained in part: what is said of it, that nothing is judged, and that nothing is counted."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

@@ -1,7 +1,5 @@
 """How good every learning rate was that a choice tried: the table of sensitivities and the figure."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

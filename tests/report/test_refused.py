@@ -1,7 +1,5 @@
 """An arm that the program refuses is a row of the table, with the program's own words under it."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest

@@ -1,7 +1,5 @@
 """How numbers are written: everywhere the same, never with more digits than the deviation bears."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

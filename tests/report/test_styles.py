@@ -1,7 +1,5 @@
 """Colours: enough contrast, distinct schemes without a list of them, arms of one scheme told apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

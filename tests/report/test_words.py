@@ -1,7 +1,5 @@
 """What figures call schemes and keys: words that a reader knows, never the keys that are typed."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import option, options

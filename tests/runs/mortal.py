@@ -1,7 +1,5 @@
 """A run that saves and dies where it is told, in this process: every step can be the last one saved, or done."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A checkpoint holds all of a run's state, exactly."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import repeat

@@ -1,7 +1,5 @@
 """What a checkpoint counts on: curves on the disk, as it knows them, and as many threads as before."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run that diverges says what was not finite first, and what is recorded besides stays as it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

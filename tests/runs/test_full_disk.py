@@ -1,7 +1,5 @@
 """A full disk: one line that names the file, nothing damaged, and the same command goes on once there is room."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The hooks that training calls, `penalty` and `step_hook`: they act in every step, and they resume."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`logger=`: the curves as the real programs read them back, once each, and nothing of a record depends on them."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,8 +4,6 @@ The disk is the image of a file system of its own, ext4 as most have. A copy of 
 would be left: what was flushed is there, what was only written is not, or in part.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a person sees: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Any combination of optimizer, clipping, initial weights, scheme and precision resumes to the same bytes."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One configuration -> one run directory: equal bytes however often, and however brokenly, it is trained."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -372,13 +370,6 @@ def test_run_directory_that_is_damaged_is_set_aside(train, cli, results, name):
     assert f"set aside as {aside}" in stderr
     assert (aside / name).read_text() == "{"
     assert outcome(run) == expected
-
-
-@pytest.mark.parametrize("place", ["file", "file/below"])
-def test_run_results_folder_that_is_a_file_is_refused(tmp_path, place):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="is a file, not a folder"):
-        check_writable(tmp_path / place)
 
 
 def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch):

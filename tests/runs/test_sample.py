@@ -1,7 +1,5 @@
 """A run that learns a text: it trains, resumes its record, and writes."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex
@@ -63,23 +61,6 @@ def test_a_text_on_one_line_is_gone_on_from_its_first_character(tmp_path, cli):
     (run,) = (tmp_path / "results" / "runs").iterdir()
     assert len(sample(run, count=20, file=str(file))[0]) == 20
     assert cli("sample", run, "--length", "5", "--file", file)[0] == 0
-
-
-def test_a_run_without_text_has_none_to_write(tmp_path):
-    from normexp.runs.python import run
-
-    done = run(["model=linear", "steps=1", f"results_dir={tmp_path}"])
-    with pytest.raises(UserError, match="dataset=digits is no text; a sample needs dataset=text"):
-        sample(done.path)
-    with pytest.raises(UserError, match=r"^.*nowhere: no such file or directory$"):
-        sample(tmp_path / "nowhere")
-
-
-def test_a_checkpoint_of_another_vocabulary_is_refused(learned):
-    from normexp.runs.python import load_model
-
-    with pytest.raises(UserError, match="its checkpoint is of another network"):
-        load_model(learned[0].path, input_shape=(16,), num_outputs=99)
 
 
 def test_a_sample_cannot_steer_the_terminal(tmp_path, cli):

@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM and a closed terminal while something runs that can save itself."""
 
-from __future__ import annotations
-
 import signal
 import threading
 

@@ -1,7 +1,5 @@
 """Studies: recorded like any run, refused in one line, left out of the tables of trained runs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A change of beta1: the limit of stability, the curvature, an independent Adam, and ways that differ in one thing."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Constructed collisions against torch's batch normalization; near-collisions against hand-made representations."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

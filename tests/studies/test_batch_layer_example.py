@@ -1,7 +1,5 @@
 """The worked example against values verified elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

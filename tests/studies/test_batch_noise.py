@@ -1,7 +1,5 @@
 """The noise of the batch: what is known of it by formulas, and moments beside SciPy's."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The spectrum of the inputs against NumPy's, what each normalization does to it, patches, mistakes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which formulas of the slides are right: as the audit of the sources found by hand."""
 
-from __future__ import annotations
-
 import torch
 
 from normexp.config import compose

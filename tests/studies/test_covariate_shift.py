@@ -1,7 +1,5 @@
 """Errors in both domains against the network's own predictions; weights; the figure's tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

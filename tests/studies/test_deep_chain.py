@@ -1,7 +1,5 @@
 """0.9^k, 1.1^k and what a norm makes of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import compose

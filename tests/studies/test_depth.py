@@ -1,7 +1,5 @@
 """Deep NormProp stacks: mean field, full Jacobians, and singular values that are not all 1.2."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Gradient descent on a quadratic: against a plain loop, and against what theory says of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

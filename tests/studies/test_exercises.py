@@ -1,7 +1,5 @@
 """The exercises' answers against values verified elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import compose

@@ -1,7 +1,5 @@
 """Which schemes only write the same layer in other numbers: what is known of them by their formulas."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from numpy import column_stack, ones, sqrt

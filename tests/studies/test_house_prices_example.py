@@ -1,7 +1,5 @@
 """The four houses against the values of an independent calculation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 

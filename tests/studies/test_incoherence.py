@@ -1,7 +1,5 @@
 """Covariance of W x: known rows, known inputs, and what a network of one unit side by side is told."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is counted, folded and compared; times themselves are only held to be sane."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Table 1 of the layer normalization paper, measured, and what the slides say of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import compose

@@ -1,7 +1,5 @@
 """The laws: what their studies measure where the answer is known, whom they refuse, five of them at full scale."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

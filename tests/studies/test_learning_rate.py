@@ -1,7 +1,5 @@
 """The largest stable rate against theory; training again from the same start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Descent one example at a time, its largest rate and its length, against running it."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

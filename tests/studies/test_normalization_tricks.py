@@ -1,7 +1,5 @@
 """The formulas of Zuo's notes: our layers follow them, and a formula with a slip would be seen."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

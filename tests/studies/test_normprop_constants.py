@@ -1,7 +1,5 @@
 """Constants of normalization propagation, against values computed elsewhere and against scipy's quadrature."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a printed number should be."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.studies.base import Number

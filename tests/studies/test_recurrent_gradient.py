@@ -1,7 +1,5 @@
 """Gradients by time step: an RNN differentiated by hand, batch normalization by an independent forward pass."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

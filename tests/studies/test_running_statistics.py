@@ -1,7 +1,5 @@
 """Estimates for test time, against torch's own running statistics and the definitions."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Larger weights, smaller gradients: exact for batch norm, and what the slides say of NormProp."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import compose

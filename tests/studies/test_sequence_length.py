@@ -1,7 +1,5 @@
 """Errors by length are those of recorded runs with that length; one sequence per update is not for batch norm."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Only the fit of the inputs differs between the two ways; new examples are seen by neither."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Outputs in both modes against batches normalized by hand; the slides' sentences."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """A network trained without records is the one that a recorded run ends with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from normexp.config import compose

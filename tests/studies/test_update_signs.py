@@ -1,7 +1,5 @@
 """Signs of updates against gradients of autograd, one example at a time and in batches."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

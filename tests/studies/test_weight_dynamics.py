@@ -1,7 +1,5 @@
 """Weights orthogonal to their updates, and the law of their growth, where it holds and where it does not."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The slide's formula leaves a factor 1/sqrt(||w||); ours leaves none."""
 
-from __future__ import annotations
-
 import pytest
 
 from normexp.config import compose

@@ -1,7 +1,5 @@
 """The data of a plan: what is missing is said once and nothing starts, what is downloaded is downloaded once."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The worker protocol under random interleavings, kills and pauses at every operation; and broken, where that shows."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

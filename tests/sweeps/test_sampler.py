@@ -1,7 +1,5 @@
 """`sampler=`: trials by Optuna's samplers are ordinary runs, the same ones wherever the command was stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`stack=true`: ordinary records of runs that were trained together, refusals before anything is written, ends."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

@@ -1,7 +1,5 @@
 """`normexp status`: from status.json alone."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -47,13 +45,6 @@ def test_status_names_what_is_damaged(tmp_path, content):
     summary, line = overview(tmp_path).splitlines()
     assert summary == "2 runs: 1 done, 1 damaged"
     assert line.startswith(f"  damaged     {tmp_path}/run  {tmp_path}/run/status.json: damaged (")
-
-
-def test_status_of_a_place_without_runs_is_one_line(cli, tmp_path):
-    for place, message in ((tmp_path / "absent", "no such file"), (tmp_path, "holds no run directory")):
-        status, stdout, stderr = cli("status", place)
-        assert (status, stdout, stderr.count("\n")) == (2, "", 1)
-        assert message in stderr
 
 
 def test_status_of_a_thousand_runs_takes_less_than_a_second(tmp_path):

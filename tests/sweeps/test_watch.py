@@ -1,7 +1,5 @@
 """`normexp status --watch`: what one look shows of sweeps of any kind, and when it ends."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -204,13 +202,6 @@ def test_watch_of_any_folder_of_runs_ends_when_none_is_running(tmp_path):
         assert not view.is_ended()
     assert looked(tmp_path) == [f"{tmp_path}: 2 runs: 2 stopped"]
     assert watch(tmp_path) == 0
-
-
-def test_watch_of_a_folder_with_nothing_is_one_line(cli, tmp_path):
-    for place in (tmp_path, tmp_path / "absent"):
-        status, _, stderr = cli("status", place, "--watch")
-        assert (status, stderr.count("\n")) == (2, 1)
-        assert "nor a sweep" in stderr
 
 
 # --- Curves. ---

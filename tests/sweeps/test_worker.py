@@ -1,7 +1,5 @@
 """Workers of a shared sweep: on a real folder, in this process and in processes that are killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

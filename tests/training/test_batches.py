@@ -1,7 +1,5 @@
 """Batches: gathers, crops and flips against a loop over single images; any step can be the first."""
 
-from __future__ import annotations
-
 from itertools import chain, islice
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`compile=norms`: the curves of the ordinary run, one compiled form per shape, and what stays as it is."""
 
-from __future__ import annotations
-
 import copy
 import logging
 from functools import partial

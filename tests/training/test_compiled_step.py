@@ -1,7 +1,5 @@
 """`compile=true`: forward and backward as one compiled function, with the curves of the ordinary step."""
 
-from __future__ import annotations
-
 import copy
 from functools import partial
 from itertools import repeat

@@ -1,7 +1,5 @@
 """How threads wait: briefly, unless somebody has said otherwise or torch is there already."""
 
-from __future__ import annotations
-
 import os
 import sys
 

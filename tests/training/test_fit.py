@@ -1,7 +1,5 @@
 """The training loop on plain tensors."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Device, threads, and what the record says of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

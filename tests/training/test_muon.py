@@ -1,7 +1,5 @@
 """Muon on hidden matrices and AdamW on the rest: who moves what, by how much, and after a restart."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """What a run changes in its process, and that nothing of it is left."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 

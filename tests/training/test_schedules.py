@@ -1,7 +1,5 @@
 """Learning-rate curves: (step, total) -> factor, and Adam's beta1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """With one seed every scheme starts from the same weights and sees the same batches."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

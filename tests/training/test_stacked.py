@@ -1,7 +1,5 @@
 """Runs of one shape as one batched program: every row is what its run is alone, in float64 but for rounding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial

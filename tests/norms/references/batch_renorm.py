@@ -1,19 +1,12 @@
 """Batch renormalization (Ioffe 2017, algorithm 1), with the schedule of section 4."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, Batch, per_channel
 
 
 class Formula(Batch):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.running = {"running_mean": np.zeros(1), "running_std": np.ones(1)}
-        self.step = 0
+    running = {"running_mean": np.zeros(1), "running_std": np.ones(1)}
+    step = 0
 
     def limit(self, start: float, end: float, until: int) -> float:
         """Interpolate between (warmup, start) and (until, end); flat outside."""

@@ -4,8 +4,6 @@ The whitening matrix is the inverse root of the covariance, found here by Newton
 in its product form (Denman & Beavers 1976), which is analytic, unlike an eigendecomposition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

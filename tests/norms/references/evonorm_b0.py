@@ -1,19 +1,12 @@
 """EvoNorm-B0 (Liu, Brock, Simonyan & Le 2020, table 1)."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, Batch, per_channel
 
 
 class Formula(Batch):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.running = {"running_var": np.ones(1)}
-        self.parameters = {"v": np.ones(1)}
+    running = {"running_var": np.ones(1)}
+    parameters = {"v": np.ones(1)}
 
     def divided(self, x: Array, batch: Array) -> Array:
         positions = tuple(range(2, x.ndim))

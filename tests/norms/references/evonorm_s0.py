@@ -1,18 +1,11 @@
 """EvoNorm-S0 (Liu, Brock, Simonyan & Le 2020, table 1)."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, NoNorm, per_channel
 
 
 class Formula(NoNorm):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.parameters = {"v": np.ones(1)}
+    parameters = {"v": np.ones(1)}
 
     def normalize(self, x: Array) -> Array:
         groups = max(g for g in range(1, self.options["num_groups"] + 1) if x.shape[1] % g == 0)

@@ -1,18 +1,11 @@
 """Filter response normalization with its thresholded linear unit (Singh & Krishnan 2020)."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, NoNorm, per_channel
 
 
 class Formula(NoNorm):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.parameters = {"threshold": np.zeros(1)}
+    parameters = {"threshold": np.zeros(1)}
 
     def train(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
         eps = self.options["eps"] + np.sqrt(self.parameters.get("eps_learned", np.zeros(())) ** 2)

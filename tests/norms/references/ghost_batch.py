@@ -1,7 +1,5 @@
 """Ghost batch normalization (Hoffer, Hubara & Soudry 2017): batch normalization of one chunk after the other."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, Batch
 

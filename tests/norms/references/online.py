@@ -1,19 +1,13 @@
 """Online normalization (Chiley et al. 2019) as a loop over examples, forward and backward."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, NoNorm, per_channel
 
 
 class Formula(NoNorm):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        names = ("running_mean", "running_var", "scale_control", "mean_control")
-        self.running = {name: np.zeros(1) for name in names} | {"running_var": np.ones(1)}
+    running = dict.fromkeys(("running_mean", "scale_control", "mean_control"), np.zeros(1)) | {
+        "running_var": np.ones(1)
+    }
 
     def loop(self, x: Array) -> tuple[Array, Array, dict[str, Array]]:
         """Return y, the deviation that divided each example, and the state after the last."""

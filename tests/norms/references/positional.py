@@ -1,7 +1,5 @@
 """Positional normalization (Li, Wu, Weinberger & Belongie 2019)."""
 
-from __future__ import annotations
-
 from reference import Array, NoNorm, standardize
 
 

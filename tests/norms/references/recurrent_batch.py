@@ -1,7 +1,5 @@
 """Recurrent batch normalization (Cooijmans et al. 2017) outside recurrent networks: batch normalization."""
 
-from __future__ import annotations
-
 from reference import Batch
 
 

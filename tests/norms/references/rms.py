@@ -1,7 +1,5 @@
 """Root mean square normalization (Zhang & Sennrich 2019, equation 4), over all of a sample."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Array, NoNorm
 

@@ -1,10 +1,5 @@
 """ScaleNorm (Nguyen & Salazar 2019): every sample has the length of the gain."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, NoNorm
 
@@ -12,9 +7,7 @@ INVARIANCES = "yes no no yes no yes"  # a / ||a||: the scale of all of a sample 
 
 
 class Formula(NoNorm):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.parameters = {"gain": np.array(8.0)}  # sqrt(64 channels)
+    parameters = {"gain": np.array(8.0)}  # sqrt(64 channels)
 
     def normalize(self, x: Array) -> Array:
         length = np.sqrt((x**2).sum(axis=tuple(range(1, x.ndim)), keepdims=True) + self.options["eps"])

@@ -1,10 +1,5 @@
 """SSNorm: root mean square normalization with one gain."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, NoNorm
 
@@ -12,9 +7,7 @@ INVARIANCES = "yes no no yes no yes"  # as rms
 
 
 class Formula(NoNorm):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.parameters = {"gain": np.array(1.0)}
+    parameters = {"gain": np.array(1.0)}
 
     def normalize(self, x: Array) -> Array:
         squares = (x**2).mean(axis=tuple(range(1, x.ndim)), keepdims=True)

@@ -1,10 +1,5 @@
 """Switchable normalization (Luo et al. 2019): every statistic taken from the input directly."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from reference import Array, Batch, per_channel
 
@@ -14,9 +9,7 @@ def softmax(logits: Array) -> Array:
 
 
 class Formula(Batch):
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        self.parameters = {"mean_logits": np.ones(3), "var_logits": np.ones(3)}
+    parameters = {"mean_logits": np.ones(3), "var_logits": np.ones(3)}
 
     def mixed(self, x: Array, batch: tuple[Array, Array]) -> Array:
         positions, sample = tuple(range(2, x.ndim)), tuple(range(1, x.ndim))

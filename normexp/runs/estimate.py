@@ -61,7 +61,9 @@ def estimate_seconds(config: Config, loader: Loader | None = None, known: dict[H
 def _kind(config: Config) -> Hashable:
     """Return what decides how long a step takes: no number of the optimizer, no schedule; probes are not timed."""
     rest = {key: value for key, value in config.changes.items() if key not in ("seed", *KEYS)}
-    return tuple((key, str(value)) for key, value in rest.items() if not key.startswith(("optim.", "schedule", "probe")))
+    return tuple(
+        (key, str(value)) for key, value in rest.items() if not key.startswith(("optim.", "schedule", "probe"))
+    )
 
 
 def _measured(config: Config, loader: Loader) -> Speed:

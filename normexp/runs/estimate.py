@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
+from dataclasses import dataclass
 
 import torch
 
@@ -13,44 +15,84 @@ from normexp.training.batches import EVALUATION_BATCH, sequential_batches
 from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
+from normexp.training.length import KEYS, length_of
 from normexp.training.metrics import evaluate
 from normexp.training.process import process_settings
 
-WARM_UP, STEPS, SECONDS = 2, 10, 1.0  # steps not timed, steps timed at most, seconds spent at most
+WARM_UP, STEPS, SECONDS = 2, 10, 1.0  # steps not timed, steps timed at most, seconds after which no step is begun
+FEW = 32  # examples that are evaluated where a step takes that long
 
 
-def estimate_seconds(config: Config, loader: Loader | None = None) -> float:
+@dataclass(frozen=True)
+class Speed:
+    """What trainings of any length with one network, scheme and data set have in common.
+
+    Args:
+        step, evaluation: seconds of an update, and of an evaluation of all splits.
+    """
+
+    step: float
+    evaluation: float
+    steps_per_epoch: int
+
+    def seconds(self, config: Config) -> float:
+        """Return the seconds of a whole run."""
+        steps, eval_every = length_of(config.values, self.steps_per_epoch)
+        return steps * self.step + (1 + -(-steps // eval_every)) * self.evaluation
+
+
+def estimate_seconds(config: Config, loader: Loader | None = None, known: dict[Hashable, Speed] | None = None) -> float:
     """Return the estimated seconds of a whole run on this machine as it is now.
+
+    Args:
+        known: what was measured before, which this adds to: runs of another length are not measured again.
 
     Raises: UserError for a study, whose steps are its own, and as `build` does.
     """
     if config.choices["study"] != "none":
         raise UserError("a study cannot be timed by a few steps; `normexp list experiments` has the times of ours")
-    loader = loader or Loader()
+    known = {} if known is None else known
+    kind = _kind(config)
+    if kind not in known:
+        known[kind] = _measured(config, loader or Loader())
+    return known[kind].seconds(config)
+
+
+def _kind(config: Config) -> Hashable:
+    """Return what decides how long a step takes: no number of the optimizer, no schedule; probes are not timed."""
+    rest = {key: value for key, value in config.changes.items() if key not in ("seed", *KEYS)}
+    return tuple(
+        (key, str(value)) for key, value in rest.items() if not key.startswith(("optim.", "schedule", "probe"))
+    )
+
+
+def _measured(config: Config, loader: Loader) -> Speed:
     with process_settings(config["compile"], config["precision"]):
         components = build(config, loader.load(config), loader.examples)
         torch.set_num_threads(components.threads)
         initialize_from_data(components)
-        evaluations = 1 + -(-components.steps // components.eval_every)
-        return components.steps * _step_seconds(components) + evaluations * _evaluation_seconds(components)
+        step = _step_seconds(components)
+        evaluation = _evaluation_seconds(components, EVALUATION_BATCH if step < SECONDS else FEW)
+        return Speed(step, evaluation, components.batches.steps_per_epoch)
 
 
 def _step_seconds(components: Components) -> float:
+    """Return the mean of a few steps; where a step is slow, of those that one second begins, the first if need be."""
+    seconds: list[float] = []
     updates = fit(components, stop=WARM_UP + STEPS)
-    for _ in range(WARM_UP):
+    while len(seconds) < WARM_UP + STEPS and sum(seconds) < SECONDS:
+        began = time.perf_counter()
         next(updates)
-    began, done = time.perf_counter(), 0
-    while done < STEPS and time.perf_counter() - began < SECONDS:
-        next(updates)
-        done += 1
-    return (time.perf_counter() - began) / done
+        seconds.append(time.perf_counter() - began)
+    timed = seconds[WARM_UP:] or seconds[-1:]
+    return sum(timed) / len(timed)
 
 
-def _evaluation_seconds(components: Components) -> float:
+def _evaluation_seconds(components: Components, size: int) -> float:
     if not components.evaluated:
         return 0.0
     examples = next(iter(components.evaluated.values()))
-    first = [next(sequential_batches(examples, EVALUATION_BATCH))]
+    first = [next(sequential_batches(examples, size))]
     began = time.perf_counter()
     components.before_evaluation()
     prepared = time.perf_counter()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -29,6 +31,7 @@ from normexp.sweeps.workers import kept_workers, worker_pool
 logger = logging.getLogger("normexp")
 MOST_FAILURES = 3  # with one cause that are named one by one
 MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
+MOST_SECONDS = 10.0  # after the first one, after which no other one is timed
 
 
 def sweep(
@@ -163,17 +166,30 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
     Raises: UserError for what all cells would fail with; Unavailable for a device that this machine lacks.
     """
     first = {cell.kind: cell for cell in reversed(cells)}
-    chosen = list(first.items())[:MOST_ESTIMATES]
-    answers = {kind: workers[0].request({"verb": "estimate", "overrides": cell.overrides}) for kind, cell in chosen}
-    seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
-    if len(chosen) == len(first):
+    answers = _timed(workers[0], first)
+    if len(answers) == len(first):
         _check_any_works(list(answers.values()))
+    seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
     mean = sum(seconds.values()) / len(seconds)
     total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
     of_all = f", for {trials} trials" if trials > 1 else ""
-    return f"about {format_duration(trials * total / len(workers))} with jobs={len(workers)}{of_all}"
+    kinds = "each kind of run" if len(seconds) == len(first) else f"{len(seconds)} of {len(first)} kinds of runs"
+    side_by_side = f"{format_duration(trials * total / len(workers))} with jobs={len(workers)}"
+    return f"about {side_by_side}{of_all}, timed by a few steps of {kinds}"
+
+
+def _timed(worker: Worker, kinds: Mapping[Any, Cell]) -> dict[Any, dict[str, Any]]:
+    """Return the estimates of the first kinds of cells, of as many as a short while after the first one allows."""
+    answers: dict[Any, dict[str, Any]] = {}
+    began = math.inf  # when the first had started the process and read the data
+    for kind, cell in list(kinds.items())[:MOST_ESTIMATES]:
+        if time.monotonic() - began > MOST_SECONDS:
+            break
+        answers[kind] = worker.request({"verb": "estimate", "overrides": cell.overrides})
+        began = min(began, time.monotonic())
+    return answers
 
 
 def _check_any_works(answers: Sequence[Mapping[str, Any]]) -> None:

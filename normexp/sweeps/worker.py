@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +27,7 @@ from normexp.sweeps.claim_folder import ClaimFolder
 from normexp.sweeps.protocol import Claim, carry_out, is_valid
 
 loader = Loader()  # a sweep's cells mostly train on the same data
+speeds: dict[Hashable, Any] = {}  # and many differ in their length alone
 
 
 def main() -> None:
@@ -77,7 +78,7 @@ def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
 
     config = compose(overrides)
     try:
-        return {"seconds": estimate_seconds(config, loader)}
+        return {"seconds": estimate_seconds(config, loader, speeds)}
     except UserError as error:
         trains = config.choices["study"] == "none"  # a study cannot be timed, and can be run
         return {"cause": str(error), "unavailable": isinstance(error, Unavailable), "refused": trains}

@@ -72,7 +72,7 @@ def worker_pool(jobs: int | None, cells: int, kept: KeptWorkers | None = None) -
             add_workers(workers, jobs, cells, kept or KeptWorkers())
             yield workers
         while kept and workers:
-            kept.keep(workers.pop())
+            kept.keep(workers.pop(0))  # the first again: what was timed, it has timed
     finally:
         for worker in workers:
             worker.close()

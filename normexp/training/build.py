@@ -30,6 +30,7 @@ from normexp.training.batches import Examples, TrainingBatches, is_large
 from normexp.training.compiled_norms import check_compiler, compile_norms
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.hardware import choose_device, choose_threads
+from normexp.training.length import length_of
 from normexp.training.network import make_model
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
@@ -55,7 +56,7 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         compile_norms(model, config.choices["norm"])
     splits = build_examples(config, data, device, examples)
     batches = TrainingBatches(splits.pop("train"), config["batch_size"], config["seed"])
-    steps = config["steps"] or config["epochs"] * batches.steps_per_epoch
+    steps, eval_every = length_of(config.values, batches.steps_per_epoch)
     return Components(
         model=model,
         task=task_of(data),
@@ -65,7 +66,7 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         seed=config["seed"],
         schedule=build_schedule(config, steps),
         evaluated=splits,
-        eval_every=config["eval_every"] or -(-batches.steps_per_epoch // config["evals_per_epoch"]),
+        eval_every=eval_every,
         norm=norm,
         init=instantiate_part(config, "init", Init),
         probe=instantiate_part(config, "probe", Probe),

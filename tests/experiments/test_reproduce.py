@@ -14,6 +14,7 @@ from in_process import InProcess
 from normexp.experiments.load import load
 from normexp.experiments.selection import read_choice
 from normexp.records import find_runs
+from normexp.runs.estimate import Speed
 
 NAME = "ioffe2015_figure1"
 SMOKE = ("reproduce", NAME, "scale=smoke", "jobs=1", "threads=1", "device=cpu")
@@ -140,6 +141,17 @@ def test_reproduce_dry_run_writes_nothing(cli, results):
     assert not results.exists()
     assert stderr.count("4 runs: 0 finished, 4 new, 0 to resume") == 2  # the selection, and what follows it
     assert stderr.count("with jobs=1") == 2
+
+
+def test_reproduce_dry_run_times_for_the_choice_and_the_runs_together(cli, results, monkeypatch):
+    """Both train the same two networks, for as many steps as they like."""
+    measured = []
+    monkeypatch.setattr("normexp.sweeps.worker.speeds", {})
+    monkeypatch.setattr(
+        "normexp.runs.estimate._measured", lambda *_: measured.append(1) or Speed(1.0, 1.0, steps_per_epoch=10)
+    )
+    cli(*SMOKE, f"results_dir={results}", "--dry-run")
+    assert len(measured) == 2
 
 
 def test_reproduce_dry_run_counts_what_is_there(cli, reproduced, tmp_path):

@@ -94,7 +94,9 @@ def test_what_all_trials_share_is_said_once(sweep):
     lines = sweep("r", *words)[1].splitlines()
     first = next(number for number, line in enumerate(lines) if "trial 1 of 3" in line)
     assert [number < first for number, line in enumerate(lines) if "recipe:" in line] == [True, True]
-    assert [line.rpartition(" with ")[2] for line in lines if " with jobs=" in line] == ["jobs=1, for 3 trials"]
+    assert [line.rpartition(" with ")[2] for line in lines if " with jobs=" in line] == [
+        "jobs=1, for 3 trials, timed by a few steps of each kind of run"
+    ]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

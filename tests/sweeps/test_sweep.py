@@ -158,10 +158,18 @@ def test_sweep_dry_run_writes_nothing(sweep, results):
 
 
 def test_sweep_says_why_the_time_is_not_known(sweep, monkeypatch):
-    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda config, loader: 1 // 0)
+    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda *_: 1 // 0)
     status, stderr = sweep("seed=0,1", "--dry-run")
     assert status == 0
     assert "how long it takes is not known: ZeroDivisionError" in stderr
+
+
+def test_sweep_times_no_more_kinds_of_runs_than_a_short_while_allows_and_says_so(sweep, monkeypatch):
+    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda *_: 30.0)
+    words = ("norm=none,batch,layer", "seed=0,1", "--dry-run")
+    assert "about 3.0 min with jobs=1, timed by a few steps of each kind of run\n" in sweep(*words)[1]
+    monkeypatch.setattr("normexp.sweeps.sweep.MOST_SECONDS", 0.0)
+    assert "about 3.0 min with jobs=1, timed by a few steps of 1 of 3 kinds of runs\n" in sweep(*words)[1]
 
 
 @pytest.mark.parametrize("words", [[], ["--dry-run"]])
@@ -189,7 +197,7 @@ def test_sweep_counts_only_the_steps_that_are_left(sweep, results, monkeypatch):
     sweep("seed=0,1")
     status = find_runs([results])[0].path / "status.json"
     status.write_text(status.read_text().replace('"done"', '"interrupted"').replace('"step": 6', '"step": 4'))
-    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda config, loader: 30.0)
+    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda *_: 30.0)
     assert "about 40 s with jobs=1" in sweep("seed=0,1,2", "--dry-run")[1]  # a third of one run, and a new one
     assert "about 90 s with jobs=1" in sweep("seed=0,1,2", "--dry-run", "--force")[1]
 

@@ -19,6 +19,7 @@ from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import TAKEN, CellState, carry_out, reopen, take
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
+from normexp.sweeps.workers import KeptWorkers, worker_pool
 
 TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 FAST = Pace(heartbeat=0.1, takeover=1.0)
@@ -265,3 +266,12 @@ def test_plan_of_another_version_is_refused(results, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(UserError, match="another version"):
         _ = SharedSweep(sweep.path).plan
+
+
+def test_kept_workers_come_back_in_their_order():
+    """The first is asked how long the runs take, and need not measure again what it has measured."""
+    kept = KeptWorkers()
+    with worker_pool(2, 2, kept) as workers:
+        first = list(workers)
+    with worker_pool(2, 2, kept) as workers:
+        assert workers == first

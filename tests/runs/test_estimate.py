@@ -1,0 +1,61 @@
+"""How long a run takes, from a few of its steps: each network once, and no longer than it must."""
+
+from __future__ import annotations
+
+import pytest
+
+from normexp.config import compose
+from normexp.runs import estimate
+from normexp.runs.estimate import Speed, estimate_seconds
+
+SMALL = ["dataset=digits", "model=linear", "threads=1"]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of the steps that were trained."""
+    steps: list[int] = []
+    fit = estimate.fit
+
+    def counted(components, stop):
+        for update in fit(components, stop=stop):
+            steps.append(update.done)
+            yield update
+
+    monkeypatch.setattr(estimate, "fit", counted)
+    return steps
+
+
+def test_seconds_of_a_length_are_those_of_its_steps_and_evaluations():
+    speed = Speed(step=0.5, evaluation=3.0, steps_per_epoch=10)
+    assert speed.seconds(compose([*SMALL, "steps=20", "eval_every=7"])) == 20 * 0.5 + (1 + 3) * 3.0
+    assert speed.seconds(compose([*SMALL, "epochs=2", "evals_per_epoch=2"])) == 20 * 0.5 + (1 + 4) * 3.0
+
+
+def test_a_network_is_timed_once_for_all_lengths_and_rates(drawn):
+    known = {}
+    long, short, other = (
+        estimate_seconds(compose([*SMALL, *words]), None, known)
+        for words in (["steps=2000", "optim.lr=0.1"], ["steps=1000", "schedule=cosine", "seed=1"], ["norm=batch"])
+    )
+    assert len(known) == 2
+    assert drawn == [*range(1, 13)] * 2
+    assert long > short > 0 < other
+
+
+def test_slow_steps_are_few(drawn, monkeypatch):
+    monkeypatch.setattr(estimate, "SECONDS", 1e-9)
+    assert estimate_seconds(compose([*SMALL, "steps=9"])) > 0
+    assert drawn == [1]
+
+
+def test_a_build_has_the_length_that_is_estimated():
+    from normexp.data.loading import Loader
+    from normexp.training.build import build
+    from normexp.training.length import length_of
+
+    for words in (["epochs=3", "evals_per_epoch=2"], ["steps=50", "eval_every=4"]):
+        config = compose([*SMALL, *words])
+        components = build(config, Loader().load(config))
+        length = length_of(config.values, components.batches.steps_per_epoch)
+        assert (components.steps, components.eval_every) == length

@@ -126,7 +126,7 @@ HINTS = {
     "run optim.lr=": "a number in (0, inf); usual: 0.05",
     "sweep optim.lr=0.1,": "a number in (0, inf); usual: 0.05",
     "check norm=group norm.num_groups=": "an integer in [1, inf); usual: 32",
-    "run precision=x": "one of fp32, bf16; usual: fp32",
+    "run precision=x": "one of fp32, tf32, bf16; usual: fp32",
     "run norm=xyz": "an option, or MODULE.NAME of your own",
     "run afol": "a group or a key",
 }

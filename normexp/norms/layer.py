@@ -23,7 +23,8 @@ class SampleNorm(GroupedNorm):
         if x.dim() > 2 or x.shape[1] == 1:
             return super().forward(x)
         weight, bias = (each if each is None else at_least_float32(each) for each in (self.weight, self.bias))
-        return F.layer_norm(at_least_float32(x), (self.num_channels,), weight, bias, self.eps).to(x.dtype)
+        y = F.layer_norm(at_least_float32(x), (self.num_channels,), weight, bias, self.eps)
+        return y.to(x.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,8 +118,8 @@ MUTATIONS: dict[str, list[Mutation]] = {
     ),
     "layer": of(
         "layer.py",
-        ("eps is not the one given", "self.weight, self.bias, self.eps)", "self.weight, self.bias, self.eps**2)"),
-        ("no bias on vectors", "self.weight, self.bias, self.eps)", "self.weight, None, self.eps)"),
+        ("eps is not the one given", "weight, bias, self.eps)", "weight, bias, self.eps**2)"),
+        ("no bias on vectors", "weight, bias, self.eps)", "weight, None, self.eps)"),
         ("statistics in half precision", "F.layer_norm(at_least_float32(x), (", "F.layer_norm(x, ("),
         ("one group per channel", "super().__init__(1, num_features", "super().__init__(num_features, num_features"),
         (
@@ -373,7 +373,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("r has no lower limit", "clamp(1 / rmax, rmax)", "clamp(max=rmax)"),
         ("d without the learned scale", "self.weight * d + self.bias", "d + self.bias"),
-        ("evaluation adds eps again", "training=False, eps=0.0)", "training=False, eps=self.eps)"),
+        ("evaluation adds eps again", "training=False, eps=NOTHING)", "training=False, eps=self.eps)"),
         ("limits rise from the start", "(step - self.wait).clamp(0)", "step.clamp(0)"),
     )
     + of(

@@ -22,7 +22,8 @@ class SampleNorm(GroupedNorm):
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() > 2 or x.shape[1] == 1:
             return super().forward(x)
-        y = F.layer_norm(at_least_float32(x), (self.num_channels,), self.weight, self.bias, self.eps)
+        weight, bias = (each if each is None else at_least_float32(each) for each in (self.weight, self.bias))
+        y = F.layer_norm(at_least_float32(x), (self.num_channels,), weight, bias, self.eps)
         return y.to(x.dtype)
 
 

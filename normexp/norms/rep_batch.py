@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.batched import AnyRankBatchNorm
+from normexp.norms.kernels.grouped import group_norm
 from normexp.norms.kernels.tiles import kept_by_others, tiles
 from normexp.norms.options import at_least, positive, share
 
@@ -59,7 +59,7 @@ class ProgressiveBatchNorm(ReparametrizedBatchNorm):
         self.register_buffer("steps_left", torch.tensor(layer_steps))
 
     def forward(self, input: Tensor) -> Tensor:
-        layer = F.group_norm(input, 1, self.layer_weight, self.layer_bias, self.eps)
+        layer = group_norm(input, 1, self.layer_weight, self.layer_bias, self.eps)
         part = self.steps_left / self.layer_steps
         return (part * layer + (1 - part) * super().forward(input)).to(input.dtype)
 

@@ -51,6 +51,13 @@ def test_channels_last_is_accurate_at_an_offset(kind, offset):
         assert torch.allclose(module.state_dict()[name].double(), value.double(), rtol=1e-3, atol=1e-3), name
 
 
+def test_the_way_from_layer_to_batch_normalization_is_accurate_at_an_offset():
+    module, x = RepBatchNorm(layer_steps=2).normalization(2), batch(1e3)
+    (y, grad), (expected, slope) = trained(module, x), trained(copy.deepcopy(module).double(), x.double())
+    assert (y - expected).abs().max() < 1e-3
+    assert (grad - slope).abs().max() < 1e-4 * slope.abs().max()
+
+
 @pytest.mark.parametrize("offset", [50, 1e3])
 def test_bfloat16_rounds_the_output_alone(offset):
     module, x = BatchNorm().normalization(2), batch(offset, torch.bfloat16)

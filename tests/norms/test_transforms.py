@@ -1,4 +1,4 @@
-"""torch.func and torch.export: other ways to call a scheme find what autograd finds."""
+"""torch.func, torch.export and a trace: other ways to call a scheme find what autograd finds."""
 
 import pytest
 import torch
@@ -48,3 +48,13 @@ def test_exported_for_any_batch_size(name):
     x = torch.randn(8, CHANNELS, 4, 5)
     exported = torch.export.export(module, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=2, max=512)},))
     torch.testing.assert_close(exported.module()(x[:3]), module(x[:3]))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::torch.jit.TracerWarning")  # deprecated, and still in use
+@pytest.mark.parametrize("name", ON_ACTIVATIONS)
+def test_traced_for_any_batch_size(name):
+    """... on maps that are normalized sample by sample otherwise."""
+    module = instantiate(CONFIGS[name]).normalization(CHANNELS).eval()
+    x = torch.randn(4, CHANNELS, 24, 24).to(memory_format=torch.channels_last)
+    traced = torch.jit.trace(module, (x[:2],), check_trace=False)
+    torch.testing.assert_close(traced(x), module(x))

@@ -52,6 +52,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | Non
             return standardized(x, weight, bias, found, eps, centred=True)
     half = x.itemsize < 4
     if half and (x.is_cuda or weight is None):  # else statistics in x's type, or an error
+        weight, bias = (each if each is None else at_least_float32(each) for each in (weight, bias))
         return group_norm(at_least_float32(x), groups, weight, bias, eps).to(x.dtype)
     if x.is_cuda and x.dim() > 3 and is_channels_last(x):  # a GPU's kernel has the contiguous format alone
         return like(F.group_norm(x, groups, weight, bias, eps), x)

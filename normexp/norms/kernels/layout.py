@@ -8,8 +8,14 @@ from torch import Tensor
 
 
 def num_positions(x: Tensor) -> int:
-    """Return how many values x: (N, C, *) holds per sample and channel; 1 for (N, C), whatever N is."""
-    return math.prod(x.shape[2:])
+    """Return how many values x: (N, C, *) holds per sample and channel; 1 for (N, C), whatever N is.
+
+    Raises: ValueError for maps of no position, of which every statistic would be NaN.
+    """
+    count = math.prod(x.shape[2:])
+    if count == 0:
+        raise ValueError(f"maps of no position have no statistics, input has shape {tuple(x.shape)}")
+    return count
 
 
 def is_channels_last(x: Tensor) -> bool:

@@ -42,8 +42,10 @@ def tiled(function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor
 
 
 def kept_by_others() -> bool:
-    """Tell whether torch.compile, torch.export or torch.func calls a formula, and so decides what backward keeps.
+    """Tell whether torch.compile, torch.export, torch.func or a trace calls a formula, and decides what backward keeps.
 
-    Neither takes the autograd functions and the slices that keep less: a compiler fuses them itself.
+    None takes the autograd functions and the slices that keep less: a compiler fuses them itself, and a trace would
+    keep the number of slices.
     """
-    return torch.compiler.is_compiling() or bool(torch._C._are_functorch_transforms_active())
+    compiled = torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+    return compiled or bool(torch._C._are_functorch_transforms_active())

@@ -1,0 +1,57 @@
+"""Inputs that few networks give a scheme: half precision throughout, maps without a position."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from every_scheme import CONFIGS, instantiate, randomize
+from torch import nn
+
+from normexp.norms.checks.clauses_of_sizes import answered
+
+CHANNELS = 8
+OPTIONS = {"ghost_batch": {"chunk_size": 2}, "decorrelated": {"group_size": 2}}
+ON_ACTIVATIONS = [
+    name
+    for name, node in CONFIGS.items()
+    if name != "stack" and not isinstance(instantiate(node).normalization(CHANNELS), nn.Identity)
+]
+HALF = {torch.float16: 3e-3, torch.bfloat16: 2e-2}
+
+
+def made(name: str) -> nn.Module:
+    torch.manual_seed(0)
+    return randomize(instantiate(CONFIGS[name], **OPTIONS.get(name, {})).normalization(CHANNELS))
+
+
+@pytest.mark.parametrize("dtype", HALF, ids=str)
+@pytest.mark.parametrize("shape", [(6, CHANNELS), (2, CHANNELS, 4, 4)], ids=str)
+@pytest.mark.parametrize("name", ON_ACTIVATIONS)
+def test_a_module_in_half_precision(name, shape, dtype):
+    """`network.half()` or `.bfloat16()`, without autocast."""
+    module, x = made(name).to(dtype), torch.randn(shape).to(dtype).requires_grad_()
+    exact = copy.deepcopy(module).double()
+    try:
+        expected = exact(x.detach().double())
+    except ValueError:
+        pytest.skip("the scheme refuses this shape")
+    y = module(x)
+    y.sum().backward()
+    assert (y.dtype, bool(x.grad.isfinite().all())) == (dtype, True)
+    assert (y.double() - expected).abs().max() < HALF[dtype] * expected.abs().max()
+
+
+@pytest.mark.parametrize("layout", ["channels first", "channels last"])
+@pytest.mark.parametrize("shape", [(2, CHANNELS, 0), (2, CHANNELS, 4, 0), (0, CHANNELS, 0, 0)], ids=str)
+@pytest.mark.parametrize("name", ON_ACTIVATIONS)
+def test_maps_without_a_position_are_refused_or_empty_and_leave_no_nan(name, shape, layout):
+    module, x = made(name), torch.zeros(shape)
+    x = x.movedim(1, -1).contiguous().movedim(-1, 1) if layout == "channels last" else x
+    for mode in (module.train(), module.eval()):
+        if (y := answered(mode, x.clone().requires_grad_())) is not None:
+            assert y.shape == x.shape
+            y.sum().backward()
+    for kept in (*module.state_dict().values(), *(each.grad for each in module.parameters() if each.grad is not None)):
+        assert kept.isfinite().all()

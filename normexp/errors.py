@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -110,10 +111,22 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def memory_line(error: BaseException) -> str:
+    """Return one line for an error of too little memory, else nothing; for a GPU, torch has a class of its own."""
+    on_gpu = type(error).__name__ == "OutOfMemoryError"
+    if not (on_gpu or isinstance(error, MemoryError) or "can't allocate memory" in str(error)):
+        return ""
+    asked = re.search(r"allocate ([\d.]+ \w+)", str(error))
+    more = f" ({asked[1]} more were asked for)" if asked else ""
+    whose = "the GPU" if on_gpu else "this machine"
+    return f"the memory of {whose} does not suffice{more}; a smaller batch_size or network, or fewer jobs, need less"
+
+
 def kind_and_line(error: BaseException) -> str:
     """Return what kind of error it is, the first line of what it says, and which part of the user's own raised it."""
     by = [note for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY)]
-    return ", ".join([f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}", *by])
+    line = memory_line(error) or f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+    return ", ".join([line, *by])
 
 
 def line_in(error: BaseException, module: str) -> str:

@@ -1,8 +1,9 @@
 """What the errors of a user say, and what is quoted of the errors of others."""
 
 import pytest
+import torch
 
-from normexp.errors import first_line, kind_and_line
+from normexp.errors import first_line, kind_and_line, memory_line
 
 
 @pytest.mark.parametrize(
@@ -15,3 +16,27 @@ from normexp.errors import first_line, kind_and_line
 )
 def test_an_error_of_others_is_quoted_in_one_line(error, line, with_kind):
     assert (first_line(error), kind_and_line(error)) == (line, with_kind)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            torch.OutOfMemoryError(
+                "CUDA out of memory. Tried to allocate 20.86 GiB. GPU 0 has a total capacity of 139"
+            ),
+            "the memory of the GPU does not suffice (20.86 GiB more were asked for); ",
+        ),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+            "the memory of this machine does not",
+        ),
+        (
+            MemoryError(),
+            "the memory of this machine does not suffice; a smaller batch_size or network, or fewer jobs, ",
+        ),
+    ],
+)
+def test_too_little_memory_is_one_line_that_says_what_needs_less(error, line):
+    assert kind_and_line(error).startswith(line)
+    assert memory_line(ValueError("no memory of it")) == ""

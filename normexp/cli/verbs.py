@@ -24,6 +24,7 @@ from normexp.errors import (
     check_current_folder,
     did_you_mean,
     kind_and_line,
+    memory_line,
     nearest,
     unknown,
 )
@@ -97,18 +98,9 @@ def _of_failure(error: BaseException) -> tuple[str, int]:
             return f"standard output: {error.strerror}", 2
     if isinstance(error, OSError) and str(error.strerror).startswith(_NO_PLACE):
         return "no folder takes temporary files; set TMPDIR to one that can be written", 2
-    if whose := _memory_asked_for(error):
-        asked = re.search(r"allocate ([\d.]+ \w+)", str(error))
-        more = f" ({asked[1]} more were asked for)" if asked else ""
-        return f"the memory of {whose} does not suffice{more}; a smaller batch_size or network needs less", 2
+    if line := memory_line(error):
+        return line, 2
     return f"failed: {kind_and_line(error)} (--debug shows the traceback)", 1
-
-
-def _memory_asked_for(error: BaseException) -> str:
-    """Return whose memory an error says to be too small, or nothing; torch has a class of its own for a GPU's."""
-    if type(error).__name__ == "OutOfMemoryError":
-        return "the GPU"
-    return "this machine" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else ""
 
 
 def _at_home(word: str) -> str:

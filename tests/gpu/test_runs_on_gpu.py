@@ -187,10 +187,9 @@ def test_more_than_the_gpu_holds_is_one_line(cli, tmp_path, undrawn, batch_size)
         status, _, stderr = cli("run", *words, f"device={DEVICE}", f"results_dir={tmp_path}", "--quiet")
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    print(status, stderr)
     assert status == 2
     assert len(stderr.splitlines()) == 1
-    assert "memory of the GPU" in stderr
+    assert "the memory of the GPU does not suffice" in stderr
 
 
 def test_texts_are_sampled_from_a_network_that_a_gpu_trained(cli, tmp_path, undrawn):

@@ -16,13 +16,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
+T = TypeVar("T")
 SWITCH = "NORMEXP_PROCESS_SETTINGS"
 COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}
 _ONE_AT_A_TIME = threading.RLock()
@@ -109,14 +110,34 @@ def _on_cpu() -> tuple[Any, ...]:
     return backends.mkldnn.matmul, backends.mkldnn.conv, backends.mkldnn.rnn
 
 
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """PyTorch 2.9 warns of its old settings, without which the new ones contradict them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Please use the new API settings")
+        yield
+
+
+@_unwarned()
 def _rounded_before() -> tuple[bool, str]:
-    """Return what torch's old settings hold, as it is imported where the caller's new ones contradict them."""
+    """Return what torch's old settings hold; each as it is imported where the new ones contradict it.
+
+    PyTorch 2.9 says that the first of them is contradicted before anybody has set anything.
+    """
+    return (
+        _read(lambda: torch.backends.cudnn.allow_tf32, usual=True),
+        _read(torch.get_float32_matmul_precision, usual="highest"),
+    )
+
+
+def _read(setting: Callable[[], T], usual: T) -> T:
     try:
-        return torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+        return setting()
     except RuntimeError:
-        return True, "highest"
+        return usual
 
 
+@_unwarned()
 def _round(convolutions: bool, products: str) -> None:
     torch.backends.cudnn.allow_tf32 = convolutions
     torch.set_float32_matmul_precision(products)

@@ -46,7 +46,7 @@ def state() -> dict[str, object]:
         "step": torch.optim.SGD.step,
         "allocator": process._allocator_is_set,
         "products": [each.fp32_precision for each in (*process._on_gpu(), *process._on_cpu())],
-        "rounded": (torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()),
+        "rounded": process._rounded_before(),
     }
 
 

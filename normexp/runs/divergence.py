@@ -48,7 +48,7 @@ def first_nonfinite(
             continue
         with _watched(again.model, found, done):
             next(updates)
-        found += [f"the weights {name} after step {done}" for name in _nonfinite(again.model)]
+        found += [f"the weights {name} after step {done}" for name in nonfinite(again.model)]
         if found:
             return found[0]
     return None
@@ -83,5 +83,6 @@ def _watched(model: nn.Module, found: list[str], step: int) -> Iterator[None]:
         yield
 
 
-def _nonfinite(model: nn.Module) -> list[str]:
+def nonfinite(model: nn.Module) -> list[str]:
+    """Return the names of the parameters that are not finite."""
     return [name for name, parameter in model.named_parameters() if not parameter.detach().isfinite().all()]

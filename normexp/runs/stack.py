@@ -156,7 +156,7 @@ class Stack:
         self.timer.stop()
         self.stacked.part_optimizers()
         for _, member in self.going:
-            member.save("done")
+            member.end()
 
     def _end_window(self, done: int, losses: torch.Tensor, hits: torch.Tensor) -> None:
         seconds = self.timer.seconds / len(self.members)

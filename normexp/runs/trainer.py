@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from normexp.probes.base import Row, Situation
 from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
-from normexp.runs.divergence import first_nonfinite
+from normexp.runs.divergence import first_nonfinite, nonfinite
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.own_part import name_own_part
@@ -105,6 +106,7 @@ class Trainer:
         self.resumes = not restart and self.checkpointer.path.exists()
         self.begins_again = not restart and not self.resumes
         self.position = Position()
+        self.last_row: dict[str, float] = {}
         self.progress = NullProgress(components.steps, components.batches.steps_per_epoch, 1)
         self.next_poll = 0.0
 
@@ -172,8 +174,7 @@ class Trainer:
                 self.end_window()
                 self.timer.start()
         self.timer.stop()
-        self.save("done")
-        return "done"
+        return self.end()
 
     def _poll(self) -> bool:
         """Called after every update, it does its duties a few times a second; return whether training has to end."""
@@ -193,7 +194,8 @@ class Trainer:
     def end_window(self) -> None:
         """Evaluate and record; then the next stretch of training begins."""
         trained = self.accumulator.metrics()
-        self.record({**{f"train/{name}": value for name, value in trained.items()}, **self._evaluate()})
+        self.last_row = {**{f"train/{name}": value for name, value in trained.items()}, **self._evaluate()}
+        self.record(self.last_row)
         images = self.position.step * self.components.batches.batch_size
         self.recorder.timings(self.position.step, images, peak_memory(self.components.device))
         self.position.last_loss = self.accumulator.last_loss()
@@ -248,6 +250,18 @@ class Trainer:
         origin = first_nonfinite(self.config, self.data, self.components, checkpoint, step, self.stopped)
         self.recorder.status("diverged", step, cause=cause, last_finite_loss=last, first_nonfinite=origin)
         return True
+
+    def end(self) -> str:
+        """Save and end with `done`; with `diverged` where no loss shows what the last update did to the network."""
+        lost = [name for name, value in self.last_row.items() if name.endswith("/loss") and not math.isfinite(value)]
+        if not lost:
+            self.save("done")
+            return "done"
+        step, last = self.position.step, self.position.last_loss
+        cause = f"the {lost[0].removesuffix('/loss')} loss became {self.last_row[lost[0]]}"
+        origin = next((f"the weights {name} after step {step}" for name in nonfinite(self.components.model)), None)
+        self.recorder.status("diverged", step, cause=cause, last_finite_loss=last, first_nonfinite=origin)
+        return "diverged"
 
     def _stop(self) -> None:
         """Save and end. Before the first step there is nothing to save, and no row of step 0 to continue from."""

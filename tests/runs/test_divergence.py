@@ -54,3 +54,21 @@ def test_diverged_run_is_repeated_from_its_checkpoint(tmp_path, monkeypatch):
     assert {key: found[key] for key in ("step", "cause", "first_nonfinite")} == {
         key: expected[key] for key in ("step", "cause", "first_nonfinite")
     }
+
+
+@pytest.mark.parametrize("steps", [1, 7, 8])
+def test_run_whose_last_update_ruins_the_network_has_diverged(tmp_path, monkeypatch, steps):
+    """No later step has a loss that would show it: such a run counted as finite, with no number to show."""
+    fit = trainer.fit
+
+    def ruining(components, *given):
+        for update in fit(components, *given):
+            if update.done == steps:
+                next(components.model.parameters()).data.fill_(float("nan"))
+            yield update
+
+    monkeypatch.setattr(trainer, "fit", ruining)
+    status = diverged(tmp_path, [f"steps={steps}"])
+    assert (status["step"], status["cause"]) == (steps, "the validation loss became nan")
+    assert status["first_nonfinite"] == f"the weights hidden.0.0.weight after step {steps}"
+    assert isinstance(status["last_finite_loss"], float)

@@ -48,7 +48,7 @@ def first_nonfinite(
             continue
         with _watched(again.model, found, done):
             next(updates)
-        found += [f"the weights {name} after step {done}" for name in nonfinite(again.model)]
+        found += nonfinite_weights(again.model, done)
         if found:
             return found[0]
     return None
@@ -83,6 +83,7 @@ def _watched(model: nn.Module, found: list[str], step: int) -> Iterator[None]:
         yield
 
 
-def nonfinite(model: nn.Module) -> list[str]:
-    """Return the names of the parameters that are not finite."""
-    return [name for name, parameter in model.named_parameters() if not parameter.detach().isfinite().all()]
+def nonfinite_weights(model: nn.Module, step: int) -> list[str]:
+    """Return in words which parameters are not finite after a step."""
+    named = model.named_parameters()
+    return [f"the weights {name} after step {step}" for name, each in named if not each.detach().isfinite().all()]

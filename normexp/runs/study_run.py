@@ -17,6 +17,7 @@ from normexp.errors import UserError, first_line, kind_and_line
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, write_atomically
 from normexp.records.curve_file import csv_text
+from normexp.runs.environment import about_data
 from normexp.runs.loggers import Logs
 from normexp.runs.own_part import name_own_part
 from normexp.runs.recorder import held
@@ -98,7 +99,4 @@ def _check(outcome: Outcome, names: Sequence[str]) -> None:
 
 def _environment(context: StudyContext) -> dict[str, Any]:
     facts = describe(choose_device(context.config["device"]), torch.get_num_threads())
-    if not context.data_loaded:
-        return facts
-    data = context.data
-    return {**facts, "data": {"note": data.note, "sha256": data.fingerprint, "content": context.config.content}}
+    return {**facts, "data": about_data(context.config, context.data)} if context.data_loaded else facts

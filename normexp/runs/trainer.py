@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,12 +14,13 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.data.loading import LastValue
-from normexp.errors import Interrupted, UserError
+from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
 from normexp.records import FINISHED, Damaged, RunDirectory
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
-from normexp.runs.divergence import first_nonfinite, nonfinite
+from normexp.runs.divergence import first_nonfinite, nonfinite_weights
+from normexp.runs.environment import environment, environment_before
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.own_part import name_own_part
@@ -30,7 +31,7 @@ from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequenti
 from normexp.training.build import build, fitting, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
-from normexp.training.hardware import describe, peak_memory
+from normexp.training.hardware import peak_memory
 from normexp.training.ignored_norm import ignored_norm
 from normexp.training.metrics import MetricAccumulator, evaluate
 from normexp.training.probabilities import gives_probabilities
@@ -153,7 +154,8 @@ class Trainer:
         for doubt in filter(None, doubts):
             logger.warning(doubt)  # also out of a sweep's worker
         environment = self._environment()
-        if self.resumes and (earlier := earlier_machines(self._environment_before(), environment, self.position.step)):
+        before = environment_before(self.recorder.directory) if self.resumes else {}
+        if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
         self.recorder.begin(keep_until, self.config.recorded().to_yaml(), environment)
@@ -243,12 +245,12 @@ class Trainer:
         if index is None:
             return False
         self.position.step += index + 1 - self.accumulator.steps
-        loss, before = float(self.accumulator.losses[index]), self.accumulator.losses[:index]
-        last = float(before[-1]) if index else self.position.last_loss
-        step, cause = self.position.step, f"the training loss became {loss}"
-        checkpoint = self.checkpointer.path
+        losses, checkpoint = self.accumulator.losses, self.checkpointer.path
+        if index:
+            self.position.last_loss = float(losses[index - 1])
+        step = self.position.step
         origin = first_nonfinite(self.config, self.data, self.components, checkpoint, step, self.stopped)
-        self.recorder.status("diverged", step, cause=cause, last_finite_loss=last, first_nonfinite=origin)
+        self._end_diverged("training", float(losses[index]), origin)
         return True
 
     def end(self) -> str:
@@ -257,11 +259,13 @@ class Trainer:
         if not lost:
             self.save("done")
             return "done"
-        step, last = self.position.step, self.position.last_loss
-        cause = f"the {lost[0].removesuffix('/loss')} loss became {self.last_row[lost[0]]}"
-        origin = next((f"the weights {name} after step {step}" for name in nonfinite(self.components.model)), None)
-        self.recorder.status("diverged", step, cause=cause, last_finite_loss=last, first_nonfinite=origin)
+        origin = next(iter(nonfinite_weights(self.components.model, self.position.step)), None)
+        self._end_diverged(lost[0].removesuffix("/loss"), self.last_row[lost[0]], origin)
         return "diverged"
+
+    def _end_diverged(self, split: str, loss: float, origin: str | None) -> None:
+        facts = {"last_finite_loss": self.position.last_loss, "first_nonfinite": origin}
+        self.recorder.status("diverged", self.position.step, cause=f"the {split} loss became {loss}", **facts)
 
     def _stop(self) -> None:
         """Save and end. Before the first step there is nothing to save, and no row of step 0 to continue from."""
@@ -282,24 +286,5 @@ class Trainer:
         if counts:
             self.timer.start()
 
-    def _environment_before(self) -> Mapping[str, Any]:
-        """Return environment.json as the attempt before left it; nothing where it is damaged."""
-        try:
-            return self.recorder.directory.environment
-        except UserError:
-            return {}
-
     def _environment(self) -> dict[str, Any]:
-        components = self.components
-        sizes = {name: len(examples) for name, examples in components.evaluated.items()}
-        return {
-            **describe(components.device, torch.get_num_threads()),
-            "precision": self.config["precision"],
-            "parameters": sum(parameter.numel() for parameter in components.model.parameters()),
-            "data": {
-                "note": self.data.note,
-                "sha256": self.data.fingerprint,
-                "content": self.config.content,
-                "examples": {"train": len(components.batches.examples), **sizes},
-            },
-        }
+        return environment(self.config, self.data, self.components)

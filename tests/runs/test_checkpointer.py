@@ -11,7 +11,7 @@ from mortal import Killed, train_until
 from normexp.config import compose
 from normexp.evidence.curves import Made
 from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory
-from normexp.runs import trainer
+from normexp.runs import environment, trainer
 
 TINY = ["model=mlp", "model.widths=[8]", "batch_size=32", "steps=12", "eval_every=3", "device=cpu"]
 TINY += ["probe=gradient_norm"]
@@ -101,8 +101,8 @@ def test_record_tells_every_processor_that_a_run_was_computed_on(tmp_path, monke
     """Continuing elsewhere is allowed: the run ends, perhaps in other last digits, and its record says why."""
 
     def on(processor):
-        real = trainer.describe
-        monkeypatch.setattr(trainer, "describe", lambda *given: real(*given) | {"processor": processor})
+        real = environment.describe
+        monkeypatch.setattr(environment, "describe", lambda *given: real(*given) | {"processor": processor})
 
     on("first")
     kill(tmp_path, "threads=1")

@@ -111,14 +111,19 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def whose_memory(error: BaseException) -> str:
+    """Return whose memory an error says to be too small, or nothing; for a GPU, torch has a class of its own."""
+    if type(error).__name__ == "OutOfMemoryError":
+        return "the GPU"
+    return "this machine" if isinstance(error, MemoryError) or "allocate memory" in str(error) else ""
+
+
 def memory_line(error: BaseException) -> str:
-    """Return one line for an error of too little memory, else nothing; for a GPU, torch has a class of its own."""
-    on_gpu = type(error).__name__ == "OutOfMemoryError"
-    if not (on_gpu or isinstance(error, MemoryError) or "can't allocate memory" in str(error)):
+    """Return one line for an error of too little memory, else nothing."""
+    if not (whose := whose_memory(error)):
         return ""
     asked = re.search(r"allocate ([\d.]+ \w+)", str(error))
     more = f" ({asked[1]} more were asked for)" if asked else ""
-    whose = "the GPU" if on_gpu else "this machine"
     return f"the memory of {whose} does not suffice{more}; a smaller batch_size or network, or fewer jobs, need less"
 
 

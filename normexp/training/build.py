@@ -19,7 +19,7 @@ from normexp.config.instantiate import instantiate, instantiate_part, locate
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
-from normexp.errors import Unavailable, UserError, first_line, kind_and_line
+from normexp.errors import Unavailable, UserError, first_line, kind_and_line, whose_memory
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
@@ -157,8 +157,8 @@ def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None
             raise
         reason = first_line(error) if isinstance(error, known) else kind_and_line(error)
         reason = reason.removesuffix(f"; {WAY_OUT}")
-        if isinstance(error, MemoryError) or "allocate memory" in reason or "Storage size" in reason:
-            reason = "the network is larger than the memory of this machine"
+        if (whose := whose_memory(error)) or "Storage size" in reason:
+            reason = f"the network is larger than the memory of {whose or 'this machine'}"
         elif isinstance(error, RuntimeError):
             reason += shape
         named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")

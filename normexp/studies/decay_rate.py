@@ -17,6 +17,7 @@ from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.normalized_mlp import CLASSES, FEATURES, normalized_mlp
 from normexp.training.build import build_norm
+from normexp.training.fit import descend
 
 ULP = 2.0**-52
 
@@ -120,8 +121,6 @@ class DecayRate(Study):
             chosen = torch.randint(self.examples, (self.batch,), generator=order)
             loss = F.cross_entropy(model(x[chosen]), y[chosen])
             yield float(loss.detach()), math.hypot(*(float(w.detach().norm()) for w in weights))
-            optimizer.zero_grad()
-            loss.backward()
             if way == "rate":
                 optimizer.param_groups[0]["lr"] = self.lr * self.root ** (-2 * step - 1)
-            optimizer.step()
+            descend(optimizer, loss)

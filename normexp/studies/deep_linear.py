@@ -13,6 +13,7 @@ from normexp.norms.base import Norm
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.training.build import build_norm
+from normexp.training.fit import descend
 
 STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of the rate, along the gradient: the paper's range
 ROUNDING = 1e-10  # of the gradient that enters, which the formula takes differences of
@@ -61,9 +62,7 @@ class DeepLinear(Study):
         for step in range(self.updates + 1):
             if step & (step - 1) == 0 or step == self.updates:
                 rows.append(self._row(net, x, y, step))
-            optimizer.zero_grad()
-            square_error(net(x), y).backward()
-            optimizer.step()
+            descend(optimizer, square_error(net(x), y))
         return Outcome(rows)
 
     def _net(self, norm: Norm, seed: int) -> nn.Sequential:

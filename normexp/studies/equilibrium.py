@@ -16,6 +16,7 @@ from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.normalized_mlp import CLASSES, FEATURES, normalized_mlp
 from normexp.training.build import build_norm, build_optimizer
+from normexp.training.fit import descend
 
 WINDOW = 100  # updates that a point of the table `windows` averages over
 
@@ -77,9 +78,7 @@ class Equilibrium(Study):
         for step in range(self.updates):
             before = [w.detach().clone() for w in weights]
             x, y = self._examples(source)
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
+            descend(optimizer, F.cross_entropy(model(x), y))
             for layer, old, new in zip(layers, before, weights, strict=True):
                 _add(layer, old, new, step >= self.updates // 2)
             if (step + 1) % WINDOW == 0:

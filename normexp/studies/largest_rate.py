@@ -16,6 +16,7 @@ from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.descent import largest_rate
 from normexp.training.build import build_norm
+from normexp.training.fit import descend
 
 FEATURES, OUTPUTS = 20, 3
 DISTANCE = 1e-6  # of the start from the minimum, relative to the weights
@@ -109,9 +110,7 @@ class LargestRate(Study):
             if self.batch is not None:
                 chosen = torch.randperm(len(x), generator=order)[: self.batch]
                 loss = half_square(net, x[chosen], y[chosen])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            descend(optimizer, loss)
             loss = half_square(net, x, y)
             yield float(loss.detach()) if loss.isfinite() else math.inf
             if not loss.isfinite():

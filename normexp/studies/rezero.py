@@ -15,6 +15,7 @@ from normexp.errors import UserError
 from normexp.probes.jacobian import pull_back
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
+from normexp.training.fit import descend
 
 CLASSES = 10
 GAINS = {"plain": 2.0, "residual": 0.25, "layer_norm": 2.0, "rezero": 2.0}  # weights have this variance / width
@@ -88,9 +89,7 @@ class ReZero(Study):
             losses = []
             for chosen in order.split(self.batch):
                 loss = F.cross_entropy(net(x[chosen].float() / SCALE - 1), y[chosen])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+                descend(optimizer, loss)
                 losses.append(loss.detach())
             yield self._row(net, seed, (epoch + 1) * len(losses), float(torch.stack(losses).mean()))
 

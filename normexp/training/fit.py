@@ -1,4 +1,7 @@
-"""The training loop, the only one: runs, estimates, studies and the bench draw their updates from `fit`."""
+"""The training loop, the only one: runs, estimates, studies and the bench draw their updates from `fit`.
+
+A study that follows a net of its own from update to update makes each with `descend`.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,13 @@ def fit(
         set_hyperparameters(components.optimizer, components.schedule(done))
         loss, outputs = step(x, y)
         yield Update(done + 1, loss, outputs, y)
+
+
+def descend(optimizer: Optimizer, loss: Tensor) -> None:
+    """Make one plain update: the gradient of the loss and the optimizer's step, nothing of a scheme or a schedule."""
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 
 
 def make_step(components: Components) -> Step:

@@ -24,6 +24,7 @@ FULL_SCALE = "full scale"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
+_FORM |= {"holm_interval": list | None}
 WORDS = ("text", "source", "place", "evidence", "remarks", "changed")
 Judged = Mapping[str, Any]  # one entry of claims.json
 MEANING = """\
@@ -116,9 +117,10 @@ def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
     yield from (
         "## Every claim in a line",
         "",
-        "Estimate, 95 % interval and number of seeds. A name leads to the table, with set-up and deviations; every run",
-        "behind it is in `records.zip` beside it, or below in one per arm. The evidence is at the end, with the",
-        "command that trains the runs again.",
+        "Estimate, 95 % interval and number of seeds. The interval is that of a claim by itself; beside it stands the",
+        "one adjusted for the experiment's other claims (Holm) where that alone leaves a claim undecided. A name leads",
+        "to the table, with set-up and deviations; every run behind it is in `records.zip` beside it, or below in one",
+        "per arm. The evidence is at the end, with the command that trains the runs again.",
         "",
     )
     for report in reports:
@@ -227,11 +229,22 @@ def _rate(tested: Sequence[Judged], decided: Sequence[Judged]) -> str:
 
 def claim_line(claim: Judged) -> str:
     claim = _inert(claim)
-    number = (
-        f" {_number(claim['estimate'])} {_interval(claim['interval'])}, n={claim['n']}" if claim["interval"] else ""
-    )
     flags = "".join(f" *{flag}*." for flag in _flags(claim))
-    return f"- **{shown_verdict(claim)}**: {claim['text']}.{number} [{claim['place']}]{flags}"
+    return f"- **{shown_verdict(claim)}**: {claim['text']}.{_measured(claim)} [{claim['place']}]{flags}"
+
+
+def _measured(claim: Judged) -> str:
+    """Return estimate and interval; the adjusted one, too, where the correction is why the claim is undecided."""
+    if not claim["interval"]:
+        return ""
+    adjusted = f", adjusted {_interval(claim['holm_interval'])}" if _is_left_open(claim) else ""
+    return f" {_number(claim['estimate'])} {_interval(claim['interval'])}{adjusted}, n={claim['n']}"
+
+
+def _is_left_open(claim: Judged) -> bool:
+    """Tell whether the claim would be decided by itself, and is not among the others of its experiment."""
+    alone = isinstance(claim["p"], int | float) and claim["p"] <= LEVEL
+    return claim["verdict"] == UNDECIDED and alone and claim.get("holm_interval") is not None
 
 
 def _flags(claim: Judged) -> Iterator[str]:

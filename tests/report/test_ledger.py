@@ -93,6 +93,18 @@ def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None
     assert "- **undecided**: A own claim. 0.5 [0.25, inf], n=5 [page 1]" in text
 
 
+def test_what_only_the_correction_leaves_undecided_shows_the_adjusted_interval(tmp_path: Path) -> None:
+    intervals = {"interval": [0.25, 0.75], "holm_interval": [-0.1, 1.1]}
+    judged = [claim("own", verdict, p, **intervals) for verdict, p in (("undecided", 0.02), ("undecided", 0.2))]
+    write(tmp_path, "first", "cpu", [*judged, claim("own", "holds", 0.001, **intervals)])
+    found = [line for line in lines(tmp_path) if line.startswith("- **") and "own" in line]
+    assert found == [
+        "- **undecided**: A own claim. 0.5 [0.25, 0.75], adjusted [-0.1, 1.1], n=5 [page 1]",
+        "- **undecided**: A own claim. 0.5 [0.25, 0.75], n=5 [page 1]",
+        "- **holds**: A own claim. 0.5 [0.25, 0.75], n=5 [page 1]",
+    ]
+
+
 def test_false_discovery_rate_is_over_all_experiments_but_previews(results: Path) -> None:
     found = {claim["text"]: claim.get("q") for report in read_reports(results) for claim in report.claims}
     # .004 .01 .3 times 3/1 3/2 3/3; the preview's 1e-9 would have made it 4/2 4/3 4/4.

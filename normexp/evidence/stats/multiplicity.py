@@ -26,12 +26,16 @@ def holm_confidence(p_values: Sequence[float]) -> list[float]:
     """Return the confidence of the interval that shows what Holm's correction decides, in the order given.
 
     The k-th smallest of m p-values is compared with LEVEL / (m - k + 1): an interval of that confidence excludes the
-    bound exactly where the comparison succeeds.
+    bound exactly where the comparison succeeds. Once one has failed nothing is decided any more: what would succeed
+    after it has the level at which the procedure stopped.
     """
     order = _order(p_values)
+    levels = [LEVEL / (len(order) - rank) for rank in range(len(order))]
+    below = [p_values[i] <= level for i, level in zip(order, levels, strict=True)]
+    stop = below.index(False) if False in below else len(order)
     confidence = [math.nan] * len(order)
     for rank, i in enumerate(order):
-        confidence[i] = 1 - LEVEL / (len(order) - rank)
+        confidence[i] = 1 - levels[stop if below[rank] and rank > stop else rank]
     return confidence
 
 

@@ -84,6 +84,7 @@ class Allowed:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
             hint = word_hint(shown(value), self.choices) if self.choices else _seeds(key, value) or self._largest(value)
+            hint = hint or _interpolation(value)
             raise UserError(f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}")
         return converted
 
@@ -122,6 +123,11 @@ class Allowed:
         above = value > low or (value == low and self.interval[0] == "[")
         below = value < high or (value == high and self.interval[-1] == "]")
         return above and below
+
+
+def _interpolation(value: Any) -> str:
+    """Say that another key's value is written out, to whom Hydra would fill it in."""
+    return "; `${...}` is not filled in here: write the value" if isinstance(value, str) and "${" in value else ""
 
 
 def _seeds(key: str, value: Any) -> str:

@@ -22,6 +22,7 @@ from normexp.config.options import (
     is_description,
     option,
     options,
+    usual_options,
     without_descriptions,
 )
 from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
@@ -117,12 +118,19 @@ def _checked(override: Override) -> Override:
     if override.is_add() or override.is_force_add():
         raise UserError(f"{text}: new keys cannot be added; drop the + to set a key that exists")
     if override.is_delete():
-        raise UserError(f"{text}: keys cannot be deleted; set an option instead (for example norm=none)")
+        raise UserError(f"{text}: keys cannot be deleted; {_instead(override.key_or_group)}")
     if override.is_sweep_override():
         raise UserError(
             f"{text}: `normexp run` trains one configuration, so one value is allowed here{_several(override)}"
         )
     return override
+
+
+def _instead(key: str) -> str:
+    """Say what is written in place of Hydra's `~key`."""
+    if key in groups():
+        return f"write {key}={'none' if 'none' in options(key) else usual_options()[key]}"
+    return f"leave {shortened(key)} out, which takes its default, or set a value"
 
 
 def _several(override: Override) -> str:

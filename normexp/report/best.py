@@ -113,20 +113,27 @@ def dependence(choice: Choice) -> Table | None:
 def curve(choice: Choice) -> Chart | None:
     """Return the figure of a choice: the metric over each hyperparameter; None where no value of it has a number.
 
-    A combination with which a run diverged has no place in it.
+    A value at which every combination has a diverged run has a cross for each of these.
     """
     import pandas as pd
 
     from normexp.report.figures.choice import choice as chart
 
     rows = [
-        {"line": _arm(group, choice.shown), "run": run, "key": key, "place": place, "value": value}
+        {"line": _arm(group, choice.shown), "run": run, "key": key, "place": place, "value": value, "ended": ended}
         for group, key in itertools.product(choice.groups, choice.over)
         for place, row in _profile(group, key, choice.metric).items()
-        for run, value in enumerate(row.values[choice.metric])
+        for run, (value, ended) in enumerate(_drawn(row, choice.metric))
     ]
     schemes = {_arm(group, choice.shown): group[0].key.get("norm", "") for group in choice.groups}
-    return chart(pd.DataFrame(rows), choice.over, choice.metric, schemes) if rows else None
+    if all(row["ended"] for row in rows):
+        return None
+    return chart(pd.DataFrame(rows), choice.over, choice.metric, schemes)
+
+
+def _drawn(row: Row, metric: str) -> list[tuple[float, bool]]:
+    """Return (value, whether it diverged) of every run; one that diverged has no value."""
+    return [(value, False) for value in row.values.get(metric, ())] + [(math.nan, True)] * (row.seeds - row.finite)
 
 
 def _arm(group: Sequence[Row], shown: Sequence[str]) -> str:
@@ -145,9 +152,9 @@ def _told(name: str, value: str) -> str:
 
 
 def _profile(group: Sequence[Row], key: str, metric: str) -> dict[float, Row]:
-    """Return the best combination at every value of one hyperparameter."""
+    """Return the best combination at every value of one hyperparameter; a diverged one where there is no other."""
     found: dict[float, Row] = {}
-    for row in _ranked(group, metric):
+    for row in [*_ranked(group, metric), *(row for row in group if row.finite < row.seeds)]:
         if (place := _number(row.key[key])) is not None:
             found.setdefault(place, row)
     return dict(sorted(found.items()))

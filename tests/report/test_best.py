@@ -13,6 +13,8 @@ from normexp.errors import UserError
 from normexp.records import find_runs
 from normexp.report import commands
 from normexp.report.best import combinations_tried, curve
+from normexp.report.figures.averages import lines_of
+from normexp.report.figures.captions import caption
 from normexp.report.frame import folder_frame
 
 COLUMNS = (*CLASSIFICATION, "validation/accuracy")
@@ -119,7 +121,14 @@ def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Pat
     files = commands.best_command([str(folder)], out=str(tmp_path / "drawn"))[1]
     assert [path.name for path in files] == ["best.png", "best.svg", "best.md"]
     assert "learning rate" in files[1].read_text()
-    assert files[2].read_text().endswith("Mean over 2 runs; bars: from the lowest to the highest run.\n")
+    ended = "Crosses at the panel's edge: runs that diverged there, 2 of No norm; the mean is over the others.\n"
+    assert files[2].read_text().endswith(f"Mean over 2 runs; bars: from the lowest to the highest run. {ended}")
+
+
+def test_there_is_no_curve_where_every_run_diverged(fabricate: Fabric) -> None:
+    table = [{**row, "validation/accuracy": 0.5} for row in rows(0.5, (0, 5))]
+    runs = [fabricate(table=table, columns=COLUMNS, optim__lr=rate, status="diverged") for rate in (0.1, 1.0)]
+    assert curve(combinations_tried(folder_frame(runs))) is None
 
 
 def test_best_says_where_there_is_nothing_to_draw(
@@ -134,16 +143,20 @@ def test_best_says_where_there_is_nothing_to_draw(
 
 
 def test_the_curve_of_a_choice_has_the_best_of_the_other_hyperparameters(fabricate: Fabric) -> None:
-    """At optim.lr=0.1 the better of two momenta counts; a value with which a run diverged has no place."""
+    """At optim.lr=0.1 the better of two momenta counts, at 1 the one that did not diverge; at 2 both did."""
     for rate, momentum, value, status in (
         (0.1, 0.0, 0.6, "done"), (0.1, 0.9, 0.8, "done"), (1.0, 0.0, 0.3, "done"), (1.0, 0.9, 0.9, "diverged"),
+        (2.0, 0.0, 0.9, "diverged"), (2.0, 0.9, 0.9, "diverged"),
     ):  # fmt: skip
         table = [{**row, "validation/accuracy": value} for row in rows(1 - value, (0, 5))]
         options = {"optim__lr": rate, "optim__momentum": momentum, "norm": "batch", "status": status}
         fabricate(table=table, columns=COLUMNS, **options)
-    chart = curve(combinations_tried(folder_frame(find_runs([fabricate.root])), ["optim.lr"]))
+    chart = curve(combinations_tried(folder_frame(find_runs([fabricate.root])), ["optim.lr", "optim.momentum"]))
     assert chart is not None
-    assert dict(zip(chart.data["place"], chart.data["value"], strict=True)) == {0.1: 80.0, 1.0: 30.0}
+    (line,) = lines_of(chart, "optim.lr")
+    assert dict(zip(line.x, line.mean, strict=True)) == {0.1: 80.0, 1.0: 30.0}
+    assert [place for place, _ in line.crosses] == [2.0]
+    assert "runs that diverged there, 1 of Batch norm" in caption(chart)
 
 
 def test_best_tells_how_much_every_arm_depends_on_its_rate(swept: Callable[..., Path]) -> None:

@@ -292,6 +292,13 @@ def test_heat_prints_the_mean_and_who_diverged_and_hatches_what_has_no_value(fab
     assert [patch.get_hatch() for patch in patches] == ["////", None]
 
 
+def test_heat_prints_powers_of_ten_as_its_axis_does(fabricate: Fabric) -> None:
+    experiment = made(fabricate, grid={"seed": [0], "batch_size": [8, 16]})
+    experiment.run(lambda arm, point, _: [{"step": 0, "test/loss": 4e-8 if point["batch_size"] == 8 else 0.142}])
+    chart = experiment.chart(kind="heat", metric="test/loss", axis="batch_size")
+    assert set(chart.data["text"]) == {f"4.0{TIMES}10⁻⁸", "0.142"}
+
+
 def test_colours_of_a_heat_map_end_where_a_value_lies_far_out() -> None:
     values = np.array([2.2, 2.4, 2.4, 2.5, 2.7, 3.4, 3.4])
     assert heat._norm(values, log=True).vmax == 3.4

@@ -131,6 +131,39 @@ def test_a_legend_is_not_cut_in_a_narrow_figure(fabricate: Fabric) -> None:
         assert_clean(draw(chart(runs), narrow))
 
 
+def accuracies(*values: float, every: int = 10) -> list[dict[str, object]]:
+    return [{"step": i * every, "validation/accuracy": v} for i, v in enumerate(values)]
+
+
+def test_lines_that_end_close_together_are_enlarged_beside(fabricate: Fabric) -> None:
+    columns = ("step", "validation/accuracy")
+    curves = {"batch": (0.1, 0.9, 0.98, 0.99, 0.99), "none": (0.1, 0.7, 0.97, 0.98, 0.985)}
+    runs = [fabricate(norm=norm, table=accuracies(*curve), columns=columns) for norm, curve in curves.items()]
+    whole, part = figure(runs, "validation/accuracy").axes
+    assert part.get_title(loc="left") == "enlarged"
+    assert whole.get_ylim()[0] < 20
+    assert part.get_xlim() == (20, 40)
+    assert part.get_ylim() == pytest.approx((96.9, 99.1))
+    assert len(figure(runs[:1], "validation/accuracy").axes) == 1  # one line hides none
+    apart = fabricate(norm="layer", table=accuracies(0.1, 0.5, 0.6, 0.6, 0.7), columns=columns)
+    assert len(figure([*runs, apart], "validation/accuracy").axes) == 1
+
+
+def test_every_data_set_has_its_own_steps(fabricate: Fabric) -> None:
+    runs = [fabricate(table=losses(2, 1)), fabricate(dataset="mnist", table=losses(2, 1, every=500))]
+    assert [axes.get_xlim() for axes in figure(runs, "train/loss").axes] == [(0, 20), (0, 1000)]
+
+
+def test_names_and_panels_fit_a_figure_of_large_text(fabricate: Fabric) -> None:
+    """Three inches of a slide: a panel in a row, and a name of two lines."""
+    runs = [fabricate(norm=norm) for norm in ("weight_mean_only", "batch")]
+    narrow = theme("slide", "3.3in")
+    with settings(narrow):
+        made = draw(chart(runs), narrow)
+        assert_clean(made)
+    assert len({axes.get_subplotspec().colspan.start for axes in made.axes}) == 1
+
+
 def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     run, *_ = [fabricate(norm=norm, seed=seed) for norm in ("batch", "none") for seed in (0, 1)]
     paths = plot_command([str(run.path.parent)], formats=["png", "svg", "pdf"])

@@ -23,7 +23,7 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
     """Return the chart of a choice, best value seen where the lines have their summit (or their lowest point).
 
     Args:
-        data: a row per run: columns line, run, key, place (the key's value), value.
+        data: a row per run: columns line, run, key, place (the key's value), value, ended (whether it diverged).
         over: the hyperparameters, a panel each.
         metric: by which was chosen.
         schemes: line -> its scheme.
@@ -38,8 +38,8 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
     several = ["At each value of one the best value of the others."] if len(over) > 1 else []
     return Chart(
         data.assign(value=factor(metric) * data["value"]), "interval", x="place", y="value", colour="line", panel="key",
-        band="range", title=f"Choosing {', '.join(map(of_key, over))}", panels=panels, styles=of_arms(schemes),
-        share_y="none",
+        band="range", title=f"Choosing the {' and the '.join(map(of_key, over))}", panels=panels,
+        styles=of_arms(schemes), share_y="none",
         labels={"x": of_key(over[0]) if len(over) == 1 else "", "y": title(metric)}, sentences=tuple(several),
         ticks={place: short(place) for place in places} if len(places) <= MOST_TICKS else {},
     )  # fmt: skip

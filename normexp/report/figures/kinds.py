@@ -20,7 +20,7 @@ from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
-from normexp.report.figures.scales import MINUS, short
+from normexp.report.figures.scales import MINUS, short, times_ten
 from normexp.report.figures.styles import LineStyle, in_order
 from normexp.report.measurements import factor, is_share, possible, title
 
@@ -163,10 +163,13 @@ def _entry(context: FigureContext[Heat], cell: Cell, metric: str, row: str, colu
 
 
 def _digits(value: float) -> str:
-    """Write three digits, or two and a power: 0.142, 73.0, 13,500, 4.8e-08."""
+    """Write three digits, or two and a power: 0.142, 73.0, 13,500, 4.0×10⁻⁸."""
     if 1e-3 <= abs(value) < 999.5:
         return f"{value:#.3g}".rstrip(".").replace("-", MINUS)
-    return short(value, 3) if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.1e}"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return short(value, 3)
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return times_ten(mantissa, int(exponent))
 
 
 def multiples(context: FigureContext[Multiples]) -> Chart:

@@ -30,6 +30,11 @@ LOWEST = 15.0  # text sizes that a panel with its labels is high at least
 LINE, POINTS = 1.9, 2.6  # of a row's height, in text sizes; of one with several points at one place
 SMALL = 0.7  # of the room of a letter: that of a letter of a row's name
 LETTERS = 112  # of a line, for a figure as many inches wide as its text has points
+NAME, SAMPLE, SMALLER = (
+    60,
+    8,
+    0.85,
+)  # of a legend: letters of a line at most, and of its sample of a line; its text's size
 BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
 EDGE = 0.008  # of the figure's width that stays empty at its left and right
 
@@ -37,7 +42,7 @@ EDGE = 0.008  # of the figure's width that stays empty at its left and right
 def draw(chart: Chart, theme: Theme) -> Figure:
     """Return the figure. Its settings are in force, see formats.images."""
     names = list(chart.by_panel())
-    columns = min(len(names), chart.columns or _columns(len(names), theme))
+    columns = min(len(names), _columns(chart.columns or len(names), theme, chart.columns > 0))
     rows = -(-len(names) // columns)
     figure = Figure(figsize=(theme.width, _height(chart, theme, rows, columns)), layout="constrained")
     FigureCanvasAgg(figure)
@@ -60,10 +65,18 @@ def draw(chart: Chart, theme: Theme) -> Figure:
     return figure
 
 
-def _columns(panels: int, theme: Theme) -> int:
-    """Return as many panels in a row as are wide enough for their text."""
+def _columns(panels: int, theme: Theme, together: bool = False) -> int:
+    """Return as many panels in a row as are wide enough for their text.
+
+    Args:
+        together: whether the panels are one row of several; where they do not fit, each of its parts is as long.
+    """
     fit = max(1, int(theme.width / (NARROWEST * theme.font)))
-    return panels if panels <= fit else min(fit, -(-panels // -(-panels // fit)))
+    if panels <= fit:
+        return panels
+    if together:
+        return max(count for count in range(1, fit + 1) if panels % count == 0)
+    return min(fit, -(-panels // -(-panels // fit)))
 
 
 def _height(chart: Chart, theme: Theme, rows: int, columns: int) -> float:
@@ -179,7 +192,7 @@ def _handle(chart: Chart, name: str, marked: bool, theme: Theme) -> Line2D:
         line["linestyle"] = ""
         line.pop("dashes")
         line["marker"] = style.marker or "o"
-    return Line2D([], [], label=_wrapped(name, 60), **line)
+    return Line2D([], [], label=_wrapped(name, min(NAME, int(_letters(theme) / SMALLER) - SAMPLE)), **line)
 
 
 def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], theme: Theme) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 from normexp.errors import UserError, listed
 from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
-from normexp.report.figures.chart import Chart, Panel
+from normexp.report.figures.chart import Chart, Panel, Range
 from normexp.report.figures.scales import OFF_SCALE
 from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
@@ -19,6 +19,7 @@ from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
 from normexp.report.measurements import check_metric, drawn_unasked, factor, is_share, possible, title
 
+SETTLED, AIR = 0.1, 0.05  # of a panel's height: what the ends of its lines take to be enlarged; of what is then shown
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
 
 
@@ -42,22 +43,21 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
     wanted_by_place = {place: _metrics(data[data["place"] == place], metric) for place in places}
     if not any(wanted_by_place.values()):
         raise UserError(f"these runs have no train/loss or other usual metric; --metric takes {listed(known, '')}")
-    parts, panels = [], {}
+    panels: dict[str, Panel] = {}
+    parts = []
     for place, names in wanted_by_place.items():
         for name in names:
             part = _values(data, place, name)
-            parts.append(part)
-            top = _top(part)
-            log = frozenset("y" if _is_log(part[part["value"] <= top], name) else "")
-            title_ = place if len(places) > 1 else ""
-            panels[f"{place} {name}"] = Panel(title_, title(name), possible(name), log=log, top=top)
+            made = _panels(part, name, place if len(places) > 1 else "")
+            parts += [part.assign(panel=panel) for panel in made]
+            panels |= made
     both = pd.concat(parts, ignore_index=True)
     every = _styles(data)
     styles = {line: every[line] for line in dict.fromkeys(both["line"])}
     return Chart(
         both, "line", x="step", y="value", colour="line", panel="panel", band="sd", labels={"x": "step"},
         title=places[0] if len(places) == 1 else "", styles=styles, panels=panels,
-        columns=max(map(len, wanted_by_place.values())), share_y="none", notes=tuple(notes),
+        columns=max(map(len, wanted_by_place.values())) if len(places) > 1 else 0, share_y="none", notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -108,7 +108,40 @@ def _metrics(data: pd.DataFrame, metric: str | None) -> list[str]:
 def _values(data: pd.DataFrame, place: str, metric: str) -> pd.DataFrame:
     rows = data[(data["place"] == place) & (data["metric"] == metric)]
     ended = rows["status"] == "diverged"
-    return rows.assign(value=factor(metric) * rows["value"], ended=ended, panel=f"{place} {metric}")
+    return rows.assign(value=factor(metric) * rows["value"], ended=ended)
+
+
+def _panels(part: pd.DataFrame, metric: str, place: str) -> dict[str, Panel]:
+    """Return the panels of a metric by name: one, and where its lines end too close to be told apart that part of it.
+
+    Args:
+        place: data set and model, of several; each has steps of its own, and none has a panel enlarged.
+    """
+    top = _top(part)
+    log = frozenset("y" if _is_log(part[part["value"] <= top], metric) else "")
+    first, last = float(part["step"].min()), float(part["step"].max())
+    steps = (first, last) if place and first < last else None
+    name = f"{place} {metric}"
+    made = {name: Panel(place, title(metric), possible(metric), steps, log=log, top=top)}
+    window = None if place else _settled(part, metric)
+    if window:
+        made[f"{name} enlarged"] = Panel("enlarged", title(metric), possible(metric), *window)
+    return made
+
+
+def _settled(part: pd.DataFrame, metric: str) -> tuple[Range, Range] | None:
+    """Return the steps and the values of the second half of training, if the lines of a share hide each other there."""
+    means = _means(part)
+    steps = means.index.get_level_values("step")
+    if not is_share(metric) or means.index.get_level_values("line").nunique() < 2:
+        return None
+    middle, last = float(steps.max()) / 2, float(steps.max())
+    late = part.loc[~part["ended"] & (part["step"] >= middle), "value"]
+    ends = means[steps >= middle]
+    if not 0 < ends.max() - ends.min() < SETTLED * (means.max() - means.min()):
+        return None
+    air = AIR * (late.max() - late.min())
+    return (middle, last), (float(late.min()) - air, float(late.max()) + air)
 
 
 def _means(data: pd.DataFrame) -> pd.Series[float]:

@@ -139,8 +139,12 @@ def short(value: float, digits: int = 5) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return f"{value:,.5g}".replace("-", MINUS) if abs(value) < 1e5 else f"{value:,.0f}".replace("-", MINUS)
     mantissa, _, exponent = f"{value:.4e}".partition("e")
-    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
-    return f"{mantissa}{TIMES}10{str(int(exponent)).translate(SUPERSCRIPT)}"
+    return times_ten(mantissa.rstrip("0").rstrip("."), int(exponent))
+
+
+def times_ten(mantissa: str, exponent: int) -> str:
+    """Write a mantissa and a power of ten: 4.0×10⁻⁸."""
+    return f"{mantissa.replace('-', MINUS)}{TIMES}10{str(exponent).translate(SUPERSCRIPT)}"
 
 
 def power(value: float) -> str:

@@ -19,6 +19,8 @@ BENCH = ROOT / "results" / "bench"
 BLOCK = re.compile(r"(<!-- bench:(\S+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
 MAPS, VECTORS = "(128, 96, 32, 32)", "(128, 512)"
 COMPILED = ", compiled"
+PRECISIONS = ("fp32", "bf16")
+PLACES = [f"{place}, {precision}" for place in ("maps", "vectors") for precision in PRECISIONS]
 Times = dict[str, list[float]]
 LIMIT = 2.5  # times batch norm
 
@@ -38,8 +40,7 @@ def ratios() -> str:
 
     Beside each the same compiled (`compile=norms`) and what its operators move; what no record has is left out.
     """
-    every = [f"{place}, {precision}" for place in ("maps", "vectors") for precision in ("fp32", "bf16")]
-    there = {title: found for title, found in zip(every, formats(), strict=True) if found[0]}
+    there = {title: found for title, found in zip(PLACES, formats(), strict=True) if found[0]}
     titles, columns = list(there), list(there.values())
     names = dict.fromkeys(norm for seconds, _ in columns for norm in seconds if norm not in ("copy", "convolution"))
     heads = [head for title in titles for head in (title, "compiled", "passes")]
@@ -60,16 +61,39 @@ def ratios() -> str:
                 slow[title].append(f"`{norm}`")
         lines.append(f"| {norm} | {' | '.join(cells)} |")
     found = "; ".join(f"{title}: {', '.join(each) or 'none'}" for title, each in slow.items())
-    return "\n".join([*lines, "", f"Above {LIMIT:g} times batch norm, compiled or not: {found}."])
+    return "\n".join([*lines, "", f"Above {LIMIT:g} times batch norm, compiled or not: {found}.", *reasons(slow)])
+
+
+def reasons(slow: dict[str, list[str]]) -> Iterator[str]:
+    """Yield a table of what the slow schemes' ordinary operators do beside batch norm's, where records count it."""
+    counts = dict(zip(PLACES, counted(), strict=True))
+    rows = [
+        f"| {norm} | {title} | {of['moved'][norm]:.0f} | {of['operators'][norm]} | {of['flops'][norm]:.0f} |"
+        for title, norms in slow.items()
+        if "flops" in (of := counts[title])
+        for norm in ("batch", *(name.strip("`") for name in norms))
+    ]
+    if rows:
+        yield "\n| norm | of | passes | operators | FLOP of products for a value |\n| --- | --- | ---: | ---: | ---: |"
+        yield from rows
+
+
+def counted() -> Iterator[dict[str, dict[str, float]]]:
+    """Yield what was counted of every scheme's operators, in the order of `formats`."""
+    for precision in PRECISIONS:
+        yield _data(f"layers-128x96x32x32-{precision}")
+    vectors = _data("layers-128x512")
+    for precision in PRECISIONS:
+        yield {what: vectors[what][precision] for what in ("moved", "operators", "flops") if what in vectors}
 
 
 def formats() -> Iterator[tuple[Times, dict[str, float]]]:
     """Yield the seconds of every scheme and its passes: of maps, then of vectors, in float32 and in bfloat16."""
-    for precision in ("fp32", "bf16"):
+    for precision in PRECISIONS:
         data = _data(f"layers-128x96x32x32-{precision}")
         yield data["seconds"]["channels_last"], data.get("moved", {})
     vectors = _data("layers-128x512")
-    for precision in ("fp32", "bf16"):
+    for precision in PRECISIONS:
         yield tuple(vectors.get(what, {}).get(precision, {}) for what in ("seconds", "moved"))
 
 

@@ -544,8 +544,8 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("no gradient through the deviation", "through * (-num_groups", "0 * through * (-num_groups"),
         (
             "channels of other groups",
-            "values.repeat_interleave(x.shape[1] // values.shape[1], 1)",
-            "values.repeat(1, x.shape[1] // values.shape[1])",
+            "(var + eps).rsqrt().repeat_interleave(size, 1)",
+            "(var + eps).rsqrt().repeat(1, size)",
         ),
         (
             "the network's nonlinearity comes on top",

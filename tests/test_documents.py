@@ -97,3 +97,18 @@ def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int
     page = (TOP / "docs" / name).read_text(encoding="utf-8")
     assert page.count("<!-- bench:") >= least
     assert module.filled(page) == page, "run scripts/make_performance.py"
+
+
+def test_what_stays_slow_is_printed_with_what_its_operators_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("make_performance")
+    counts = {
+        "moved": {"batch": 5.1, "slow": 27.3},
+        "operators": {"batch": 3, "slow": 70},
+        "flops": {"batch": 0.0, "slow": 160.6},
+    }
+    monkeypatch.setattr(module, "_data", lambda name: counts if name.endswith("-fp32") else {})
+    head, *rows = module.reasons({"maps, fp32": ["`slow`"], "maps, bf16": ["`slow`"]})
+    assert "passes" in head
+    assert rows == ["| batch | maps, fp32 | 5 | 3 | 0 |", "| slow | maps, fp32 | 27 | 70 | 161 |"]
+    monkeypatch.setattr(module, "_data", lambda name: {})  # a record from before anything was counted
+    assert not list(module.reasons({"maps, fp32": ["`slow`"]}))

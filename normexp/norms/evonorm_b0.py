@@ -7,19 +7,56 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import check_batch
 from normexp.norms.kernels.layout import num_positions
+from normexp.norms.kernels.loops import InLoops, Loops, Small, shifted_moments
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.options import one_of, positive, share
+
+
+def divided(x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, batch: Tensor, instance: Tensor, *_: Tensor) -> Tensor:
+    """Return weight x / max(batch, v x + instance) + bias, rounded once to x's type."""
+    wide = at_least_float32(x)
+    divisor = torch.maximum(over_positions(batch, x), wide * over_positions(v, x) + over_positions(instance, x))
+    return (wide / divisor * over_positions(weight, x) + over_positions(bias, x)).to(x.dtype)
+
+
+def divisions(
+    grad: Tensor, x: Tensor, v: Tensor, weight: Tensor, batch: Tensor, instance: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return x over the divisor, the gradient that it has, and what the divisor passes on to v x + instance."""
+    wide = at_least_float32(x)
+    of_sample, of_batch = wide * over_positions(v, x) + over_positions(instance, x), over_positions(batch, x)
+    each = 1 / torch.maximum(of_batch, of_sample)
+    quotient, direct = wide * each, at_least_float32(grad) * over_positions(weight, x) * each
+    return quotient, direct, torch.where(of_sample > of_batch, -quotient * direct, 0.0)
+
+
+def divided_sums(
+    grad: Tensor, x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, batch: Tensor, instance: Tensor, *_: Tensor
+) -> Small:
+    """Return what the gradients of weight and bias, of v, and of the deviations of sample and batch are made of."""
+    quotient, direct, passed = divisions(grad, x, v, weight, batch, instance)
+    grad, kept = at_least_float32(grad), -quotient * direct - passed
+    return tuple(map(position_sum, (grad * quotient, grad, passed * at_least_float32(x), passed, kept)))
+
+
+def divided_gradient(grad: Tensor, x: Tensor, *factors: Tensor) -> Tensor:
+    """Return the gradient of x, of which slope (x - mean) + shift goes by way of the two deviations."""
+    v, weight, batch, instance, slope, mean, shift = factors
+    _, direct, passed = divisions(grad, x, v, weight, batch, instance)
+    grad_x = direct + passed * over_positions(v, x) + over_positions(shift, x)
+    return (grad_x + over_positions(slope, x) * (at_least_float32(x) - over_positions(mean, x))).to(x.dtype)
 
 
 class MaximumOfDeviations(PerChannel):
     """x divided by the larger of the batch's standard deviation and v x + the sample's own."""
 
     gains_from_compile = True
+    loops = Loops(shifted_moments, divided, divided_sums, divided_gradient)
 
     running_var: Tensor
 
@@ -31,12 +68,33 @@ class MaximumOfDeviations(PerChannel):
         self.register_buffer("running_var", torch.ones(num_features))
 
     def forward(self, x: Tensor) -> Tensor:
-        if num_positions(x) == 1:
-            raise ValueError(f"EvoNorm-B0 needs more than one value per map, input has shape {tuple(x.shape)}")
+        self.check(x)
         mean, var = moments(x)
         batch = self.batch_variance(x, mean, var) if self.training else self.running_var
-        deviations = ((batch + self.eps).sqrt(), (var + self.eps).sqrt())
-        return recomputed(divide, divide_gradient, x, self.v, *deviations, *self.affine)
+        return recomputed(divide, divide_gradient, x, self.v, *self.deviations(batch, var), *self.affine)
+
+    def deviations(self, batch: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+        return (batch + self.eps).sqrt(), (var + self.eps).sqrt()
+
+    def check(self, x: Tensor) -> None:
+        if num_positions(x) == 1:
+            raise ValueError(f"EvoNorm-B0 needs more than one value per map, input has shape {tuple(x.shape)}")
+
+    def in_loops(self, loops: Loops, x: Tensor) -> Tensor:
+        self.check(x)
+        y: Tensor = InLoops.apply(self, loops, x, self.v, *self.affine)
+        return y
+
+    def factors(self, x: Tensor, moments: Small, v: Tensor, weight: Tensor, bias: Tensor) -> Small:
+        mean, var = moments
+        return v, weight, bias, *self.deviations(self.batch_variance(x, mean, var), var), mean
+
+    def slopes(self, x: Tensor, sums: Small, *factors: Tensor) -> tuple[Small, Small]:
+        (v, weight, _, batch, instance, mean), count = factors, num_positions(x)
+        of_weight, of_bias, of_v, of_instance, of_batch = sums
+        own, shared = of_instance / instance, of_batch.sum(0) / (len(x) * batch)
+        slope, shift = (own + shared) / count, shared * (mean - mean.mean(0)) / count
+        return (v, weight, batch, instance, slope, mean, shift), (of_v.sum(0), of_weight.sum(0), of_bias.sum(0))
 
     def batch_variance(self, x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         """Return the biased variance of the batch per channel, and move the running one by it."""

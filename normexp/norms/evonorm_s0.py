@@ -8,19 +8,44 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.kernels.layout import num_positions
+from normexp.norms.kernels.loops import InLoops, Loops, Small, shifted_moments
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.options import at_least, one_of, positive
+
+
+def gated(x: Tensor, v: Tensor, scale: Tensor, bias: Tensor, *_: Tensor) -> Tensor:
+    """Return scale x sigmoid(v x) + bias, rounded once to x's type."""
+    wide, by_channel = at_least_float32(x), over_positions(v, x)
+    gate = wide * (wide * by_channel).sigmoid()
+    return (gate * over_positions(scale, x) + over_positions(bias, x)).to(x.dtype)
+
+
+def gated_sums(grad: Tensor, x: Tensor, v: Tensor, *_: Tensor) -> Small:
+    """Return what the gradients of weight, v and bias are made of."""
+    grad, wide = at_least_float32(grad), at_least_float32(x)
+    gate = (wide * over_positions(v, x)).sigmoid()
+    through = grad * wide * gate
+    return position_sum(through), position_sum(through * (1 - gate) * wide), position_sum(grad)
+
+
+def gated_gradient(grad: Tensor, x: Tensor, v: Tensor, scale: Tensor, slope: Tensor, mean: Tensor) -> Tensor:
+    """Return the gradient of x, of which slope (x - mean) goes by way of the deviation."""
+    wide, by_channel = at_least_float32(x), over_positions(v, x)
+    gate = (wide * by_channel).sigmoid()
+    direct = at_least_float32(grad) * over_positions(scale, x) * (gate * (1 + wide * by_channel * (1 - gate)))
+    return (direct + over_positions(slope, x) * (wide - over_positions(mean, x))).to(x.dtype)
 
 
 class GatedGroup(PerChannel):
     """x sigmoid(v x), divided by the standard deviation of x in groups of channels of one sample."""
 
     gains_from_compile = True
+    loops = Loops(shifted_moments, gated, gated_sums, gated_gradient)
 
     def __init__(self, num_features: int, num_groups: int, eps: float) -> None:
         super().__init__(num_features)
@@ -29,14 +54,33 @@ class GatedGroup(PerChannel):
         self.learn(weight=True, bias=True)
 
     def forward(self, x: Tensor) -> Tensor:
+        self.check(x)
+        function = partial(gate, num_groups=self.num_groups, eps=self.eps)
+        gradient = partial(gate_gradient, num_groups=self.num_groups, eps=self.eps)
+        return recomputed(function, gradient, x, self.v, *self.affine)
+
+    def check(self, x: Tensor) -> None:
         if x.shape[1] * num_positions(x) == self.num_groups:
             raise ValueError(
                 f"normalization over {self.num_groups} groups needs more than one value per group, "
                 f"input has shape {tuple(x.shape)}"
             )
-        function = partial(gate, num_groups=self.num_groups, eps=self.eps)
-        gradient = partial(gate_gradient, num_groups=self.num_groups, eps=self.eps)
-        return recomputed(function, gradient, x, self.v, *self.affine)
+
+    def in_loops(self, loops: Loops, x: Tensor) -> Tensor:
+        self.check(x)
+        y: Tensor = InLoops.apply(self, loops, x, self.v, *self.affine)
+        return y
+
+    def factors(self, x: Tensor, moments: Small, v: Tensor, weight: Tensor, bias: Tensor) -> Small:
+        mean, rstd = of_groups(moments, self.num_groups, self.eps)
+        return v, rstd * weight, bias, weight, mean, rstd
+
+    def slopes(
+        self, x: Tensor, sums: Small, v: Tensor, scale: Tensor, bias: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
+    ) -> tuple[Small, Small]:
+        slope, bent, total = sums
+        through = by_deviation(slope * weight, rstd, x, self.num_groups)
+        return (v, scale, through, mean), ((bent * scale).sum(0), (slope * rstd).sum(0), total.sum(0))
 
 
 def gate(x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, num_groups: int, eps: float) -> Tensor:
@@ -55,8 +99,7 @@ def gate_gradient(
     slope = position_sum(product * gate)
     bent = torch.ops.aten.sigmoid_backward(product, gate)
     grad_v = (position_sum(bent * x) * scale).sum(0)
-    through = over_groups((slope * weight).unflatten(1, (num_groups, -1)).sum(2), x) * rstd**3
-    through = through * (-num_groups / (x.shape[1] * num_positions(x)))
+    through = by_deviation(slope * weight, rstd, x, num_groups)
     grad_x = gate.mul_(grad).add_(bent.mul_(by_channel)).mul_(over_positions(scale, x))
     grad_x.add_(multiply_add(x, through, -through * mean))
     return grad_x, grad_v, (slope * rstd).sum(0), channel_sum(grad)
@@ -64,14 +107,21 @@ def gate_gradient(
 
 def group_statistics(x: Tensor, num_groups: int, eps: float) -> tuple[Tensor, Tensor]:
     """Return mean and 1 / sqrt(var + eps) of each channel's group: (N, C)."""
-    mean, var = (values.unflatten(1, (num_groups, -1)) for values in moments(x))
-    mean, var = pooled(mean, var, 2)
-    return over_groups(mean, x), over_groups((var + eps).rsqrt(), x)
+    return of_groups(moments(x), num_groups, eps)
 
 
-def over_groups(values: Tensor, x: Tensor) -> Tensor:
-    """Return values: (N, G) for each of the channels of x: (N, C)."""
-    return values.repeat_interleave(x.shape[1] // values.shape[1], 1)
+def of_groups(statistics: Small, num_groups: int, eps: float) -> tuple[Tensor, Tensor]:
+    """Return mean and 1 / sqrt(var + eps) of each channel's group: (N, C), from mean and variance of the channels."""
+    mean, var = (values.unflatten(1, (num_groups, -1)) for values in statistics)
+    size, (mean, var) = mean.shape[2], pooled(mean, var, 2)
+    return mean.repeat_interleave(size, 1), (var + eps).rsqrt().repeat_interleave(size, 1)
+
+
+def by_deviation(slope: Tensor, rstd: Tensor, x: Tensor, num_groups: int) -> Tensor:
+    """Return the gradient of x by way of its group's deviation, as a multiple of x - mean: (N, C)."""
+    size = x.shape[1] // num_groups
+    through = slope.unflatten(1, (num_groups, size)).sum(2).repeat_interleave(size, 1) * rstd**3
+    return through * (-num_groups / (x.shape[1] * num_positions(x)))
 
 
 @dataclass(frozen=True, kw_only=True)

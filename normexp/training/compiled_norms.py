@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from normexp.errors import UserError, first_line
 from normexp.norms.base import Step
+from normexp.norms.kernels.loops import Loops
 from normexp.norms.kernels.passes import Passes
 
 GAINS = "gains_from_compile"  # the mark of a module whose operators a compiler fuses; `vectors`: on (N, C) alone
@@ -43,7 +44,7 @@ def form_of(kind: type[nn.Module]) -> InTraining | Passes:
     passes = getattr(kind, "passes", None)
     if isinstance(passes, Passes):
         return Passes(*(Form(kind.__name__, plain) for plain in passes))
-    return InTraining(kind)
+    return InTraining(kind) if getattr(kind, "loops", None) is None else OnMaps(kind)
 
 
 def gaining(model: nn.Module) -> Iterator[nn.Module]:
@@ -102,4 +103,17 @@ class InTraining(Form):
     def __call__(self, module: nn.Module, x: Tensor) -> Any:
         if not module.training or not torch.is_grad_enabled() or (self.gains == "vectors" and x.dim() > 2):
             return self.plain(module, x)
+        return super().__call__(module, x)
+
+
+class OnMaps(InTraining):
+    """The same, but maps go by the loops of the module, compiled one by one."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__(kind)
+        self.loops = Loops(*(Form(kind.__name__, plain) for plain in kind.loops))
+
+    def __call__(self, module: Any, x: Tensor) -> Any:
+        if x.dim() > 2 and module.training and torch.is_grad_enabled():
+            return module.in_loops(self.loops, x)
         return super().__call__(module, x)

@@ -5,6 +5,7 @@ import json
 from functools import cache
 
 import pytest
+import torch
 
 from normexp.bench.command import bench
 from normexp.bench.commands import python, usage
@@ -15,6 +16,7 @@ from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
 from normexp.bench.suites import tokens
 from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
+from normexp.bench.suites.layers import counted
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, name_of, result, sides
 from normexp.bench.work import Work
@@ -92,6 +94,12 @@ def test_bench_of_one_of_the_usual_works_has_its_name():
 def test_bench_offers_pictures_to_those_who_read_pictures():
     assert "script_0" in sides(IMAGES)
     assert "script_0" not in sides(TABLE)
+
+
+def test_bench_counts_what_operators_read_write_and_multiply():
+    x, y = torch.ones(3, 4), torch.ones(4, 5)
+    found = counted([lambda: x @ y, lambda: x.view(2, 6)])
+    assert (found.bytes, found.operators, found.flops) == (4 * (12 + 20 + 15), 1, 2 * 3 * 4 * 5)
 
 
 def test_bench_writes_a_table_and_its_data(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from time import thread_time
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from normexp.bench.operators import moved as bytes_moved
+from normexp.bench.operators import flops, moved
 from normexp.bench.result import Ratio, Result
 from normexp.bench.turns import in_turns, one_thread
 from normexp.config import compose, option, options
@@ -43,10 +44,10 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             for precision, dtype in DTYPES.items():
                 layouts = {name: Maps(shape, dtype, memory) for name, memory in LAYOUTS.items()}
                 times = {name: measured(maps, rounds) for name, maps in layouts.items()}
-                yield result(precision, times, shape, kept, moved(layouts["channels_last"]))
+                yield result(precision, times, shape, kept, work(layouts["channels_last"]))
         vectors = {precision: Maps(VECTORS, dtype, torch.contiguous_format) for precision, dtype in DTYPES.items()}
         times = {precision: measured(each, 2 if quick else ON_VECTORS * rounds) for precision, each in vectors.items()}
-        yield on_vectors(times, {precision: moved(each) for precision, each in vectors.items()})
+        yield on_vectors(times, {precision: work(each) for precision, each in vectors.items()})
 
 
 def names(maps: Maps | None = None) -> list[str]:
@@ -97,32 +98,52 @@ def compiled(name: str, module: nn.Module) -> nn.Module:
     return module
 
 
-def moved(maps: Maps) -> dict[str, float]:
-    """Return what the operators of every scheme read and write, forward and backward, in passes over the tensor."""
-    found = {}
+@dataclass
+class Work:
+    """What forward and backward of every scheme do by its ordinary operators, whatever the clock says.
+
+    Args:
+        moved: what the operators read and write, in passes over the tensor.
+        operators: how many there are; views are none.
+        flops: additions and multiplications of matrix products, for each value of the tensor.
+    """
+
+    moved: dict[str, float]
+    operators: dict[str, int]
+    flops: dict[str, float]
+
+
+def work(maps: Maps) -> Work:
+    found, like = Work({}, {}, {}), maps.random()
     with reproducible():
         for name in names(maps):
             every, less, *_ = tasks(build_norm(compose([f"norm={name}"])), maps)
-            found[name] = (_bytes(every) - _bytes(less)) / maps.random().nbytes
+            own, replaced = counted(every), counted(less)
+            found.moved[name] = (own.bytes - replaced.bytes) / like.nbytes
+            found.operators[name] = own.operators - replaced.operators
+            found.flops[name] = (own.flops - replaced.flops) / like.numel()
     return found
 
 
-def _bytes(passes: Sequence[Task]) -> int:
-    with Bytes() as counter:
+def counted(passes: Sequence[Task]) -> Counter:
+    with Counter() as counter:
         for task in passes:
             task()
-    return counter.total
+    return counter
 
 
-class Bytes(TorchDispatchMode):
-    """Adds up what the operators inside read and write."""
+class Counter(TorchDispatchMode):
+    """Adds up what the operators inside read, write and multiply."""
 
-    total = 0
+    bytes = operators = flops = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        found = func(*args, **kwargs)
         if not func.is_view:
-            self.total += bytes_moved(func, args, kwargs or {}, found)
+            self.bytes += moved(func, args, kwargs, found)
+            self.flops += flops(func, args, kwargs, found)
+            self.operators += 1
         return found
 
 
@@ -131,7 +152,7 @@ def result(
     found: dict[str, Times],
     shape: Sequence[int],
     kept: dict[str, float],
-    passes: dict[str, float],
+    done: Work,
 ) -> Result:
     size = "x".join(map(str, shape))
     columns = [f"{what}, {layout}" for layout in found for what in ("of the convolution", "passes")]
@@ -144,18 +165,19 @@ def result(
         "share of what batch norm keeps. Medians of paired ratios of processor time, on one thread.",
         headers=["norm", *columns, "of its operators", "kept"],
         cells=[
-            [name, *(cell for times in found.values() for cell in _cells(name, times)), _number(passes.get(name), 1),
-             _number(kept.get(name), 2)]
+            [name, *(cell for times in found.values() for cell in _cells(name, times)),
+             _number(done.moved.get(name), 1), _number(kept.get(name), 2)]
             for name in rows
         ],
-        data={"seconds": found, "kept": kept, "moved": passes, "threads": torch.get_num_threads()},
+        data={"seconds": found, "kept": kept, **asdict(done), "threads": torch.get_num_threads()},
     )  # fmt: skip
 
 
-def on_vectors(found: dict[str, Times], passes: dict[str, dict[str, float]]) -> Result:
+def on_vectors(found: dict[str, Times], done: dict[str, Work]) -> Result:
     """Return the table of (N, C): times relative to batch norm, the plain and the compiled layers."""
     size = "x".join(map(str, VECTORS))
     columns = [column for precision in found for column in (precision, f"{precision}{COMPILED}")]
+    counts = {field.name: {key: getattr(each, field.name) for key, each in done.items()} for field in fields(Work)}
     return Result(
         name=f"layers-{size}",
         caption=f"Forward and backward of every scheme on ({size.replace('x', ', ')}): time relative to batch norm. "
@@ -164,9 +186,9 @@ def on_vectors(found: dict[str, Times], passes: dict[str, dict[str, float]]) -> 
         cells=[
             [name, *(_number(_ratio(times, form, "batch"), 2) for times in found.values()
                      for form in (name, f"{name}{COMPILED}"))]
-            for name in next(iter(passes.values()))
+            for name in next(iter(done.values())).moved
         ],
-        data={"seconds": found, "moved": passes, "threads": torch.get_num_threads()},
+        data={"seconds": found, **counts, "threads": torch.get_num_threads()},
     )  # fmt: skip
 
 

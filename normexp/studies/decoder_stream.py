@@ -67,10 +67,10 @@ class DecoderStream(Study):
             raise UserError(f"study=decoder_stream: model={config.choices['model']}: the law is of model=gpt")
         model: Any = build_model(config, build_norm(config), (self.tokens,), KINDS)
         x = torch.randint(KINDS, (self.sequences, self.tokens), generator=generator(context.seed, "texts")).float()
-        if not self.control:
-            check(config, model, x)
-        behind = outputs_of(model, {str(k): layer[-1] for k, layer in enumerate(model.layers)}, x)
-        squares = [mean_square(out[:, POSITIONS[self.position]]) for out in behind.values()]
+        norms = {} if self.control else checked_norms(config, model)
+        seen = outputs_of(model, norms | {str(k): layer[-1] for k, layer in enumerate(model.layers)}, x)
+        check_norms(config.choices["placement"], {name: seen[name] for name in norms if name in seen})
+        squares = [mean_square(seen[str(k)][:, POSITIONS[self.position]]) for k in range(len(model.layers))]
         predicted = formula(config["model"], config.choices["placement"])
         rows = [
             {"step": k, "square": square, "formula": law, "relative": square / squares[0],
@@ -104,13 +104,30 @@ def mean_square_of_gelu(variance: float) -> float:
     return float(weights @ F.gelu(math.sqrt(variance) * nodes).square()) / math.sqrt(2 * math.pi)
 
 
-def check(config: Config, model: nn.Module, x: Tensor) -> None:
-    """Raise UserError, which names the reason, where the formula does not apply."""
-    reason = _other_weights(config) or _other_norm(config.choices["placement"], model, x)
-    if reason:
-        raise UserError(
-            f"study=decoder_stream: the law does not apply: {reason}; study.control=true measures all the same"
-        )
+def checked_norms(config: Config, model: Any) -> dict[str, nn.Module]:
+    """Return the norms whose outputs tell whether the formula applies; raise UserError where it cannot."""
+    if reason := _other_weights(config):
+        raise _does_not_apply(reason)
+    place, _ = GIVES[config.choices["placement"]]
+    return {
+        f"layers.{k}.{j}.{place}": getattr(branch, place)
+        for k, layer in enumerate(model.layers)
+        for j, branch in enumerate(layer)
+    }
+
+
+def check_norms(placement: str, given: Mapping[str, Tensor]) -> None:
+    """Raise UserError, which names the layer, where a norm gives another mean square than the formula takes."""
+    for name, out in given.items():
+        found, expected = mean_square(out), GIVES[placement][1](int(name.split(".")[1]) + 1)
+        if abs(found / expected - 1) > OFF:
+            raise _does_not_apply(f"{name} gives tokens the mean square {found:.4g} instead of {expected:.4g}")
+
+
+def _does_not_apply(reason: str) -> UserError:
+    return UserError(
+        f"study=decoder_stream: the law does not apply: {reason}; study.control=true measures all the same"
+    )
 
 
 def _other_weights(config: Config) -> str | None:
@@ -121,20 +138,6 @@ def _other_weights(config: Config) -> str | None:
         return f"init={config.choices['init']} draws other weights than N(0, model.init_std^2)"
     if options["feed_forward"] != "gelu" or options["dropout"]:
         return "it is of model.feed_forward=gelu and model.dropout=0"
-    return None
-
-
-def _other_norm(placement: str, model: Any, x: Tensor) -> str | None:
-    place, gives = GIVES[placement]
-    norms = {
-        f"layers.{k}.{j}.{place}": getattr(branch, place)
-        for k, layer in enumerate(model.layers)
-        for j, branch in enumerate(layer)
-    }
-    for name, out in outputs_of(model, norms, x).items():
-        found, expected = mean_square(out), gives(int(name.split(".")[1]) + 1)
-        if abs(found / expected - 1) > OFF:
-            return f"{name} gives tokens the mean square {found:.4g} instead of {expected:.4g}"
     return None
 
 

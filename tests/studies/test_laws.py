@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,17 @@ from normexp.evidence.claims import judge
 from normexp.evidence.curves import Cell, Curve
 from normexp.experiments.load import laws, load
 from normexp.probes.gram_distance import gram_distance
+from normexp.seeding import generator
 from normexp.studies.base import Outcome, StudyContext
 from normexp.studies.batch_norm_explosion import LIMIT
+from normexp.studies.descent import largest_rate
+from normexp.studies.largest_rate import FEATURES, PRECISION, LargestRate, stays
 from normexp.studies.least_squares_rate import LeastSquaresRate
 from normexp.studies.orthogonalization import expected_likeness
 from normexp.studies.rezero import ReZero
 from normexp.studies.selectable_keys import in_hull_of_others
 from normexp.studies.weight_distance import line, misfits
+from normexp.training.build import build_norm
 
 FREE = ("norm=batch", "norm.affine=false", "norm.eps=1e-30")
 
@@ -301,6 +305,40 @@ def test_gradient_descent_stays_up_to_two_over_the_curvature(overrides):
     assert row["formula"] == pytest.approx(2 * (1.5 if "study.momentum=0.5" in overrides else 1) / row["curvature"])
     assert abs(row["rate"] - row["formula"]) < row["remainder"] < 0.1 * row["formula"]
     assert row["survived"] >= 64 if overrides == FREE else row["survived"] <= 4
+
+
+def rate_of_the_linear_descent(study: LargestRate, context: StudyContext) -> float:
+    """Return what the study would find if the loss were e'He / 2, e being what its start is away from the minimum."""
+    net = study._net(build_norm(context.config), context.seed)
+    x = torch.randn(study.examples, FEATURES, dtype=torch.double, generator=generator(context.seed, "examples"))
+    weights, source = list(net.parameters()), generator(context.seed, "away")
+    away = [w.square().mean().sqrt() * torch.randn(w.shape, dtype=w.dtype, generator=source) for w in weights]
+    jacobian = torch.stack([
+        torch.cat([part.flatten() for part in torch.autograd.grad(each, weights, retain_graph=True)])
+        for each in net(x).flatten()
+    ])  # fmt: skip
+    hessian, start = jacobian.T @ jacobian / len(x), torch.cat([each.flatten() for each in away]).detach()
+
+    def losses(rate: float) -> Iterator[float]:
+        e, velocity = start, torch.zeros_like(start)
+        yield float(e @ hessian @ e)
+        for _ in range(study.updates):
+            velocity = study.momentum * velocity + hessian @ e
+            e = e - rate * velocity
+            yield float(e @ hessian @ e)
+
+    low = 1 / float(torch.linalg.matrix_norm(hessian, 2))
+    return largest_rate(lambda rate: stays(losses(rate)), low, PRECISION)
+
+
+@pytest.mark.parametrize("overrides", [("norm=none",), FREE, ("norm=none", "study.momentum=0.5")])
+def test_what_is_above_two_over_the_curvature_is_that_of_finitely_many_updates(overrides):
+    """The remainder is that of a typical start; of the one that is drawn it is known."""
+    context = StudyContext(compose([*SMALL_RATE, "study.updates=20", *overrides]))
+    study = instantiate(context.config["study"])
+    row = study.measure(context).rows[0]
+    assert row["rate"] == pytest.approx(rate_of_the_linear_descent(study, context), rel=2 * PRECISION)
+    assert row["rate"] > (1 + 4 * PRECISION) * row["formula"]  # which the formula by itself does not say
 
 
 def test_mini_batches_lower_the_largest_rate():

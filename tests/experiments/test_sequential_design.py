@@ -72,8 +72,8 @@ def test_looks_are_frozen(tmp_path: Path) -> None:
     freeze(parse("x", "cpu", DATA), tmp_path)
     assert changes_since_frozen(parse("x", "cpu", DATA), tmp_path) == []
     found = changes_since_frozen(parse("x", "cpu", with_looks(looks=[3, 6], spending="obrien_fleming")), tmp_path)
-    words = "looks were changed after the runs: 2, 4, 6, pocock before, 3, 6, obrien_fleming now"
-    assert [str(change) for change in found] == [words]
+    words = "2, 4, 6, pocock before, 3, 6, obrien_fleming now"
+    assert [str(change) for change in found] == [f"looks were changed after the freeze, before the first run: {words}"]
 
 
 @pytest.fixture

@@ -124,6 +124,21 @@ def test_load_model_without_its_checkpoint_or_with_a_damaged_one_is_one_line(
         normexp.load_model(run.path)
 
 
+def test_load_model_of_a_run_that_keeps_no_weights_says_why(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    (run.path / CHECKPOINT).unlink()
+    for state, said in (("diverged", "such a run keeps no weights"), ("interrupted", "without weights so far; the")):
+        run.write_status(state, step=1)
+        with pytest.raises(normexp.UserError, match=f": {state}, [^\n]*{said}"):
+            normexp.load_model(run.path)
+
+
+def test_load_model_of_a_study_says_that_it_trains_nothing(folder: Path) -> None:
+    run = normexp.run(["study=orthogonalization"])
+    with pytest.raises(normexp.UserError, match="study=orthogonalization measures, and trains no network"):
+        normexp.load_model(run.path)
+
+
 def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> None:
     run, other = normexp.run(OVERRIDES), normexp.run([*OVERRIDES, "seed=1"])
     (other.path / CHECKPOINT).replace(run.path / CHECKPOINT)

@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
+from normexp.config.text import as_argument
 from normexp.errors import UserError
 
 USUAL = "md"  # format of a table
@@ -25,8 +26,8 @@ def report(arguments: argparse.Namespace) -> int:
         from normexp.report.experiments import figures_to
 
         if folders := _folders(arguments.names):
-            instead = f"`normexp plot {shlex.quote(folders[0])} --out {shlex.quote(arguments.out)}`"
-            raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean {instead}?")
+            instead = shlex.join(["normexp", "plot", as_argument(folders[0]), "--out", as_argument(arguments.out)])
+            raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean `{instead}`?")
         return _print(figures_to(arguments.out, arguments.names, **look), show=False)
     return _print(_written(arguments.names), arguments.open)
 

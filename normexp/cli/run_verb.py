@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from normexp.config.recipe import Item, described, naming, recipe, texts, with_recipe
+from normexp.config.text import as_argument
 from normexp.errors import UserError
 from normexp.records import printable_lines
 
@@ -89,8 +90,8 @@ def _more(config: Config, directory: RunDirectory) -> str:
     """Return the command that samples a run; its record knows neither the folder of its text nor what it may import."""
     plugins = [override for override in config.overrides if override.startswith("plugins=")]
     file = config["dataset"]["file"]
-    elsewhere = ["--file", file] if file != directory.config["dataset"]["file"] else []
-    return shlex.join(["normexp", "sample", str(directory.path), *plugins, *elsewhere])
+    elsewhere = ["--file", as_argument(file)] if file != directory.config["dataset"]["file"] else []
+    return shlex.join(["normexp", "sample", as_argument(directory.path), *plugins, *elsewhere])
 
 
 def overrides(arguments: argparse.Namespace) -> list[str]:

@@ -71,11 +71,16 @@ def naming(settings: Mapping[str, Item]) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        fault = str(error).partition("; did you mean")[0]
-        said = [text for text in texts(settings) if re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", fault)]
-        if not said:
+        if (message := with_names(str(error), settings)) == str(error):
             raise
-        raise type(error)(f"{error}; {said[0]} is of the recipe ({KEY}={NONE} leaves it out)") from error
+        raise type(error)(message) from error
+
+
+def with_names(message: str, settings: Mapping[str, Item]) -> str:
+    """Return an error's line, and which setting that it speaks of is of the recipe."""
+    fault = message.partition("; did you mean")[0]
+    said = [text for text in texts(settings) if re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", fault)]
+    return f"{message}; {said[0]} is of the recipe ({KEY}={NONE} leaves it out)" if said else message
 
 
 def left_by(given: Iterable[str], settings: Iterable[str]) -> list[str]:

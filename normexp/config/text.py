@@ -38,6 +38,12 @@ def amount(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def as_argument(path: object) -> str:
+    """Return a path as a command takes it: one that begins with a dash would be an option."""
+    text = str(path)
+    return f"./{text}" if text.startswith("-") else text
+
+
 def override_text(value: Any) -> str:
     """Return a value in Hydra's override grammar: as it is shown, with quotes around a text that needs them."""
     if isinstance(value, list):

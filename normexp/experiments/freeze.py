@@ -3,7 +3,8 @@
 The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after the runs,
 which tables and the ledger say with both versions. One that is missing, or was written when runs were there already,
 declares nothing before them, and they say that, too. `normexp freeze` writes it ahead of the first run, which freezes
-anew what was changed in between.
+anew what was changed in between. A record with no other file beside or below it has no run yet, whoever wrote it:
+`reproduce` may have been killed in between.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ _ABOUT_WORDS = ("text", "source", "where", "origin")  # a better wording is no o
 _NOTHING = "nothing"
 _BY_SCALE = "that of its scale"
 _LATER = ("selection", "setting", "arm", "trial setting")  # not in the records of older programs
-_AHEAD = "ahead"  # true in a record that no run has followed yet
 _NO_OWN = "common settings"  # of an arm without any of its own
 
 
@@ -86,16 +86,16 @@ def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
 
 
 def _differences(record: Mapping[str, Any], path: Path, experiment: Experiment) -> Iterator[Change]:
-    when = "after the freeze, before the first run" if _is_ahead(record, path) else Change.when
+    when = "after the freeze, before the first run" if _is_alone(path) else Change.when
     then, now = record["declared"], declared(experiment)
     for what in (what for what in now if what in then or what not in _LATER):
         for change in _changes(what, then.get(what, {}), now[what]):
             yield replace(change, when=when)
 
 
-def _is_ahead(record: Mapping[str, Any], path: Path) -> bool:
-    """Tell whether no run has followed the record: none that `reproduce` started, none that was brought here."""
-    return record.get(_AHEAD) is True and [*path.parent.iterdir()] == [path]
+def _is_alone(path: Path) -> bool:
+    """Tell whether no run has followed the record: no file is there but it and what a killed process left of it."""
+    return not any(each.is_file() and each != path and each.name[0] != "." for each in path.parent.rglob("*"))
 
 
 def _too_late(record: Mapping[str, Any]) -> Iterator[Change]:
@@ -120,14 +120,14 @@ def freeze(experiment: Experiment, results: Path, ahead: bool = False) -> Path |
     """Write frozen.json unless it is there; return its path, None where it stays as it is.
 
     Args:
-        ahead: no run follows now. The first one then writes the record anew where something was changed in between,
-            and says what; else it keeps date and commit.
+        ahead: no run follows now, so a record that is there stays. The first run writes it anew where something was
+            changed in between, and says what; else it keeps date and commit.
     """
     path = frozen_path(experiment, results)
     if not path.exists():
-        return _write(path, experiment, _now(_finished(experiment, results), ahead))
+        return _write(path, experiment, _now(_finished(experiment, results)))
     record = _read(path)
-    if ahead or not _is_ahead(record, path):
+    if ahead or record.get("runs") or not _is_alone(path):
         return None
     changes = list(_differences(record, path, experiment))
     for change in changes:
@@ -135,11 +135,10 @@ def freeze(experiment: Experiment, results: Path, ahead: bool = False) -> Path |
     return _write(path, experiment, _now() if changes else {key: record[key] for key in ("date", "commit")})
 
 
-def _now(runs: int = 0, ahead: bool = False) -> dict[str, Any]:
+def _now(runs: int = 0) -> dict[str, Any]:
     from normexp.training.hardware import commit  # needs torch, as the runs that follow do
 
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"commit": commit(), "date": date, "runs": runs, "ahead": ahead and not runs}
+    return {"commit": commit(), "date": datetime.now(UTC).isoformat(timespec="seconds"), "runs": runs}
 
 
 def _write(path: Path, experiment: Experiment, made: Mapping[str, Any]) -> Path:
@@ -152,9 +151,9 @@ def frozen_path(experiment: Experiment, results: Path) -> Path:
     return results / experiment.name / experiment.scale / FROZEN
 
 
-def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs: int = 0, ahead: bool = False) -> str:
+def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs: int = 0) -> str:
     """Return the content of frozen.json: date, commit, runs that were there already, checksum and what was declared."""
-    late = ({"runs": runs} if runs else {}) | ({_AHEAD: True} if ahead else {})
+    late = {"runs": runs} if runs else {}
     record = {"date": date, "commit": commit, **late, "sha256": checksum(content), "declared": content}
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

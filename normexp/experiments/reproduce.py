@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from normexp.config.text import as_argument
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import freeze, frozen_path
@@ -236,5 +237,5 @@ def command(experiment: Experiment) -> str:
     """Return the command that makes an experiment again."""
     plugins = experiment.common.get(PLUGINS, [])
     typed = f" '{PLUGINS}=[{','.join(plugins)}]'" if plugins else ""
-    named = quote(str(experiment.file or experiment.name))
+    named = quote(as_argument(experiment.file or experiment.name))
     return f"normexp reproduce {named} scale={experiment.scale}{typed}"

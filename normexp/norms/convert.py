@@ -21,7 +21,8 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     whose own forward would not add it stay as they are. Scales, shifts and running estimates of the old normalization
     are kept where the new one has the same. Batch normalization takes the place of batch normalization whose function
     it has: not of one without running estimates, nor of one over several processes. A scheme that sets weights refuses
-    those that it does not reach: of attention (in_proj), recurrent and Bilinear layers.
+    those that it does not reach: of attention (in_proj), recurrent and Bilinear layers. A LayerNorm is refused, of rows
+    (N, C), too: it normalizes the last dimension, and whether that is the channels' or another its module does not say.
 
     A scheme that wraps activation functions (NormProp) gets every one that is a module but gates (sigmoids). One that
     replaces them (EvoNorm) takes an activation away where it alone follows a normalization, or, in a network without

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -41,11 +43,39 @@ def option(default: Value, holds: Callable[[Any], bool], allowed: str, why: str 
 
 
 def check_options(scheme: Any) -> None:
-    """Raise ValueError for the first option of a dataclass that is not what it may be; NaN never is."""
+    """Raise ValueError for the first option of a dataclass that is not what its annotation or its range says."""
     for each in fields(scheme):
         value, about = getattr(scheme, each.name), each.metadata
+        kind, is_one = _KINDS.get(each.type, ("", None))
+        if is_one is not None and not is_one(value):
+            raise ValueError(f"{each.name} must be {kind}{_range(about)}, not {value!r}")
         if "holds" in about and not _holds(value, about["holds"]):
             raise ValueError(f"{each.name} must be {about['allowed']}, not {value!r}{about['why']}")
+
+
+def _range(about: Mapping[str, Any]) -> str:
+    return f", {about['allowed']}" if "allowed" in about else ""
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_float(value: Any) -> bool:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and abs(value) < math.inf
+
+
+# By annotation, which may be a text: in words what a value must be, and whether it is. Others are the scheme's own.
+_KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys((bool, "bool"), ("True or False", _is_bool)),
+    **dict.fromkeys((int, "int"), ("an integer", _is_int)),
+    **dict.fromkeys((float, "float"), ("a finite number", _is_float)),
+}
 
 
 def _holds(value: object, holds: Callable[[Any], bool]) -> bool:

@@ -27,8 +27,8 @@ class Stack(Norm):
     Shape: (N, C, *) -> (N, C, *).
 
     Raises:
-        ValueError: if a part sets a placement of its own or refuses the stack's; if both parts parametrize weights, or
-            both bring a nonlinearity of their own.
+        ValueError: if a part is no scheme, sets a placement of its own or refuses the stack's; if both parts
+            parametrize weights, or both bring a nonlinearity of their own.
 
     Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.3, for weight with mean-only batch
     normalization; Qiao et al. 2019, arXiv:1903.10520, for weight standardization with group normalization.
@@ -40,6 +40,8 @@ class Stack(Norm):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, part in (("weights", self.weights), ("activations", self.activations)):
+            if not isinstance(part, Norm):
+                raise ValueError(f"{name} must be a scheme, for example WeightNorm(), not {part!r}")
             if part.placement != "pre":
                 raise ValueError(f"set the placement of the stack, not of its {name}: {part.placement!r}")
             replace(part, placement=self.placement)  # refuses what it cannot be

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from normexp.config import option
 from normexp.config.overrides import check_once
+from normexp.config.text import as_argument
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import MEASURES
 from normexp.records import METRICS, RunDirectory, read_rows
@@ -126,7 +127,7 @@ def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
     from normexp.report.formats import markdown
     from normexp.report.tables import table
 
-    words = ["--last-sweep"] if results == Path("results") else [quote(str(results)), "--last-sweep"]
+    words = ["--last-sweep"] if results == Path("results") else [quote(as_argument(results)), "--last-sweep"]
     if len(runs) > MOST_AFTER_SWEEP:
         return "", [f"normexp {verb} {' '.join(words)}" for verb in ("table", "plot")]
     begun = [run for run in runs if run.exists()]
@@ -194,7 +195,7 @@ def compare(directory: RunDirectory) -> str:
     runs = peers(directory, frame)
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if older := len(beside) - len(near):
-        left_out += f"- {older:,} older runs; `normexp table {quote(str(directory.path.parent))}` reads all\n"
+        left_out += f"- {older:,} older runs; `normexp table {quote(as_argument(directory.path.parent))}` reads all\n"
     if not runs:  # it is its own peer, so its own record is damaged
         return left_out
     compared = folder_frame(runs)

@@ -64,8 +64,7 @@ def load_model(
     directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
     checkpoint = directory.path / CHECKPOINT
     if not os.path.lexists(checkpoint):
-        again = "`normexp run ... --force` trains the run again"
-        raise UserError(f"{checkpoint}: not there, so the weights are gone; {again}")
+        raise UserError(_without_weights(directory))
     config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:
         from normexp.data.loading import Loader
@@ -81,6 +80,19 @@ def load_model(
             reason = " ".join(str(error).split())
             raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
         return model.eval()
+
+
+def _without_weights(directory: RunDirectory) -> str:
+    """Say why a run has no checkpoint: a study and one that diverged keep none, one that began has none yet."""
+    study, state = with_defaults(directory.config)["_choices_"]["study"], directory.status["status"]
+    if study != "none":
+        return f"{directory.path}: study={study} measures, and trains no network to be loaded"
+    if state == "diverged":
+        return f"{directory.path}: diverged, and such a run keeps no weights; a smaller optim.lr may help"
+    if state != "done":
+        return f"{directory.path}: {state}, without weights so far; the command on the first line of {CONFIG} goes on"
+    again = "`normexp run ... --force` trains the run again"
+    return f"{directory.path / CHECKPOINT}: not there, so the weights are gone; {again}"
 
 
 def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:

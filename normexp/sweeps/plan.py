@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.config.identity import IGNORED_KEYS
-from normexp.config.recipe import described, naming, recipe, with_recipe
+from normexp.config.recipe import Item, described, naming, recipe, with_recipe
 from normexp.config.text import amount, shown
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
@@ -24,10 +24,11 @@ DAMAGED = "damaged"
 
 @dataclass(frozen=True)
 class Cell:
-    """One configuration of a sweep, and where it is recorded."""
+    """One configuration of a sweep, where it is recorded, and what of it is of the recipe: nobody typed that."""
 
     config: Config
     path: Path
+    recipe: Mapping[str, Item] = field(default_factory=dict)
 
     @property
     def overrides(self) -> list[str]:
@@ -135,7 +136,7 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
             path = default_run_dir(config)
             if path in cells:
                 _check_same(cells[path].config, config)
-            cells.setdefault(path, Cell(config, path))
+            cells.setdefault(path, Cell(config, path, settings))
             typed.setdefault(path, list(arguments))
     if not cells:
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no run (an empty range)")

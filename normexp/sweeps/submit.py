@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.config.extras import need_extra
+from normexp.config.text import as_argument
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.base import Executor
@@ -111,7 +112,7 @@ def run_shared(
     sweep = shared_sweep(cells, results)
     if (sweep.path / PLAN).exists() and (engine.is_left(sweep) or is_anybody_there(sweep, 2 * sweep.pace.heartbeat)):
         if sharing.settings or sharing.jobs:
-            more = shlex.join(["normexp", "worker", str(sweep.path)])
+            more = shlex.join(["normexp", "worker", as_argument(sweep.path)])
             logger.info(f"its workers stay as they are, whatever executor= and jobs= say; `{more}` adds one")
         logger.info(f"attached to {sweep.path}; Ctrl-C leaves its workers alone")
         return follow(sweep, engine, stops=False)
@@ -128,9 +129,8 @@ def run_shared(
             forget_plan(sweep)
         raise
     if settings["detach"]:
-        raise Submitted(
-            f"submitted; `normexp status --watch {shlex.quote(str(sweep.path))}` follows, the same command attaches"
-        )
+        look = shlex.join(["normexp", "status", "--watch", as_argument(sweep.path)])
+        raise Submitted(f"submitted; `{look}` follows, the same command attaches")
     return follow(sweep, engine, stops=True)
 
 
@@ -139,7 +139,8 @@ def _printed(sweep: SharedSweep, settings: Settings) -> Submitted:
 
     path = write_script(sweep, settings)
     print(path.read_text(encoding="utf-8"), end="")
-    return Submitted(f"nothing was submitted; sbatch {shlex.quote(str(path))} does, from the folder of this command")
+    submit = shlex.join(["sbatch", as_argument(path)])
+    return Submitted(f"nothing was submitted; {submit} does, from the folder of this command")
 
 
 def follow(sweep: SharedSweep, engine: Executor, stops: bool) -> dict[Path, tuple[str, str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config.overrides import take_out
+from normexp.config.recipe import with_names
 from normexp.config.text import amount
 from normexp.errors import Unavailable, UserError
 from normexp.records import FINISHED, TRACEBACK
@@ -168,7 +169,7 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
     first = {cell.kind: cell for cell in reversed(cells)}
     answers = _timed(workers[0], first)
     if len(answers) == len(first):
-        _check_any_works(list(answers.values()))
+        _check_any_works([(first[kind], answer) for kind, answer in answers.items()])
     seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
@@ -192,11 +193,12 @@ def _timed(worker: Worker, kinds: Mapping[Any, Cell]) -> dict[Any, dict[str, Any
     return answers
 
 
-def _check_any_works(answers: Sequence[Mapping[str, Any]]) -> None:
+def _check_any_works(answers: Sequence[tuple[Cell, Mapping[str, Any]]]) -> None:
     """Raise the error that the first of all kinds of cells would fail with, where the others would fail as well."""
     for kind, error in (("unavailable", Unavailable), ("refused", UserError)):
-        if all(answer.get(kind) for answer in answers):
-            raise error(answers[0]["cause"])
+        if all(answer.get(kind) for _, answer in answers):
+            cell, answer = answers[0]
+            raise error(with_names(answer["cause"], cell.recipe))
 
 
 def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:
@@ -210,7 +212,7 @@ def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[
             progress.ended(plan.name(cell), answer["status"])
             ended.add(cell.path)
             if answer["status"] not in FINISHED:
-                failures.append((cell, answer.get("cause", answer["status"])))
+                failures.append((cell, with_names(answer.get("cause", answer["status"]), cell.recipe)))
 
         Pool(workers, lambda cell, step, steps: progress.step(plan.name(cell), step, steps), end).run(stacked, force)
     failures += [(cell, "its worker gave no answer") for cell in cells if cell.path not in ended]

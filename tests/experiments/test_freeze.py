@@ -10,7 +10,7 @@ from made_up import MADE_UP
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path, frozen_text
+from normexp.experiments.freeze import changes_since_frozen, declared, freeze, frozen_path, frozen_text
 from normexp.experiments.load import load, parse
 from normexp.records import RunDirectory
 
@@ -41,9 +41,16 @@ def changed(*path: str | int, to: Any) -> Experiment:
 
 @pytest.fixture
 def frozen(tmp_path: Path) -> Path:
-    """A results folder with the record of the experiment as it was."""
+    """A results folder with the record of the experiment as it was, and its first run, which has begun."""
     assert freeze(parse("x", "cpu", DATA), tmp_path) == frozen_path(parse("x", "cpu", DATA), tmp_path)
+    first_run(parse("x", "cpu", DATA), tmp_path)
     return tmp_path
+
+
+def first_run(experiment: Experiment, results: Path) -> None:
+    place = run_place(results, experiment, "batch", experiment.points()[0])
+    place.mkdir(parents=True)
+    RunDirectory(place).write_status("running", step=0)
 
 
 def test_nothing_is_changed_at_first_and_without_a_record(frozen: Path, tmp_path: Path) -> None:
@@ -138,6 +145,7 @@ def test_what_was_changed_before_the_first_run_is_frozen_anew_by_it(tmp_path: Pa
         assert freeze(other, tmp_path) == path
     assert caplog.messages == [f"x, frozen anew: {change}"]
     assert changes_since_frozen(other, tmp_path) == []
+    first_run(usual, tmp_path)
     (change,) = changes_since_frozen(usual, tmp_path)
     assert "margin was changed after the runs: 0.5 before, 0.01 now" in str(change)
 
@@ -147,8 +155,28 @@ def test_what_stayed_as_it_was_until_the_first_run_keeps_its_date(tmp_path: Path
     assert path is not None
     path.write_text(path.read_text().replace(json.loads(path.read_text())["date"], "2026-01-01"))
     assert freeze(parse("x", "cpu", DATA), tmp_path) == path
-    record = json.loads(path.read_text())
-    assert (record["date"], "ahead" in record) == ("2026-01-01", False)
+    assert json.loads(path.read_text())["date"] == "2026-01-01"
+
+
+def test_a_record_whose_first_run_never_came_declares_nothing_yet(tmp_path: Path) -> None:
+    """`reproduce` was killed behind the record: what a killed process may leave is no run."""
+    usual, other = parse("x", "cpu", DATA), changed("table", "margin", to=0.5)
+    path = freeze(usual, tmp_path)
+    assert path is not None
+    (path.parent / ".frozen.json.abcd1234").write_text("{")
+    run_place(tmp_path, usual, "batch", usual.points()[0]).mkdir(parents=True)
+    (change,) = changes_since_frozen(other, tmp_path)
+    assert "margin was changed after the freeze, before the first run" in str(change)
+    assert freeze(other, tmp_path) == path
+    assert changes_since_frozen(other, tmp_path) == []
+
+
+def test_a_record_that_came_after_runs_stays_when_they_are_gone(tmp_path: Path) -> None:
+    usual = parse("x", "cpu", DATA)
+    path = frozen_path(usual, tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(frozen_text(declared(usual), None, "2026-01-01", runs=4))
+    assert freeze(changed("table", "margin", to=0.5), tmp_path) is None
 
 
 def test_what_was_frozen_ahead_of_runs_that_are_there_stays(tmp_path: Path) -> None:

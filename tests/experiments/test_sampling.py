@@ -137,8 +137,8 @@ def test_the_sampler_and_its_space_are_frozen(tmp_path):
     now = changed(search={"optim.lr": "interval(0.01,1)"}, sampler={"name": "tpe", "trials": 13})
     found = [str(change) for change in changes_since_frozen(parse("x", "cpu", now), tmp_path)]
     assert found == [
-        "sampler was changed after the runs: trials: 12 before, trials: 13 now",
-        f"search 'optim.lr' was changed after the runs: {RATE} before, interval(0.01,1) now",
+        "sampler was changed after the freeze, before the first run: trials: 12 before, trials: 13 now",
+        f"search 'optim.lr' was changed after the freeze, before the first run: {RATE} before, interval(0.01,1) now",
     ]
 
 

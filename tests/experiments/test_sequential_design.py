@@ -2,12 +2,14 @@
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from in_process import InProcess
+from killed import KILLED, run_until
 from made_up import MADE_UP, assert_unsound
 
 from normexp.experiments.freeze import changes_since_frozen, freeze
@@ -72,8 +74,8 @@ def test_looks_are_frozen(tmp_path: Path) -> None:
     freeze(parse("x", "cpu", DATA), tmp_path)
     assert changes_since_frozen(parse("x", "cpu", DATA), tmp_path) == []
     found = changes_since_frozen(parse("x", "cpu", with_looks(looks=[3, 6], spending="obrien_fleming")), tmp_path)
-    words = "looks were changed after the runs: 2, 4, 6, pocock before, 3, 6, obrien_fleming now"
-    assert [str(change) for change in found] == [words]
+    words = "2, 4, 6, pocock before, 3, 6, obrien_fleming now"
+    assert [str(change) for change in found] == [f"looks were changed after the freeze, before the first run: {words}"]
 
 
 @pytest.fixture
@@ -137,3 +139,31 @@ def test_reproduce_with_looks_shows_all_seeds_in_its_plan_and_takes_no_single_ar
     status, _, said = cli("reproduce", str(tmp_path / "own_looks.yaml"), "scale=cpu", "--cell", "none")
     assert status == 2
     assert "adds seeds until its claims are decided" in said
+
+
+IN_STAGES = {**with_looks(OPEN, looks=[2, 4]), "select": MADE_UP["select"], "grid": {"seed": [3, 1, 4, 15]}}
+OF_TIME = ("timing.csv", "status.json", "environment.json")  # of what it took, and of how many attempts
+
+
+def _declared_and_found(folder: Path) -> dict[str, Any]:
+    """Return every file of an experiment that is the same whenever it is made."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in (*OF_TIME, ".lock")]
+    found: dict[str, Any] = {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    frozen = json.loads(found["own/cpu/frozen.json"])
+    return found | {"own/cpu/frozen.json": {key: frozen[key] for key in frozen if key != "date"}}
+
+
+@pytest.mark.slow
+def test_reproduce_killed_in_and_between_its_stages_ends_in_the_same_files(tmp_path: Path) -> None:
+    """A search, two looks, and what is made of them: records, choice, claims and tables, at every 60th operation."""
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(IN_STAGES, sort_keys=False))
+    results = tmp_path / "results"
+    command = ["reproduce", str(tmp_path / "own.yaml"), "jobs=1", "threads=1", "device=cpu", f"results_dir={results}"]
+    status, operations = run_until(None, command, results)
+    assert (status, operations > 200) == (0, True)
+    expected = _declared_and_found(results)
+    for dies in (3, *range(30, operations, 60), operations - 2):
+        shutil.rmtree(results)
+        assert run_until(dies, command, results)[0] == KILLED
+        assert run_until(None, command, results)[0] == 0
+        assert _declared_and_found(results) == expected, dies

@@ -2,11 +2,16 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from every_scheme import CHANNELS, CONFIGS, TESTED_WITH, instantiate
 
+from normexp.config.allowed import parse
 from normexp.config.instantiate import locate
+from normexp.config.options import without_descriptions
+from normexp.errors import UserError
+from normexp.norms import GroupNorm, Stack
 
 AFFINE = [name for name, config in CONFIGS.items() if "affine" in config]
 
@@ -72,3 +77,44 @@ def test_momentum_is_the_weight_of_the_new_batch(name):
         torch.testing.assert_close(state["running_mean"], torch.full((CHANNELS,), momentum * 2))
     if "running_var" in state and CONFIGS[name].get("_gradient_") != "approximate":
         torch.testing.assert_close(state["running_var"], torch.full((CHANNELS,), 1 - momentum + momentum * 4))
+
+
+VALUES = (2.5, 0.5, 0.0, -1.0, 0, 1, 3, True, False, None, "x", "pre", float("inf"), float("nan"), [1], 2**2000)
+EVERY = [
+    (name, key)
+    for name, config in CONFIGS.items()
+    for key, default in without_descriptions(config).items()
+    if isinstance(default, bool | int | float) or key in config.get("_allowed_", {})
+]
+
+
+@pytest.mark.parametrize(("name", "key"), EVERY)
+def test_python_takes_a_value_where_the_command_line_does(name, key):
+    """Numbers beyond float32 apart: those of a float64 network are its own affair."""
+    rule = parse(CONFIGS[name].get("_allowed_", {}).get(key), CONFIGS[name][key])
+    scheme = locate(CONFIGS[name]["_target_"])
+    for value in VALUES:
+        try:
+            scheme(**{key: value})
+            taken = True
+        except ValueError as error:
+            taken = not str(error).startswith(f"{key} must be ")  # else by a rule over several options
+        try:
+            rule.check(key, value)
+            assert taken, value
+        except UserError:
+            assert not taken or value == 2**2000, value
+
+
+@pytest.mark.parametrize("part", [None, "weight", 1, GroupNorm], ids=str)
+def test_a_part_of_a_stack_is_a_scheme(part):
+    with pytest.raises(ValueError, match=r"^activations must be a scheme, for example [^\n]*$"):
+        Stack(activations=part)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert GroupNorm(num_groups=np.int64(4), eps=np.float32(0.5)).num_groups == 4
+    with pytest.raises(ValueError, match=r"^num_groups must be an integer, at least 1, not 2\.5$"):
+        GroupNorm(num_groups=2.5)
+    with pytest.raises(ValueError, match=r"^affine must be True or False, not 'false'$"):
+        GroupNorm(affine="false")

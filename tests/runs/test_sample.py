@@ -109,7 +109,7 @@ def test_a_last_update_that_was_one_too_many_leaves_a_run_without_a_sample(tmp_p
     status, stdout, stderr = cli("run", *words, "optim=sgd", "optim.lr=1e38", "steps=1", f"results_dir={tmp_path}")
     assert (status, "sample (" in stdout) == (0, False)
     assert "diverged at step 1: the validation loss became nan" in stderr
-    with pytest.raises(UserError, match="not there, so the weights are gone"):
+    with pytest.raises(UserError, match="diverged, and such a run keeps no weights"):
         sample(tmp_path / "runs", file=str(file))
 
 
@@ -119,11 +119,11 @@ def test_a_run_with_a_scheme_of_somebodys_own_says_how_it_is_sampled(tmp_path, c
     (tmp_path / "sampled_norms.py").write_text("from normexp.norms import LayerNorm as Mine\n")
     (tmp_path / "cats.txt").write_text(TEXT)
     words = [*(word for word in SMALL if word != "steps=120"), "dataset.file=cats.txt", "threads=1", "steps=2"]
-    status, stdout, _ = cli("run", *words, "norm=sampled_norms.Mine", "plugins=[sampled_norms]")
+    status, stdout, _ = cli("run", *words, "norm=sampled_norms.Mine", "plugins=[sampled_norms]", "results_dir=-r")
     more = re.search(r"^sample \(normexp sample (.*) writes more\):$", stdout, re.MULTILINE)
-    assert (status, "'plugins=[sampled_norms]'" in more[1]) == (0, True)
+    assert (status, "./-r/runs/" in more[1], "'plugins=[sampled_norms]'" in more[1]) == (0, True, True)
     status, again, _ = cli("sample", *shlex.split(more[1]))
     assert (status, again.strip() in stdout) == (0, True)
-    assert cli("sample", "results", "plugins=sampled_norms")[2].strip() == (
+    assert cli("sample", "./-r", "plugins=sampled_norms")[2].strip() == (
         "normexp: plugins=sampled_norms: must be a list of non-empty texts; did you mean plugins=[sampled_norms]?"
     )

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from killed import KILLED, run_until
 
 import normexp
 from normexp.config import compose
 from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
-from normexp.records import RunDirectory, find_runs
+from normexp.records import CHECKPOINT, RunDirectory, find_runs
 from normexp.runs import stack
 from normexp.runs.progress import NullProgress
 from normexp.runs.python import load_model
@@ -202,3 +203,31 @@ def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
     status, _, stderr = cli(*words, "stack=true", "--cell", "batch")
     assert status == 0, stderr
     assert {run.environment.get("stacked") for run in find_runs([results])} == {2, 3}
+
+
+def _weights_and_curves(folder: Path) -> dict[str, bytes]:
+    return {
+        str(run.path.relative_to(folder)): run.read("metrics.csv") + run.read(CHECKPOINT) for run in find_runs([folder])
+    }
+
+
+@pytest.mark.slow
+def test_a_stack_that_is_killed_at_any_file_operation_ends_in_the_same_bytes_or_says_that_it_was_parted(tmp_path):
+    """Killed while its runs end: those that had not are stacked with fewer, and are rounded in another order."""
+    command = ["sweep", *GRID, "stack=true"]
+    whole, parted = tmp_path / "whole", 0
+    status, operations = run_until(None, [*command, f"results_dir={whole}"], whole)
+    assert status == 0
+    expected = _weights_and_curves(whole)
+    for dies in range(4, operations, 20):
+        folder = tmp_path / str(dies)
+        here = [*command, f"results_dir={folder}"]
+        assert run_until(dies, here, folder)[0] == KILLED
+        assert run_until(None, here, folder)[0] == 0
+        found = _weights_and_curves(folder)
+        assert found.keys() == expected.keys()
+        stacked = {name: RunDirectory(folder / name).environment["stacked"] for name in found}
+        parted += set(stacked.values()) != {4}
+        assert {name for name in found if found[name] != expected[name]} <= {n for n in stacked if stacked[n] < 4}
+        assert not [path for path in folder.rglob(".*.????????") if path.is_file()]
+    assert parted < operations / 20 / 2

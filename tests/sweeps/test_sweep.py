@@ -238,6 +238,17 @@ def test_sweep_diverged_cell_is_a_result(sweep, results):
     assert statuses(results) == ["diverged", "done"]
 
 
+@pytest.mark.parametrize("norms", ["norm=batch", "norm=batch,layer"])
+def test_a_cell_that_the_recipes_network_cannot_train_says_that_nobody_typed_it(cli, results, monkeypatch, norms):
+    """Whether no cell works, which is refused, or some do: three rows leave batch normalization one to train on."""
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+    results.mkdir()
+    (results / "rows.csv").write_text("a,b,y\n1,3,2\n2,6,4\n3,9,6\n")
+    typed = ("dataset=csv", f"dataset.file={results / 'rows.csv'}", "dataset.target=y", "epochs=1", "threads=1")
+    _, _, stderr = cli("sweep", *typed, norms, "jobs=1", f"results_dir={results}")
+    assert "trained on; model=mlp is of the recipe (recipe=none leaves it out)\n" in stderr
+
+
 @pytest.mark.parametrize("name", ["status.json", "config.yaml"])
 def test_sweep_damaged_cell_is_set_aside(sweep, results, name):
     sweep("seed=0,1")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from normexp.config.text import as_argument
 from normexp.sweeps.shared import SharedSweep
 
 
@@ -28,7 +29,7 @@ class Executor(Protocol):
 def worker_command(sweep: SharedSweep, threads: int) -> Sequence[str]:
     """Return the command of one worker."""
     program = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
-    return [sys.executable, "-c", program, "worker", str(sweep.path), "--threads", str(threads)]
+    return [sys.executable, "-c", program, "worker", as_argument(sweep.path), "--threads", str(threads)]
 
 
 def last_line(error: Exception) -> str:

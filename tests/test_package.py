@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from normexp.cli.completion_verb import SHELLS
 
@@ -52,6 +54,14 @@ def test_package_metadata_is_what_an_index_takes(built):
     assert [path.name.split("-")[0] for path in files] == ["normexp", "normexp"]
     printed = call("twine", "check", "--strict", *files).stdout
     assert printed.count("PASSED") == 2
+
+
+def test_package_addresses_are_those_of_the_papers():
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    schemes = [yaml.safe_load(path.read_text()) for path in (ROOT / "configs" / "norm").glob("*.yaml")]
+    ours = {f"Paper: {each['_called_']}": each["_source_"].rpartition("arXiv:")[2] for each in schemes}
+    assert urls
+    assert urls == {label: f"https://arxiv.org/abs/{ours.get(label)}" for label in urls}
 
 
 def test_package_is_small(built):

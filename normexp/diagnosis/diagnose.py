@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from normexp.diagnosis.batches import batches, first_tensor, on_device_of
 from normexp.diagnosis.cost import seconds
-from normexp.diagnosis.finding import FAULT, NOTE, Diagnosis, Finding
+from normexp.diagnosis.finding import BATCH, FAULT, NOTE, Diagnosis, Finding
 from normexp.diagnosis.modes import change, disagreements
 from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations
+from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
-from normexp.diagnosis.weights import has_no_effect, is_free, weights
+from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.modules import check_network
 from normexp.norms.kernels.trial import modes_kept
@@ -41,11 +42,12 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
         raise UserError(error) from None
     examination = Examination(model, data)
     settings = settings or {}
-    found = weights(model, examination.inputs[0], settings.get("lr"), examination.waiting) if examination.trains else {}
+    measured = examination.trains and not is_half(model)
+    found = weights(model, examination.inputs[0], settings.get("lr"), examination.waiting) if measured else {}
     whole, times = seconds(model, examination.norms, examination.inputs[0])
-    summary = _summary(model, examination.inputs[0], found, times, whole, settings) if examination.trains else {}
+    summary = _summary(model, examination.inputs[0], found, times, whole, settings) if measured else {}
     return Diagnosis(
-        examination.findings(),
+        [*examination.findings(), *of_weights(model, found)],
         {path: _row(examination, path, times, whole) for path in examination.norms},
         found,
         summary,
@@ -73,6 +75,7 @@ class Examination:
         """Return faults and notes, faults first."""
         found = [*self.stopped, *_of_modes(self.model, self.norms), *_of_none(self.norms)]
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
+        found += of_predictions(self.model, self.inputs[0], BATCH in {each.kind for each in found})
         found += _of_disagreements(self.norms, self.local)
         return sorted(found, key=lambda each: each.level != FAULT)
 

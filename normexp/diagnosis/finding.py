@@ -9,6 +9,7 @@ from typing import Any
 from normexp.records import printable
 
 FAULT, NOTE = "fault", "note"
+BATCH = "batch in evaluation"  # the kind of two findings: of a layer, and of the whole network
 MOST_LAYERS = 4  # that one line names
 
 

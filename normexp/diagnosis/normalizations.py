@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +37,7 @@ class Moments:
     Args:
         count: values per channel.
         halves: the same of the examples in even and in odd places, where that is asked for.
+        calls: the same of the second call in a pass, of the third, and so on; there is mostly one call.
     """
 
     count: int = 0
@@ -43,6 +45,7 @@ class Moments:
     squares: Tensor | float = 0.0
     shape: tuple[int, ...] = ()
     halves: Sequence[Moments] = ()
+    calls: list[Moments] = field(default_factory=list)
 
     def add(self, x: Tensor) -> None:
         """Add values (N, C, *)."""
@@ -77,13 +80,19 @@ def moments(
         halves: also those of each half of the examples.
         waiting: is told which batch passes.
     """
-    found, waiting = dict[str, Moments](), waiting or Waiting()
+    found, called, waiting = dict[str, Moments](), Counter[str](), waiting or Waiting()
 
     def look(name: str, x: Tensor) -> None:
-        found.setdefault(name, Moments(halves=(Moments(), Moments()) if halves else ())).add(x)
+        every = found.setdefault(name, Moments(halves=(Moments(), Moments()) if halves else ()))
+        every.add(x)
+        if earlier := called[name]:
+            every.calls += [Moments() for _ in range(len(every.calls), earlier)]
+            every.calls[earlier - 1].add(x)
+        called[name] += 1
 
     with watched(modules, look):
         for number, x in enumerate(inputs, 1):
             waiting.at(f"batch {number} of {len(inputs)} passes the network")
+            called.clear()
             model(x)
     return found

@@ -13,7 +13,6 @@ from normexp.diagnosis.normalizations import Moments, keeps_statistics
 
 LEAST = 0.25  # standard deviations, the smallest deviation that counts
 NOISE = 2.0  # standard errors of a mean over independent examples
-REMAINS = 0.01  # weight of the values from before training that is none
 FEW = 4.0  # batches that an average should run over at least
 
 
@@ -71,6 +70,9 @@ def of_running_estimates(path: str, module: nn.Module, seen: Moments, examples: 
     if not _is_finite(module):
         held = "inf, NaN or a variance below 0"
         yield Finding("not finite", path, f"running statistics hold {held}, so evaluation gives NaN; recalibrate")
+    elif (between := _between_calls(module, seen)) > explained(module, seen, examples):
+        told = f"is called {1 + len(seen.calls)} times a pass, with inputs {between:.2g} standard deviations off all"
+        yield Finding("shared", path, f"{told}, so that its running statistics fit none; give each call its own")
     elif (off := deviation(module, seen)) > explained(module, seen, examples):
         yield Finding(*_reason(path, module, seen, off))
     momentum = getattr(module, "momentum", None)
@@ -87,9 +89,15 @@ def _reason(path: str, module: Any, seen: Moments, off: float) -> tuple[str, str
     if getattr(module, "momentum", None) == 0:
         return "stale", path, f"{told}, and momentum=0 never moves them"
     remains = _of_first_values(module)
-    if remains > REMAINS and deviation(module, seen, remains) < off / 2:
-        return "undersampled", path, f"{told}: after so few batches {remains:.0%} of them are still the first values"
+    if remains and deviation(module, seen, remains) < off / 2:
+        still = f"after so few batches {remains:.1%} of them are the first values; recalibrate"
+        return "undersampled", path, f"{told}: {still}"
     return "stale", path, f"{told}; recalibrate, and look whether evaluation prepares its data as training does"
+
+
+def _between_calls(module: Any, seen: Moments) -> float:
+    """Return by how much what enters in one of several calls of a pass is off what enters in all; 0 of one call."""
+    return max((apart(call.mean, call.variance, seen, _eps(module)) for call in seen.calls), default=0.0)
 
 
 def _of_first_values(module: Any) -> float:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from normexp.diagnosis.finding import NOTE, Finding
+from normexp.diagnosis.finding import BATCH, NOTE, Finding
 from normexp.norms.kernels.trial import watched
 
 FEW = 16  # values behind one mean and variance
@@ -72,7 +72,7 @@ def _of_batch(path: str, module: nn.Module, shape: tuple[int, ...], count: int) 
     positions = count // shape[0]
     if getattr(module, "track_running_stats", True) is False:
         yield Finding(
-            "batch in evaluation",
+            BATCH,
             path,
             "has no running statistics, so each prediction depends on the others in its batch",
         )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
+import torch
 from torch import Tensor, nn
 
 from normexp.diagnosis.batches import FirstOutput
+from normexp.diagnosis.finding import NOTE, Finding
 from normexp.probes.layers import free_weights
 from normexp.probes.scale_free import Noticed, noticed, outputs
 from normexp.records.waiting import Waiting
@@ -16,8 +20,9 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
     """Return scale_change and squared_norm of every Linear and Conv weight.
 
     `scale_change` is ||y' - y|| / ||y|| of the outputs in train() where the weight is doubled. Below a hundredth the
-    weight counts as scale-invariant, if the outputs notice its direction: `direction_change` is the same where half of
-    its entries are negated. Then `effective_rate` is rate / ||w||^2, if there is a rate.
+    weight counts as scale-invariant, if the outputs notice its direction (`direction_change` is the same where half of
+    its entries are negated) and its gradient at twice the length is half (`gradient_change` is by how much it is not).
+    Then `effective_rate` is rate / ||w||^2, if there is a rate.
     """
     whole = FirstOutput(model)
     few = x[:EXAMPLES]
@@ -29,6 +34,8 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
         row = {"scale_change": seen.scale}
         if seen.direction is not None:
             row["direction_change"] = seen.direction
+        if seen.gradient is not None:
+            row["gradient_change"] = seen.gradient
         row["squared_norm"] = float(weight.units.square().sum())
         if rate is not None and seen.is_scale_invariant:
             row["effective_rate"] = rate / row["squared_norm"]
@@ -36,9 +43,30 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
     return found
 
 
+def is_half(model: nn.Module) -> bool:
+    """Tell a network of which a parameter is in half precision: its rounding is larger than what an eps changes."""
+    return any(each.dtype in (torch.float16, torch.bfloat16) for each in model.parameters())
+
+
+def of_weights(model: nn.Module, found: Mapping[str, dict[str, float]]) -> Iterator[Finding]:
+    """Yield what has to be known of the weights, measured or not."""
+    if is_half(model):
+        text = "no weight is measured, since rounding would pass for an effect; diagnose a copy, model.float()"
+        yield Finding("half precision", "", text, NOTE)
+    for name, row in found.items():
+        if is_saturated(row):
+            text = "twice the weight gives the same outputs, but not half the gradient: what follows saturates"
+            yield Finding("saturated", name, text, NOTE)
+
+
 def is_free(row: dict[str, float]) -> bool:
     """Tell a row of a scale-invariant weight."""
     return _noticed(row).is_scale_invariant
+
+
+def is_saturated(row: dict[str, float]) -> bool:
+    """Tell a row of a weight whose length the gradient notices, and the outputs do not."""
+    return _noticed(row).is_saturated
 
 
 def has_no_effect(row: dict[str, float]) -> bool:
@@ -47,4 +75,4 @@ def has_no_effect(row: dict[str, float]) -> bool:
 
 
 def _noticed(row: dict[str, float]) -> Noticed:
-    return Noticed(row["scale_change"], row.get("direction_change"))
+    return Noticed(row["scale_change"], row.get("direction_change"), row.get("gradient_change"))

@@ -15,7 +15,8 @@ class EffectiveRate(Probe):
 
     `output_change` says of every Linear and Conv weight (v under weight normalization) by how much the network's
     outputs in training mode change when that weight is doubled, ||y' - y|| / ||y||. Where this is below
-    `tolerance`, and the outputs notice the weight's direction, it counts as scale-invariant and has two more rows:
+    `tolerance`, the outputs notice the weight's direction and its gradient at twice the length is half (it is not in
+    front of what is saturated), it counts as scale-invariant and has two more rows:
     `squared_norm`, which is ||w||^2, and `effective_rate`. The learning rate is that of the next step.
 
     Args:

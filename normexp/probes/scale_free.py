@@ -13,6 +13,7 @@ from normexp.errors import UserError
 from normexp.probes.base import training_mode
 
 TOLERANCE = 0.01  # relative change of the outputs that an eps of ordinary size may cause
+OF_GRADIENT = 0.25  # the same of a gradient: an eps within TOLERANCE causes 0.03 at most, saturation about 1
 
 WAY_OUT = "normalize that layer without affine parameters, or measure a control with study.control=true"
 
@@ -47,6 +48,27 @@ def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> f
     return _relative(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
 
 
+def gradient_change(model: nn.Module, x: Tensor, name: str) -> float:
+    """Return ||2 g' - g|| / ||g|| of a weight's gradient g, and of g' where it is doubled; NaN where there is none.
+
+    Where only the direction counts, a gradient is as small as its weight is large, and this is 0. In front of a
+    saturated nonlinearity the outputs do not notice the length either, but the gradient vanishes with it.
+    """
+    usual, doubled = (_gradient(model, x, name, factor) for factor in (1, 2))
+    return _relative(2 * doubled, usual)
+
+
+def _gradient(model: nn.Module, x: Tensor, name: str, factor: float) -> Tensor:
+    """Return the gradient at a multiple of a weight, of a mean over the outputs with drawn coefficients."""
+    value = (factor * model.get_parameter(name).detach()).requires_grad_()
+    with training_mode(model, x.device), torch.enable_grad():
+        y = functional_call(model, {name: value}, (x,))
+        if not y.requires_grad:
+            return torch.zeros_like(value)
+        drawn = torch.randn(y.shape, generator=torch.Generator().manual_seed(0)).to(y)
+        return torch.autograd.grad((drawn * y).mean(), value, allow_unused=True, materialize_grads=True)[0]
+
+
 @dataclass(frozen=True)
 class Noticed:
     """What the network's outputs notice of a weight: the one rule which weights are scale-invariant.
@@ -54,21 +76,29 @@ class Noticed:
     Args:
         scale: the change of the outputs where it is doubled.
         direction: that where half of its entries are negated; None where the scale is noticed, which decides.
-        tolerance: largest change that an eps may cause.
+        gradient: by how much the gradient at twice the weight is not half of the gradient (`gradient_change`); None
+            where scale or direction decide.
+        tolerance: largest change of the outputs that an eps may cause.
     """
 
     scale: float
-    direction: float | None
+    direction: float | None = None
+    gradient: float | None = None
     tolerance: float = TOLERANCE
 
     @property
     def is_scale_invariant(self) -> bool:
-        return self.direction is not None and self.direction >= self.tolerance
+        return self.gradient is not None and self.gradient <= OF_GRADIENT
+
+    @property
+    def is_saturated(self) -> bool:
+        """Tell whether the outputs notice the direction alone, and the gradient the length, too."""
+        return self.gradient is not None and not self.is_scale_invariant
 
     @property
     def has_no_effect(self) -> bool:
         """Tell whether the weight's part of the outputs is so small that nothing can be said of its scale."""
-        return self.direction is not None and not self.is_scale_invariant
+        return self.direction is not None and not self.direction >= self.tolerance
 
 
 def noticed(model: nn.Module, x: Tensor, name: str, usual: Tensor, tolerance: float = TOLERANCE) -> Noticed:
@@ -78,8 +108,11 @@ def noticed(model: nn.Module, x: Tensor, name: str, usual: Tensor, tolerance: fl
         usual: the outputs as they are.
     """
     scale = output_change(model, x, name, usual)
-    direction = direction_change(model, x, name, usual) if scale < tolerance else None
-    return Noticed(scale, direction, tolerance)
+    if not scale < tolerance:
+        return Noticed(scale, tolerance=tolerance)
+    direction = direction_change(model, x, name, usual)
+    gradient = gradient_change(model, x, name) if direction >= tolerance else None
+    return Noticed(scale, direction, gradient, tolerance)
 
 
 def _relative(changed: Tensor, usual: Tensor) -> float:

@@ -124,6 +124,31 @@ def test_steps_may_be_logarithmic(report, window):
     assert watched.wrong == []
 
 
+def test_a_part_of_the_curves_is_enlarged_as_the_page_says(report, window):
+    """The middle of the plot is at another step once its right half was dragged over."""
+    page = window("light").open(report).page
+    viewer = page.locator(".viewer").first
+    viewer.locator("> button").click()
+    assert "Drag across the curves" in viewer.inner_text()
+    over, steps = viewer.locator(".u-over"), []
+    for gesture in (None, "drag", "double click"):
+        over.scroll_into_view_if_needed()
+        box = over.bounding_box()
+        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        if gesture == "drag":
+            page.mouse.move(*middle)
+            page.mouse.down()
+            page.mouse.move(middle[0] + box["width"] / 3, middle[1], steps=5)
+            page.mouse.up()
+        elif gesture:
+            page.mouse.dblclick(*middle)
+        page.mouse.move(middle[0] + 1, middle[1])
+        page.mouse.move(*middle)
+        steps.append(int(viewer.locator(".u-legend td").first.inner_text().replace(",", "")))
+    assert steps[0] < steps[1]
+    assert steps[0] == steps[2]
+
+
 def test_many_single_runs_leave_the_values_of_the_means(report, window):
     """With 5 arms of 5 seeds nothing said what the cursor is at."""
     viewer = window("light").open(report).page.locator(".viewer").first

@@ -166,6 +166,85 @@ def test_a_part_that_torch_compiled_is_one_line():
         diagnose(nn.Sequential(part, nn.ReLU()), torch.randn(4, 3, 8, 8))
 
 
+class Functional(nn.Module):
+    """Calls what takes the mode as an argument, with or without it."""
+
+    def __init__(self, told: bool) -> None:
+        super().__init__()
+        self.layer, self.norm, self.told = nn.Linear(6, 32), nn.BatchNorm1d(32, affine=False), told
+
+    def forward(self, x):
+        return self.act(self.layer(x), self.training if self.told else True)
+
+
+class Dropout(Functional):
+    def act(self, x, training):
+        return nn.functional.dropout(x, 0.2, training)
+
+
+class OfBatch(Functional):
+    def act(self, x, training):
+        return nn.functional.batch_norm(x, self.norm.running_mean, self.norm.running_var, training=training)
+
+
+@pytest.mark.parametrize(("network", "kind"), [(Dropout, "random"), (OfBatch, "batch in evaluation")])
+def test_what_is_called_without_the_mode_is_found_in_the_predictions(network, kind):
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    forgotten, told = (network(told) for told in (False, True))
+    assert (kind, "") in kinds(forgotten, x)
+    assert kind not in {each.kind for each in diagnose(told, x).findings}
+
+
+def test_a_layer_that_mixes_its_batch_is_named_once():
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8, track_running_stats=False))
+    assert kinds(model, torch.randn(64, 6)) == {("batch in evaluation", "1")}
+
+
+class Twice(nn.Module):
+    """One batch normalization for two inputs."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.norm, self.factor = nn.BatchNorm2d(3), factor
+
+    def forward(self, x):
+        return self.norm(x) + self.norm(self.factor * x)
+
+
+@pytest.mark.parametrize(("factor", "faults"), [(1.0, set()), (5.0, {("shared", "norm")})])
+def test_a_normalization_that_is_called_for_different_inputs_is_a_fault_whatever_its_estimates(factor, faults):
+    torch.manual_seed(0)
+    model, x = Twice(factor), torch.randn(64, 3, 8, 8)
+    assert kinds(repair.recalibrate(model, x), x) == faults
+
+
+def test_first_values_that_remain_beside_small_variances_are_told_from_other_data():
+    """After 60 batches 0.2 % of the first variance, 1, is twice that of maps averaged over their positions."""
+    torch.manual_seed(0)
+    model, x = nn.BatchNorm1d(8), 0.03 * torch.randn(512, 8)
+    for _ in range(60):
+        model(x)
+    (fault,) = diagnose(nn.Sequential(model), x).faults
+    assert fault.kind == "undersampled"
+    assert "0.2% of them are the first values" in fault.text
+
+
+def test_a_saturated_layer_is_a_note_and_has_no_effective_rate():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(20, 64), nn.Hardtanh(), nn.Linear(64, 5))
+    model[0].weight.detach().mul_(1000)
+    found = diagnose(model, torch.randn(64, 20), {"lr": 0.1})
+    assert ("saturated", "0.weight") in {(each.kind, each.layer) for each in found.findings}
+    assert found.summary["scale_invariant_weights"] == 0
+
+
+def test_weights_in_half_precision_are_not_measured():
+    """Rounding changes the outputs by more than a hundredth: none of them would be called scale-invariant."""
+    found = diagnose(small().bfloat16(), torch.randn(32, 3, 8, 8))
+    assert (found.findings[-1].kind, found.weights) == ("half precision", {})
+
+
 class Branch(nn.Module):
     """x + scale f(x), as with layer scale, without a normalization."""
 

@@ -18,7 +18,7 @@ from normexp.probes.effective_rate import EffectiveRate
 from normexp.probes.equilibrium import Equilibrium, angle, equilibrium_angle
 from normexp.probes.gram_distance import GramDistance
 from normexp.probes.residual_variance import StreamVariance
-from normexp.probes.scale_free import TOLERANCE, Noticed, noticed
+from normexp.probes.scale_free import TOLERANCE, Noticed, noticed, outputs
 from normexp.records import RunDirectory
 from normexp.runs import trainer
 
@@ -193,23 +193,48 @@ def test_a_probe_of_the_laws_takes_a_network_of_torchvision(probe, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("scale", "direction", "invariant", "without_effect"),
+    ("seen", "counts_as"),
     [
-        (0.5, None, False, False),
-        (math.nan, None, False, False),
-        (0.001, 0.3, True, False),
-        (0.001, TOLERANCE, True, False),
-        (0.001, 0.002, False, True),
-        (0.001, math.nan, False, True),
+        ((0.5,), (False, False, False)),
+        ((math.nan,), (False, False, False)),
+        ((0.001, 0.3, 0.03), (True, False, False)),
+        ((0.001, 0.3, 1.0), (False, True, False)),
+        ((0.001, 0.3, math.nan), (False, True, False)),
+        ((0.001, 0.002), (False, False, True)),
+        ((0.001, math.nan), (False, False, True)),
     ],
 )
-def test_a_weight_is_scale_invariant_where_its_direction_alone_is_noticed(scale, direction, invariant, without_effect):
-    seen = Noticed(scale, direction)
-    assert (seen.is_scale_invariant, seen.has_no_effect) == (invariant, without_effect)
+def test_a_weight_is_scale_invariant_where_outputs_and_gradient_notice_its_direction_alone(seen, counts_as):
+    found = Noticed(*seen)
+    assert (found.is_scale_invariant, found.is_saturated, found.has_no_effect) == counts_as
+
+
+def test_a_saturated_nonlinearity_does_not_make_a_weight_scale_invariant():
+    """Twice the weight changes the outputs by less than a hundredth, and its gradient does not halve but vanish."""
+    torch.manual_seed(0)
+    first, last, x = nn.Linear(20, 64, bias=False), nn.Linear(64, 5), torch.randn(64, 20)
+    first.weight.detach().mul_(1000)
+    seen = {}
+    for name, between in (("saturated", nn.Hardtanh()), ("normalized", nn.BatchNorm1d(64))):
+        model = nn.Sequential(first, between, last)
+        seen[name] = noticed(model, x, "0.weight", outputs(model, x, {}))
+    assert max(each.scale for each in seen.values()) < TOLERANCE < min(each.direction for each in seen.values())
+    assert (seen["saturated"].is_scale_invariant, seen["normalized"].is_scale_invariant) == (False, True)
+
+
+class Constant(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).detach()
+
+
+def test_a_weight_without_a_gradient_is_not_scale_invariant():
+    model, x = nn.Sequential(Constant(4, 4), nn.BatchNorm1d(4, affine=False)), torch.randn(32, 4)
+    seen = noticed(model, x, "0.weight", outputs(model, x, {}))
+    assert (seen.is_scale_invariant, seen.is_saturated) == (False, True)
 
 
 @pytest.mark.parametrize("part", ["probes.effective_rate", "probes.equilibrium", "diagnosis.weights"])
 def test_the_rule_which_weights_are_scale_invariant_stands_in_one_place(part):
     module = importlib.import_module(f"normexp.{part}")
     assert module.noticed is noticed
-    assert not {"direction_change", "output_change"} & set(vars(module))
+    assert not {"direction_change", "gradient_change", "output_change"} & set(vars(module))

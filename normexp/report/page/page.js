@@ -118,7 +118,8 @@ function openViewer(viewer, data) {
     choice("logarithmic", false, (on) => { state.log = on; again(); }),
     choice("logarithmic steps", false, (on) => { state.logSteps = on; again(); }),
     choice("single runs", false, (on) => { state.seeds = on; again(); }));
-  viewer.append(bar, arms, plot);
+  const hint = make("p", {className: "about"}, "Drag across the curves to enlarge a part; a double click shows all again.");
+  viewer.append(bar, arms, plot, hint);
   again();
   addEventListener("resize", again);
 }

@@ -30,11 +30,8 @@ LOWEST = 15.0  # text sizes that a panel with its labels is high at least
 LINE, POINTS = 1.9, 2.6  # of a row's height, in text sizes; of one with several points at one place
 SMALL = 0.7  # of the room of a letter: that of a letter of a row's name
 LETTERS = 112  # of a line, for a figure as many inches wide as its text has points
-NAME, SAMPLE, SMALLER = (
-    60,
-    8,
-    0.85,
-)  # of a legend: letters of a line at most, and of its sample of a line; its text's size
+NAME, SAMPLE = 60, 8  # letters of a line of a legend, at most, and of its sample of a line
+SMALLER = 0.85  # a legend's text beside the figure's
 BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
 EDGE = 0.008  # of the figure's width that stays empty at its left and right
 

@@ -81,7 +81,7 @@ def _cell(ax: Axes, place: tuple[int, int], value: float, text: str, norm: Norma
         else math.nan
     )
     if math.isnan(shade):
-        ax.add_patch(Rectangle(corner, 1, 1, facecolor="#eeeeee", edgecolor="#999999", hatch="////", linewidth=0))
+        ax.add_patch(Rectangle(corner, 1, 1, facecolor="#eeeeee", edgecolor="#808080", hatch="////", linewidth=0))
     else:
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=matplotlib.colormaps[MAP](shade), edgecolor="white"))
     dark = math.isfinite(shade) and shade < BRIGHT

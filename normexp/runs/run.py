@@ -59,7 +59,8 @@ def run(
     if ended:
         check_complete(directory)
         check_data(directory, config)
-        logger.info(f"{status['status']} already (step {status.get('step', 0)}); --force trains it again")
+        logs = f", so logger={','.join(config['logger'])} gets no curves" if config["logger"] else ""
+        logger.info(f"{status['status']} already (step {status.get('step', 0)}){logs}; --force trains it again")
     elif config.choices["study"] != "none":
         from normexp.runs.study_run import run_study
 

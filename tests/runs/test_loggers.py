@@ -83,6 +83,13 @@ def test_several_loggers_at_once_and_again_from_the_start(train, results):
         assert_same(READERS[name](results, run.path.name)[0], run)
 
 
+def test_run_that_is_done_tells_a_logger_that_it_gets_nothing(train, cli, results):
+    train()
+    _, _, said = cli("run", *TINY, f"results_dir={results}", "logger=tensorboard")
+    assert "normexp: done already (step 20), so logger=tensorboard gets no curves; --force trains it again\n" in said
+    assert not (results / "tensorboard").exists()
+
+
 @pytest.mark.parametrize("method", ["begin", "add", "end"])
 def test_log_that_fails_costs_one_line_and_no_training(train, results, monkeypatch, method):
     plain, _ = train()

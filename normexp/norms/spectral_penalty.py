@@ -34,7 +34,8 @@ class SpectralPenalty(Norm):
 
     Source: Yoshida & Miyato 2017, arXiv:1705.10941, the objective and its algorithm. lambda,
     the single step and the shape of convolutions were not compared with theirs.
-    Differs: the output layer is penalized with model.normalize_output=true only, as under every scheme.
+    Differs: the output layer is penalized with model.normalize_output=true only, as under every scheme. In a network
+    that is converted, weights of no Linear or Conv layer (attention's in_proj, recurrent, Bilinear) are not penalized.
     """
 
     strength: float = positive(0.01)

@@ -1,8 +1,8 @@
-"""A command that dies at its n-th file operation, in a process of its own: none of it gets to know."""
+"""What dies at its n-th file operation, in a process of its own: none of it gets to know."""
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from in_process import InProcess
@@ -11,16 +11,30 @@ CHANGING = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.sym
 KILLED = 137
 
 
-def run_until(dies: int | None, command: Sequence[str], folder: Path) -> tuple[int, int]:
-    """Run `normexp` in a fork of this process; return its exit status and how many operations in `folder` it began.
+def command(*words: str) -> Callable[[], int]:
+    """Return what runs `normexp`, with its workers in the same process."""
+
+    def run() -> int:
+        from normexp.cli.verbs import main
+        from normexp.sweeps import workers
+
+        workers.Worker = InProcess  # type: ignore[misc, assignment]
+        return main(list(words))
+
+    return run
+
+
+def run_until(dies: int | None, work: Callable[[], object], folder: Path) -> tuple[int, int]:
+    """Work in a fork of this process; return its exit status and how many operations in `folder` it began.
 
     Args:
         dies: the operation that it does not come to do, counted from 0; it ends with KILLED there.
+        work: returns an exit status, or something else for 0.
     """
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         os.close(reading)
-        _end(command, _Counter(dies, folder, writing))
+        _end(work, _Counter(dies, folder, writing))
     os.close(writing)
     with os.fdopen(reading, "rb") as file:
         begun = len(file.read())
@@ -49,18 +63,15 @@ class _Counter:
         return changes and any(self.folder in str(each) for each in arguments[:2])
 
 
-def _end(command: Sequence[str], counter: _Counter) -> None:
-    """Run the command to its end or to its operation; never returns."""
+def _end(work: Callable[[], object], counter: _Counter) -> None:
+    """Work to the end or to the operation; never returns."""
     try:
-        from normexp.cli.verbs import main
-        from normexp.sweeps import workers
-
-        workers.Worker = InProcess  # type: ignore[misc, assignment]
         nothing = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nothing, stream)
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         sys.addaudithook(counter)
-        os._exit(main(list(command)))
+        status = work()
+        os._exit(status if isinstance(status, int) else 0)
     except BaseException:
         os._exit(1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from in_process import InProcess
-from killed import KILLED, run_until
+from killed import KILLED, command, run_until
 from made_up import MADE_UP, assert_unsound
 
 from normexp.experiments.freeze import changes_since_frozen, freeze
@@ -158,12 +158,13 @@ def test_reproduce_killed_in_and_between_its_stages_ends_in_the_same_files(tmp_p
     """A search, two looks, and what is made of them: records, choice, claims and tables, at every 60th operation."""
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(IN_STAGES, sort_keys=False))
     results = tmp_path / "results"
-    command = ["reproduce", str(tmp_path / "own.yaml"), "jobs=1", "threads=1", "device=cpu", f"results_dir={results}"]
-    status, operations = run_until(None, command, results)
+    words = [str(tmp_path / "own.yaml"), "jobs=1", "threads=1", "device=cpu", f"results_dir={results}"]
+    reproduce = command("reproduce", *words)
+    status, operations = run_until(None, reproduce, results)
     assert (status, operations > 200) == (0, True)
     expected = _declared_and_found(results)
     for dies in (3, *range(30, operations, 60), operations - 2):
         shutil.rmtree(results)
-        assert run_until(dies, command, results)[0] == KILLED
-        assert run_until(None, command, results)[0] == 0
+        assert run_until(dies, reproduce, results)[0] == KILLED
+        assert run_until(None, reproduce, results)[0] == 0
         assert _declared_and_found(results) == expected, dies

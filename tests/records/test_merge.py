@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from killed import KILLED, run_until
 
 from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
@@ -134,24 +134,6 @@ def test_status_0_means_that_nothing_is_missing(machines, capsys):
     assert statuses(three) == ALL
 
 
-KILLED = """
-import os, sys
-from pathlib import Path
-from normexp.records.locks import locked
-from normexp.records.merging import merge
-left = int(sys.argv[3])
-
-def count(event, arguments):
-    global left
-    left -= event in ("os.rename", "os.mkdir", "os.remove")
-    if left < 0:
-        os._exit(9)
-
-sys.addaudithook(count)
-merge(Path(sys.argv[1]), Path(sys.argv[2]), None, ())
-"""
-
-
 def test_archive_that_a_killed_merge_left_half_written_is_deleted_after_an_hour(machines, tmp_path):
     old, young = tmp_path / ".both.zip.0a1b2c3d", tmp_path / ".both.zip.4e5f6a7b"
     for path in (old, young):
@@ -162,15 +144,15 @@ def test_archive_that_a_killed_merge_left_half_written_is_deleted_after_an_hour(
 
 
 def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):
-    killed = 0
-    for after in range(0, 40, 3):
-        one = shutil.copytree(machines[0], tmp_path / f"one{after}")
+    whole = shutil.copytree(machines[0], tmp_path / "whole")
+    status, operations = run_until(None, partial(merge, whole, machines[1], None, ()), whole)
+    assert (status, operations > 10) == (0, True)
+    for dies in range(operations):
+        one = shutil.copytree(machines[0], tmp_path / f"one{dies}")
         before = statuses(one)
-        code = subprocess.run([sys.executable, "-c", KILLED, one, machines[1], str(after)], check=False).returncode
-        killed += code == 9
+        assert run_until(dies, partial(merge, one, machines[1], None, ()), one)[0] == KILLED
         now = statuses(one)
         assert all(now.get(name) in (status, "done") or name == "open" for name, status in before.items())
         merge(one, machines[1], None, ())
         assert statuses(one) == ALL
         assert not list(one.rglob(".merge-*"))
-    assert killed > 5

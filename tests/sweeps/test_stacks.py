@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
-from killed import KILLED, run_until
+from killed import KILLED, command, run_until
 
 import normexp
 from normexp.config import compose
@@ -214,14 +214,14 @@ def _weights_and_curves(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_a_stack_that_is_killed_at_any_file_operation_ends_in_the_same_bytes_or_says_that_it_was_parted(tmp_path):
     """Killed while its runs end: those that had not are stacked with fewer, and are rounded in another order."""
-    command = ["sweep", *GRID, "stack=true"]
+    stacked_sweep = ["sweep", *GRID, "stack=true"]
     whole, parted = tmp_path / "whole", 0
-    status, operations = run_until(None, [*command, f"results_dir={whole}"], whole)
+    status, operations = run_until(None, command(*stacked_sweep, f"results_dir={whole}"), whole)
     assert status == 0
     expected = _weights_and_curves(whole)
     for dies in range(4, operations, 20):
         folder = tmp_path / str(dies)
-        here = [*command, f"results_dir={folder}"]
+        here = command(*stacked_sweep, f"results_dir={folder}")
         assert run_until(dies, here, folder)[0] == KILLED
         assert run_until(None, here, folder)[0] == 0
         found = _weights_and_curves(folder)

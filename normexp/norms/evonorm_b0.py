@@ -11,7 +11,7 @@ from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import check_batch
 from normexp.norms.kernels.layout import num_positions
-from normexp.norms.kernels.loops import InLoops, Loops, Small, shifted_moments
+from normexp.norms.kernels.loops import Loops, Small, shifted_moments
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.options import one_of, positive, share
@@ -79,11 +79,6 @@ class MaximumOfDeviations(PerChannel):
     def check(self, x: Tensor) -> None:
         if num_positions(x) == 1:
             raise ValueError(f"EvoNorm-B0 needs more than one value per map, input has shape {tuple(x.shape)}")
-
-    def in_loops(self, loops: Loops, x: Tensor) -> Tensor:
-        self.check(x)
-        y: Tensor = InLoops.apply(self, loops, x, self.v, *self.affine)
-        return y
 
     def factors(self, x: Tensor, moments: Small, v: Tensor, weight: Tensor, bias: Tensor) -> Small:
         mean, var = moments

@@ -12,7 +12,7 @@ from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.kernels.layout import num_positions
-from normexp.norms.kernels.loops import InLoops, Loops, Small, shifted_moments
+from normexp.norms.kernels.loops import Loops, Small, shifted_moments
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
 from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.options import at_least, one_of, positive
@@ -65,11 +65,6 @@ class GatedGroup(PerChannel):
                 f"normalization over {self.num_groups} groups needs more than one value per group, "
                 f"input has shape {tuple(x.shape)}"
             )
-
-    def in_loops(self, loops: Loops, x: Tensor) -> Tensor:
-        self.check(x)
-        y: Tensor = InLoops.apply(self, loops, x, self.v, *self.affine)
-        return y
 
     def factors(self, x: Tensor, moments: Small, v: Tensor, weight: Tensor, bias: Tensor) -> Small:
         mean, rstd = of_groups(moments, self.num_groups, self.eps)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from normexp.errors import UserError, first_line
 from normexp.norms.base import Step
-from normexp.norms.kernels.loops import Loops
+from normexp.norms.kernels.loops import Loops, in_loops
 from normexp.norms.kernels.passes import Passes
 
 GAINS = "gains_from_compile"  # the mark of a module whose operators a compiler fuses; `vectors`: on (N, C) alone
@@ -115,5 +115,5 @@ class OnMaps(InTraining):
 
     def __call__(self, module: Any, x: Tensor) -> Any:
         if x.dim() > 2 and module.training and torch.is_grad_enabled():
-            return module.in_loops(self.loops, x)
+            return in_loops(module, self.loops, x)
         return super().__call__(module, x)

@@ -7,7 +7,7 @@ import torch
 
 from normexp.norms import EvoNormB0, EvoNormS0
 from normexp.norms.kernels import spread
-from normexp.norms.kernels.loops import shifted_moments
+from normexp.norms.kernels.loops import in_loops, shifted_moments
 from normexp.norms.kernels.scan import fused, steps
 
 
@@ -56,15 +56,15 @@ def learned(module, compute, x):
     return y, x.grad, *(parameter.grad for parameter in module.parameters()), *module.buffers()
 
 
-def in_loops(module, x):
-    return module.in_loops(type(module).loops, x)
+def by_loops(module, x):
+    return in_loops(module, type(module).loops, x)
 
 
 @pytest.mark.parametrize("name", LOOPED)
 @pytest.mark.parametrize("shape", [(5, 8, 4, 6), (3, 8, 35)])
 def test_loops_compute_the_formula_and_its_gradients(name, shape):
     module, x = layer(name, 8).double(), torch.randn(shape, dtype=torch.double) + 1
-    found = learned(copy.deepcopy(module), in_loops, x)
+    found = learned(copy.deepcopy(module), by_loops, x)
     for ours, expected in zip(found, learned(module, type(module).forward, x), strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
@@ -73,7 +73,7 @@ def test_loops_compute_the_formula_and_its_gradients(name, shape):
 def test_loops_are_as_accurate_at_an_offset_as_the_layer(name):
     module, x = layer(name, 8), torch.randn(8, 8, 16, 16) + 1e3
     exact = learned(copy.deepcopy(module).double(), type(module).forward, x.double())
-    for compute in (type(module).forward, in_loops):
+    for compute in (type(module).forward, by_loops):
         y, grad, *_ = learned(copy.deepcopy(module), compute, x)
         assert (y - exact[0]).abs().max() < 1e-5 * exact[0].abs().max()
         assert (grad - exact[1]).abs().max() < 1e-4 * exact[1].abs().max()
@@ -83,7 +83,7 @@ def test_loops_are_as_accurate_at_an_offset_as_the_layer(name):
 def test_loops_refuse_what_the_layer_refuses(name):
     module = LOOPED[name].normalization(4)
     with pytest.raises(ValueError, match="needs more than one value per"):
-        in_loops(module, torch.randn(5, 4, 1, 1))
+        by_loops(module, torch.randn(5, 4, 1, 1))
 
 
 def test_moments_in_one_loop_do_not_cancel_wherever_unusual_values_lie():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -39,6 +39,12 @@ class Loops(NamedTuple):
 class Layer(Protocol):
     """A module that knows what lies between its loops."""
 
+    v: Tensor
+    affine: Sequence[Tensor]
+
+    def check(self, x: Tensor) -> None:
+        """Raise ValueError for a shape that the module refuses."""
+
     def factors(self, x: Tensor, statistics: Small, *parameters: Tensor) -> Small:
         """Return what `forward` and `sums` need beside x."""
 
@@ -62,6 +68,13 @@ class InLoops(torch.autograd.Function):
         x, *factors = ctx.saved_tensors
         slopes, of_parameters = ctx.layer.slopes(x, ctx.loops.sums(grad, x, *factors), *factors)
         return None, None, ctx.loops.backward(grad, x, *slopes), *of_parameters
+
+
+def in_loops(layer: Layer, loops: Loops, x: Tensor) -> Tensor:
+    """Return the layer's output by its loops, which may be compiled. Raises ValueError as the layer does."""
+    layer.check(x)
+    y: Tensor = InLoops.apply(layer, loops, x, layer.v, *layer.affine)
+    return y
 
 
 def shifted_moments(x: Tensor) -> Small:

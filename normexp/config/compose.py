@@ -16,13 +16,13 @@ from normexp.config import own
 from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
 from normexp.config.hints import option_hint
+from normexp.config.one_value import single_value
 from normexp.config.options import (
     config_dir,
     groups,
     is_description,
     option,
     options,
-    usual_options,
     without_descriptions,
 )
 from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
@@ -31,7 +31,7 @@ from normexp.config.rules import check_rules
 from normexp.config.study_rules import check_study
 from normexp.config.text import check_digits, shortened
 from normexp.config.unknown_key import Unknown
-from normexp.errors import UserError, check_current_folder, did_you_mean
+from normexp.errors import UserError, check_current_folder
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -102,45 +102,13 @@ def _given(parsed: Iterable[Override]) -> dict[str, Given]:
     """Return the overrides by key, of a key given twice the last. Raises UserError for another kind than KEY=VALUE."""
     found: dict[str, Given] = {}
     for override in parsed:
-        key, text = override.key_or_group, _checked(override).input_line or ""
+        key, text = override.key_or_group, single_value(override).input_line or ""
         found[key] = Given(plain_value(override), text.partition("=")[2])
     return found
 
 
 def _texts(given: Mapping[str, Given]) -> dict[str, str]:
     return {key: str(one.value) for key, one in given.items()}
-
-
-def _checked(override: Override) -> Override:
-    text = shortened(override.input_line or "")
-    if override.package is not None:
-        raise UserError(f"{text}: an option has one place; drop the @{override.package}")
-    if override.is_add() or override.is_force_add():
-        raise UserError(f"{text}: new keys cannot be added; drop the + to set a key that exists")
-    if override.is_delete():
-        raise UserError(f"{text}: keys cannot be deleted; {_instead(override.key_or_group)}")
-    if override.is_sweep_override():
-        raise UserError(
-            f"{text}: `normexp run` trains one configuration, so one value is allowed here{_several(override)}"
-        )
-    return override
-
-
-def _instead(key: str) -> str:
-    """Say what is written in place of Hydra's `~key`."""
-    if key in groups():
-        return f"write {key}={'none' if 'none' in options(key) else usual_options()[key]}"
-    return f"leave {shortened(key)} out, which takes its default, or set a value"
-
-
-def _several(override: Override) -> str:
-    """Say how several values are given: as a list where the key takes one, else in a sweep."""
-    key, _, typed = (override.input_line or "").partition("=")
-    group, _, rest = key.partition(".")
-    trees = [option(group, name) for name in options(group)] if group in groups() else []
-    if any(isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees):
-        return did_you_mean(f"'{key}=[{shortened(typed)}]'")
-    return "; `normexp sweep` takes several"
 
 
 def _option(group: str, name: Any) -> str:

@@ -1,0 +1,45 @@
+"""What a run takes of Hydra's grammar is KEY=VALUE; of the rest, made for other programs, a line says what to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from normexp.config.options import groups, option, options, usual_options
+from normexp.config.text import shortened
+from normexp.errors import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+
+def single_value(override: Override) -> Override:
+    """Return the override. Raises UserError for one that adds, deletes or sweeps, with what is written instead."""
+    text = shortened(override.input_line or "")
+    if override.package is not None:
+        raise UserError(f"{text}: an option has one place; drop the @{override.package}")
+    if override.is_add() or override.is_force_add():
+        raise UserError(f"{text}: new keys cannot be added; drop the + to set a key that exists")
+    if override.is_delete():
+        raise UserError(f"{text}: keys cannot be deleted; {_instead(override.key_or_group)}")
+    if override.is_sweep_override():
+        raise UserError(
+            f"{text}: `normexp run` trains one configuration, so one value is allowed here{_several(override)}"
+        )
+    return override
+
+
+def _instead(key: str) -> str:
+    """Say what is written in place of Hydra's `~key`."""
+    if key in groups():
+        return f"write {key}={'none' if 'none' in options(key) else usual_options()[key]}"
+    return f"leave {shortened(key)} out, which takes its default, or set a value"
+
+
+def _several(override: Override) -> str:
+    """Say how several values are given: as a list where the key takes one, else in a sweep."""
+    key, _, typed = (override.input_line or "").partition("=")
+    group, _, rest = key.partition(".")
+    trees = [option(group, name) for name in options(group)] if group in groups() else []
+    if any(isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees):
+        return did_you_mean(f"'{key}=[{shortened(typed)}]'")
+    return "; `normexp sweep` takes several"

@@ -22,8 +22,8 @@ class UpdateNoise(Study):
     """The mean squared noise of an update of gradient descent at initialization, over that with the smallest batch.
 
     Step M is a batch of M examples drawn with replacement, for which the rate is multiplied by (M / M0)^(1/2), M / M0
-    or 1. `noise` is half the mean squared difference of two independent gradients times the square of that factor;
-    `relative` is noise(M) / noise(M0).
+    or 1. `noise` is the variance of the gradient over independent batches, summed over the weights, times the square of
+    that factor; `relative` is noise(M) / noise(M0).
 
     Derived: a batch gradient is a mean of M independent gradients of one example, so that its variance is s^2 / M and
     the update's rate^2 s^2 / M, which does not depend on M for a rate of sqrt(M). Examples that batch norm joins are
@@ -32,14 +32,14 @@ class UpdateNoise(Study):
     Args:
         batches: M, the smallest first; the law speaks of the others.
         scaling: of the rate: `root`, `linear` or `none`.
-        pairs: of batches to draw, for each M.
+        draws: batches to draw, for each M.
 
     Source: Hoffer, Hubara & Soudry 2017, arXiv:1705.08741; derived above.
     """
 
     batches: Sequence[int] = (32, 256, 2048)
     scaling: str = "root"
-    pairs: int = 12
+    draws: int = 24
 
     def measure(self, context: StudyContext) -> Outcome:
         first = self.batches[0]
@@ -57,16 +57,13 @@ class UpdateNoise(Study):
 
     def _noise(self, components: Components, size: int) -> float:
         source = generator(components.seed, "update noise", size)
-        squares = [self._gap(components, size, source) for _ in range(self.pairs)]
-        return sum(squares) / len(squares) / 2
+        gradients = torch.stack([self._gradient(components, size, source) for _ in range(self.draws)])
+        return float(gradients.double().var(dim=0).sum())
 
-    def _gap(self, components: Components, size: int, source: torch.Generator) -> float:
-        one, other = (self._gradient(components, size, source) for _ in range(2))
-        return sum(float((a - b).double().square().sum()) for a, b in zip(one, other, strict=True))
-
-    def _gradient(self, components: Components, size: int, source: torch.Generator) -> list[Tensor]:
+    def _gradient(self, components: Components, size: int, source: torch.Generator) -> Tensor:
         examples = components.batches.examples
         x, y = examples.take(torch.randint(len(examples), (size,), generator=source).to(examples.y.device))
         components.model.train()
         parameters = [each for each in components.model.parameters() if each.requires_grad]
-        return list(torch.autograd.grad(components.task.loss(components.model(x), y), parameters))
+        gradients = torch.autograd.grad(components.task.loss(components.model(x), y), parameters)
+        return torch.cat([each.flatten() for each in gradients])

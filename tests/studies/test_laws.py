@@ -252,7 +252,7 @@ def test_rezero_learns_from_data_that_cannot_be_written():
 
 
 def test_update_noise_is_constant_for_the_root_of_the_batch_size():
-    small = ("study=update_noise", "model=mlp", "model.widths=[16]", "study.batches=[32,128]", "study.pairs=24")
+    small = ("study=update_noise", "model=mlp", "model.widths=[16]", "study.batches=[32,128]", "study.draws=48")
     for scaling, expected in (("root", 1.0), ("linear", 4.0), ("none", 0.25)):
         relative = [measured(*small, f"study.scaling={scaling}", f"seed={seed}").rows[1]["relative"] for seed in (0, 1)]
         assert np.mean(relative) == pytest.approx(expected, rel=0.35)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import own
 from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
-from normexp.config.hints import option_hint
+from normexp.config.hints import code_hint, option_hint
 from normexp.config.one_value import single_value
 from normexp.config.options import (
     config_dir,
@@ -80,7 +80,8 @@ def compose(overrides: Sequence[str] = ()) -> Config:
     texts = _texts(given)
     given = {own.renamed(key, texts): one for key, one in given.items()}
     keys = {key: one for key, one in given.items() if key not in groups()}
-    chosen = {group: _option(group, one.value) for group, one in given.items() if group in groups()}
+    named = _listed_plugins(keys)
+    chosen = {group: _option(group, one.value, named) for group, one in given.items() if group in groups()}
     chosen = _with_fitting_inputs(chosen)
     composed = _composed(tuple(sorted(chosen.items())))
     plugins = _plugins(composed, keys)
@@ -111,14 +112,22 @@ def _texts(given: Mapping[str, Given]) -> dict[str, str]:
     return {key: str(one.value) for key, one in given.items()}
 
 
-def _option(group: str, name: Any) -> str:
+def _option(group: str, name: Any, plugins: Sequence[str] = ()) -> str:
     allowed = options(group)
     if str(name) in allowed:
         return str(name)
     if isinstance(name, list) and len(name) > 1:
         raise UserError(f"{group}={name}: several are {group}={','.join(map(str, name))}, without brackets, in a sweep")
-    hint = option_hint(group, str(name))
+    code = code_hint(group, str(name), plugins) if group in own.GROUPS else ""
+    hint = code or option_hint(group, str(name))
     raise UserError(f"{group}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
+
+
+def _listed_plugins(keys: Mapping[str, Given]) -> list[str]:
+    """Return what may be names of the user's own modules, for a hint: they are not checked yet."""
+    value = keys["plugins"].value if "plugins" in keys else []
+    names = map(str, value if isinstance(value, list) else [value])
+    return [name for name in names if all(part.isidentifier() for part in name.split("."))]
 
 
 def _with_fitting_inputs(chosen: Mapping[str, str]) -> dict[str, str]:

@@ -81,6 +81,16 @@ def path_hint(group: str, name: str) -> str:
     return did_you_mean(f"{group}={path.stem}.NAME 'plugins=[{path.stem}]'") if is_code else ""
 
 
+def code_hint(group: str, name: str, plugins: Iterable[str]) -> str:
+    """Return what a plugin of the current folder defines under a name that was given without its module."""
+    defined = re.compile(rf"^(class|def) {re.escape(name)}\b", re.MULTILINE)
+    for plugin in plugins:
+        path = Path(*plugin.split(".")).with_suffix(".py")
+        if path.is_file() and defined.search(path.read_text(encoding="utf-8", errors="replace")):
+            return did_you_mean(f"{group}={plugin}.{name}")
+    return ""
+
+
 def place_hint(key: str, names: Iterable[str]) -> str | None:
     """Return the key that says where the data lie, where another word for that was typed."""
     group, _, last = key.rpartition(".") if "." in key else ("dataset", "", key)

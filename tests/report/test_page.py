@@ -161,6 +161,8 @@ def test_page_that_is_too_large_becomes_several(results, monkeypatch):
     *_, whole = report_all([f"results_dir={results}"])
     elements = parsed(whole.read_text())
     assert "digits_five_schemes/cpu/report.html" in elements.links
+    own = parsed((results / "digits_five_schemes" / "cpu" / "report.html").read_text())
+    assert [link for link in own.links if not link.startswith("#")] == ["../../report.html"]
     assert "figure" not in elements.tags
     assert "figure" in parsed((results / "digits_five_schemes/cpu/report.html").read_text()).tags
 

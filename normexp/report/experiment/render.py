@@ -153,7 +153,7 @@ def _notes(
     for_all = ", for all arms" if experiment.select and experiment.select.arm else ""
     several = len({_look(entry) for entry in experiment.published}) > 1
     places = dict.fromkeys(
-        [(f"{_look(entry)}: " if several else "") + entry.place for entry in experiment.published]
+        [entry.place + (f" ({_look(entry)})" if several else "") for entry in experiment.published]
         + [entry.place for entry in experiment.published_only]
     )
     runs = [

@@ -22,11 +22,12 @@ POLICY = (  # no request, whatever is inside; a figure's scale of colours is a p
 )
 
 
-def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, links: Sequence[str] = ()) -> str:
+def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, links: Sequence[str] = (), whole: str = "") -> str:
     """Return the page of experiments with their judged claims.
 
     Args:
         links: addresses of each experiment's own page, where this one has the ledger only.
+        whole: address of the page that has the ledger, where this one is of a single experiment.
     """
     judged = {(report.experiment, report.scale): report for report in reports}
     chosen = [judged[each.experiment.name, each.experiment.scale] for each in rendered]
@@ -36,8 +37,7 @@ def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, li
         return document(
             title, _ledger(chosen) + _navigation(html.element("h2", "Experiments") + _list(sections, links))
         )
-    contents = html.folded("Contents", _list(sections, [f"#{each.name}" for each in sections]))
-    return document(title, _ledger(chosen) + "".join(each.content for each in sections), _navigation(contents))
+    return document(title, _ledger(chosen) + "".join(each.content for each in sections), _contents(sections, whole))
 
 
 def document(title: str, content: str, navigation: str = "") -> str:
@@ -77,6 +77,13 @@ def _intro() -> str:
 
 def _navigation(content: str) -> str:
     return html.element("nav", content, aria_label="Experiments")
+
+
+def _contents(sections: Sequence[Section], whole: str) -> str:
+    """Return links to the sections; from a single one, to the page of all, where there is one."""
+    if len(sections) > 1:
+        return _navigation(html.folded("Contents", _list(sections, [f"#{each.name}" for each in sections])))
+    return _navigation(html.element("p", html.element("a", "All experiments", href=whole))) if whole else ""
 
 
 def _list(sections: Sequence[Section], addresses: Sequence[str]) -> str:

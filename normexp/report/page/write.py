@@ -17,7 +17,8 @@ MOST = 5_000_000  # bytes of a page that can be sent around; a larger one become
 def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -> list[Path]:
     """Write the page of all experiments into results/report.html; of a single one, into its folder.
 
-    Where the page of all is too large, it has the ledger only and each experiment a page of its own.
+    Where the page of all is too large, it has the ledger only and each experiment a page of its own,
+    with a link back.
     """
     reports = read_reports(results)
     titles = title_of([each.experiment.title for each in contents])
@@ -28,7 +29,7 @@ def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -
     whole = page(contents, reports, title)
     if len(whole.encode()) <= MOST:
         return [write(results / PAGE, whole)]
-    pages = [page([each], reports, each.experiment.title) for each in contents]
+    pages = [page([each], reports, each.experiment.title, whole=f"../../{PAGE}") for each in contents]
     links = [path.relative_to(results).as_posix() for path in own]
     return [*map(write, own, pages), write(results / PAGE, page(contents, reports, title, links))]
 

@@ -12,11 +12,14 @@ from normexp.report.record import Record
 
 
 def with_data_versions(records: Sequence[Record]) -> list[Record]:
-    """Return the records; where those of equal options saw different files, the options say which."""
+    """Return the records; where those of equal options saw different files, the options say which.
+
+    What a file's data were said to be, missing values for example, is no option: it follows from the file.
+    """
     alike: dict[frozenset[tuple[str, str]], list[Record]] = {}
     for record in records:
         if record.options is not None:
-            alike.setdefault(frozenset(record.options.items()), []).append(record)
+            alike.setdefault(frozenset(item for item in record.options.items() if item[0] != NOTE), []).append(record)
     differing = {id(record) for some in alike.values() if _differ(some) for record in some}
     return [_with_sha256(record) if id(record) in differing else record for record in records]
 

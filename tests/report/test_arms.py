@@ -109,6 +109,13 @@ def test_a_note_on_data_that_go_by_their_file_is_no_part_of_the_label(fabricate:
     assert labels(runs) == ["none, dataset.file=a.csv", "none, dataset.file=b.csv"]
 
 
+def test_files_of_one_name_are_told_apart_by_their_contents_whatever_is_said_of_their_data(fabricate: Fabric) -> None:
+    same = {"dataset": "csv", "dataset__file": "h.csv", "dataset__target": "y", "norm": "none"}
+    runs = [fabricate(**same, sha256="0123456789ab", note="3 missing"), fabricate(**same, sha256="cdef01234567")]
+    assert labels(runs) == ["none, dataset.file=h.csv (01234567)", "none, dataset.file=h.csv (cdef0123)"]
+
+
+
 def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
     run = fabricate(norm___target_="my_norms.MyNorm")
     assert labels([run, fabricate(norm="batch")]) == ["batch", "MyNorm"]

@@ -24,17 +24,16 @@ which measurement and formula differ most in units of the tolerance; a step is w
 layer, a width, a depth. `normexp laws` prints this as one page, `normexp reproduce --laws` measures it again, and
 `scripts/make_laws.py` writes this page from the records.
 
-All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then: 40
-minutes of processor time, 20 on two quiet cores. (`normexp laws` prints the seconds of the records; several come from
-a machine that was shared by ten programs.) Every verdict was the same but one, which stood at the edge: that, with
-batch normalization, less of a layer's gradient survives the update of the layers below. It has five times the updates
-and fresh seeds since, and holds. With fresh seeds, too, are least squares, the distance of the weights, the largest
+All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then. Every
+verdict was the same but one, which stood at the edge: that, with batch normalization, less of a layer's gradient survives
+the update of the layers below. Over five times the updates twenty fresh seeds found it, and fourteen more, which are
+those of the records, leave it open. With fresh seeds, too, are least squares, the distance of the weights, the largest
 stable rate, the residual stream and the noise of an update. The records of all laws are of later commits than that.
 
-With those updates and seeds `normexp reproduce --laws` takes some ninety minutes of processor time, about three
-quarters of an hour on two cores: one run of every arm, timed beside other programs, times its seeds. Three laws are
-nearly four fifths of it, and take more than ten minutes each there: the noise of an update, the distance of the
-weights, and what batch norm takes off a gradient. All others take less than five."""
+`normexp reproduce --laws` takes about an hour of processor time, half an hour on two quiet cores. (`normexp laws` prints
+the seconds of the records; several come from a machine that was shared by ten programs.) Three laws are more than half
+of it, some ten minutes of processor time each: the noise of an update, the distance of the weights, and what batch norm takes
+off a gradient. All others take less than five."""
 
 TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
 TABLES_HEAD = """\

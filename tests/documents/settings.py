@@ -185,9 +185,10 @@ SET_UPS: Mapping[str, str] = {
     "ioffe2015_table": "50,000 6,000",
     "law_batch_norm_explosion": "1.47",  # pi / (pi - 1)
     "law_decay_rate": "1,000 1,000",
-    "law_gradient_projection": "6 2 100",
+    "law_gradient_projection": "6 2 100 30",
     "law_largest_rate": "2 1,024 2",
     "law_orthogonal_depth": "1988",
+    "law_weight_distance": "4 4",
     "law_norm_placement": "2",
     "law_orthogonalization": "250 250",
     "law_residual_variance": "2",

@@ -26,9 +26,16 @@ def test_first_evaluation_that_meets_the_target_counts() -> None:
 def test_never_is_a_value() -> None:
     missed = steps_to_target([0, 10], [0.1, 0.2], 0.9, True)
     assert missed == Steps(NEVER, 10, 10)
-    assert missed.bounds == (10, INF)
+    assert missed.bounds == (11, INF)  # a later evaluation, if any
     assert steps_to_target([0, 10], [0.1, NAN], 0.9, True, diverged=True).bounds == (INF, INF)
     assert steps_to_target([], [], 0.9, True) == Steps(NEVER, 0)
+
+
+def test_a_run_that_ended_without_the_target_is_behind_one_that_met_it_at_its_end() -> None:
+    result = speed_up(of(*[1000.0] * 5), of(*[NEVER] * 5))
+    assert result.estimate is not None
+    assert result.estimate.p_below(0.0) == pytest.approx(1 / math.comb(10, 5))
+    assert result.estimate.p_above(0.0) == 1.0
 
 
 def test_nan_never_meets_a_target_and_an_unknown_target_is_not_never() -> None:

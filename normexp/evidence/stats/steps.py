@@ -33,15 +33,13 @@ class Steps:
         """The least and the most steps to the evaluation that meets it."""
         if math.isnan(self.step):
             return 0.0, math.inf
-        return (self.step, self.step) if self.reached else (self.watched, math.inf)
+        return (self.step, self.step) if self.reached else (self.watched + 1, math.inf)
 
     @property
     def update_bounds(self) -> tuple[float, float]:
         """The least and the most updates after which it is met: nobody looked between two evaluations."""
         low, high = self.bounds
-        if self.reached:
-            return (low if self.before is None else self.before + 1), high
-        return low + (not math.isnan(self.step)), high
+        return (self.before + 1 if self.reached and self.before is not None else low), high
 
 
 def steps_to_target(

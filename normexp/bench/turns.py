@@ -9,6 +9,7 @@ from typing import TypeVar
 import torch
 
 T = TypeVar("T")
+Key = TypeVar("Key")
 
 
 @contextmanager
@@ -21,9 +22,9 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def in_turns(rivals: Mapping[str, T], rounds: int, seconds: Callable[[T], float]) -> dict[str, list[float]]:
+def in_turns(rivals: Mapping[Key, T], rounds: int, seconds: Callable[[T], float]) -> dict[Key, list[float]]:
     """Return the seconds of each rival, one per round; rounds go round all of them, and a first one warms up."""
-    times: dict[str, list[float]] = {name: [] for name in rivals}
+    times: dict[Key, list[float]] = {name: [] for name in rivals}
     for _ in range(rounds + 1):
         for name, rival in rivals.items():
             times[name].append(seconds(rival))

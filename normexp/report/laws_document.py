@@ -24,16 +24,17 @@ which measurement and formula differ most in units of the tolerance; a step is w
 layer, a width, a depth. `normexp laws` prints this as one page, `normexp reproduce --laws` measures it again, and
 `scripts/make_laws.py` writes this page from the records.
 
-All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then. Every
-verdict was the same but one, which stood at the edge: that, with batch normalization, less of a layer's gradient survives
-the update of the layers below. Over five times the updates twenty fresh seeds found it, and fourteen more, which are
-those of the records, leave it open. With fresh seeds, too, are least squares, the distance of the weights, the largest
-stable rate, the residual stream and the noise of an update. The records of all laws are of later commits than that.
+All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then.
+Every verdict was the same but one, which stood at the edge: that, with batch normalization, less of a layer's
+gradient survives the update of the layers below. Over five times the updates twenty fresh seeds found it, and
+fourteen more, which are those of the records, leave it open. With fresh seeds, too, are least squares, the distance
+of the weights, the largest stable rate, the residual stream and the noise of an update. The records of all laws are
+of later commits than that.
 
-`normexp reproduce --laws` takes about an hour of processor time, half an hour on two quiet cores. (`normexp laws` prints
-the seconds of the records; several come from a machine that was shared by ten programs.) Three laws are more than half
-of it, some ten minutes of processor time each: the noise of an update, the distance of the weights, and what batch norm takes
-off a gradient. All others take less than five."""
+`normexp reproduce --laws` takes about an hour of processor time, half an hour on two quiet cores. (`normexp laws`
+prints the seconds of the records; several come from a machine that was shared by ten programs.) Three laws are more
+than half of it, some ten minutes of processor time each: the noise of an update, the distance of the weights, and
+what batch norm takes off a gradient. All others take less than five."""
 
 TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
 TABLES_HEAD = """\

@@ -14,7 +14,7 @@ from normexp.bench.race import Side
 from normexp.bench.result import Ratio, Result
 from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
-from normexp.bench.suites import tokens
+from normexp.bench.suites import offset, tokens
 from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.layers import counted
 from normexp.bench.suites.memory import works as memory_works
@@ -170,6 +170,15 @@ def test_bench_tokens_has_every_scheme_that_acts_on_tokens():
     assert all(min(times) > 0 for each in table.data["seconds"].values() for times in each.values())
     slow = tokens.result({"(1, 1, 1)": {"layer": [1.0, 2.0, 1.0], "a": [2.5, 2.0, 3.0], "b": [1.9, 9.0, 1.0]}})
     assert slow.notes == ("More than 2 times layer normalization in one of these: a.",)
+
+
+def test_bench_offset_finds_what_torch_is_off_by_and_our_layers_are_not():
+    (table,) = offset.run(quick=True, rounds=1, overrides=[])
+    off = {row[0]: float(row[1]) for row in table.cells}
+    for scheme in offset.SCHEMES:
+        assert off[f"{scheme}, mean 1000"] < off[f"{offset.TORCH}, mean 1000"] / 5
+        assert off[f"{scheme}, mean 1e+06"] < 0.2 < off[f"{offset.TORCH}, mean 1e+06"]
+    assert [row[0] for row in table.cells if not row[2]] == [row[0] for row in table.cells if "1e+06" in row[0]]
 
 
 def test_bench_help_names_every_suite():

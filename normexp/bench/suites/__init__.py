@@ -4,6 +4,7 @@ ABOUT = {
     "steps": "training steps next to common alternatives",
     "layers": "every scheme's layer beside a convolution and a copy of its input",
     "tokens": "every scheme on the tokens of a decoder beside layer normalization",
+    "offset": "batch statistics where means are far above deviations: accuracy and time beside torch's layer",
     "recurrent": "recurrent networks beside torch.nn.LSTM and an LN-LSTM written out step by step",
     "start": "from typing a command to its first step or answer",
     "sweep": "runs side by side against one after the other; what a run costs beyond its training",

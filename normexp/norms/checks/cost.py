@@ -71,8 +71,9 @@ class Maps:
     dtype: torch.dtype = torch.float32
     memory: torch.memory_format = torch.channels_last
 
-    def random(self) -> torch.Tensor:
-        return torch.randn(self.shape, dtype=self.dtype).contiguous(memory_format=self.memory)
+    def random(self, mean: float = 0.0) -> torch.Tensor:
+        """Return normal values of deviation 1."""
+        return (torch.randn(self.shape) + mean).to(self.dtype).contiguous(memory_format=self.memory)
 
 
 def tasks(
@@ -98,10 +99,14 @@ def tasks(
     return parts, minus, on_maps(wide, maps), on_maps(batch_norm, maps)
 
 
-def on_maps(module: nn.Module, maps: Maps) -> Task:
-    """Return one forward and backward of the module, in training mode; parameters stay in float32, as in a run."""
+def on_maps(module: nn.Module, maps: Maps, mean: float = 0.0) -> Task:
+    """Return one forward and backward of the module, in training mode; parameters stay in float32, as in a run.
+
+    Args:
+        mean: of the input, in its deviations.
+    """
     module = module.to(memory_format=maps.memory)
-    x, cotangent = maps.random().requires_grad_(), maps.random()
+    x, cotangent = maps.random(mean).requires_grad_(), maps.random()
     wanted = [x, *module.parameters()]
     half = maps.dtype == torch.bfloat16
 

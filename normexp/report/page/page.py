@@ -22,7 +22,9 @@ POLICY = (  # no request, whatever is inside; a figure's scale of colours is a p
 )
 
 
-def page(rendered: Sequence[Rendered], reports: Sequence[Report], title: str, links: Sequence[str] = (), whole: str = "") -> str:
+def page(
+    rendered: Sequence[Rendered], reports: Sequence[Report], title: str, links: Sequence[str] = (), whole: str = ""
+) -> str:
     """Return the page of experiments with their judged claims.
 
     Args:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from normexp.norms import BatchNorm, BatchRenorm, GhostBatchNorm, RecurrentBatchNorm, RepBatchNorm
+from normexp.norms.kernels import batched
 from normexp.norms.kernels.batched import shifted_statistics
 
 SCHEMES = {
@@ -21,9 +22,9 @@ SCHEMES = {
 OFFSETS = {50: (1e-4, 1e-5), 1e3: (1e-3, 1e-5), 1e6: (0.15, 1e-3)}
 
 
-def batch(offset: float, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def batch(offset: float, dtype: torch.dtype = torch.float32, side: int = 32) -> torch.Tensor:
     torch.manual_seed(0)
-    return (torch.randn(128, 2, 32, 32) + offset).to(dtype).contiguous(memory_format=torch.channels_last)
+    return (torch.randn(128, 2, side, side) + offset).to(dtype).contiguous(memory_format=torch.channels_last)
 
 
 def trained(module: torch.nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -58,13 +59,23 @@ def test_the_way_from_layer_to_batch_normalization_is_accurate_at_an_offset():
     assert (grad - slope).abs().max() < 1e-4 * slope.abs().max()
 
 
+@pytest.mark.parametrize(
+    "side", [32, 90]
+)  # 2^17 values, and eight times as many
 @pytest.mark.parametrize("offset", [50, 1e3])
-def test_bfloat16_rounds_the_output_alone(offset):
-    module, x = BatchNorm().normalization(2), batch(offset, torch.bfloat16)
+def test_bfloat16_rounds_the_output_alone(offset, side):
+    module, x = BatchNorm().normalization(2), batch(offset, torch.bfloat16, side)
     expected, slope = trained(copy.deepcopy(module).double(), x.double())
     y, grad = trained(module, x)
     assert (y - expected).abs().max() < torch.finfo(torch.bfloat16).eps * expected.abs().max()
     assert (grad - slope).abs().max() < torch.finfo(torch.bfloat16).eps * slope.abs().max()
+
+
+def test_bfloat16_values_that_torch_adds_up_exactly_are_left_to_it(monkeypatch):
+    monkeypatch.setattr(batched, "shifted_statistics", None)  # would be called
+    BatchNorm().normalization(2)(batch(1e3, torch.bfloat16))
+    with pytest.raises(TypeError):
+        BatchNorm().normalization(2)(batch(1e3, torch.bfloat16, side=33))
 
 
 def test_evaluation_by_the_batch_is_accurate_at_an_offset():

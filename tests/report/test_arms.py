@@ -115,7 +115,6 @@ def test_files_of_one_name_are_told_apart_by_their_contents_whatever_is_said_of_
     assert labels(runs) == ["none, dataset.file=h.csv (01234567)", "none, dataset.file=h.csv (cdef0123)"]
 
 
-
 def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
     run = fabricate(norm___target_="my_norms.MyNorm")
     assert labels([run, fabricate(norm="batch")]) == ["batch", "MyNorm"]

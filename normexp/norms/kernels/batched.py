@@ -22,6 +22,9 @@ from normexp.norms.kernels.tiles import TILE, kept_by_others
 # and five of one a millionth of it. Above this mean^2/var the statistics are `shifted_statistics`.
 MAX_RATIO = 1e3
 SOME = 64  # values of a channel whose mean is near enough to that of all, or a few more
+# float32 has 24 bits and bfloat16 8: 2^16 values of one size add up exactly, one by one, and twice as many to half a
+# unit in the last place of one. Beyond that every addition may round to the same side.
+EXACT = {torch.bfloat16: 2**17}
 
 
 class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
@@ -116,8 +119,9 @@ def shifted_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def adds_one_by_one(x: Tensor) -> bool:
-    """Tell whether torch's kernel for this layout adds up a channel's values one by one in x's type."""
-    return x.is_cpu and not kept_by_others() and is_channels_last(x)
+    """Tell whether torch's kernel for this layout adds up a channel's values one by one, more than add up exactly."""
+    many = x.numel() > EXACT.get(x.dtype, 0) * x.shape[1]
+    return many and x.is_cpu and not kept_by_others() and is_channels_last(x)
 
 
 def check_batch(x: Tensor, name: str) -> None:

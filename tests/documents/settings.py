@@ -82,7 +82,7 @@ BY_HAND: Mapping[str, str] = {
     ),
     "docs/diagnose.md": "1 0 0 1 0 16 1 1 1 0.25 2 2 2 1 16 32 32 64 0 1",
     "docs/index.md": "3",
-    "docs/performance.md": ("24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,600 0.65 704 0 128 192 16 16 100"),
+    "docs/performance.md": ("24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,600 0.65 704 0 128 192 16 16 0 32 2 17 100"),
     "docs/programs.md": "0 1 2 130 1 95",
     "docs/reliability.md": (
         "8 1 0 1 18 6 6 60 2,000 512 4.1 627 4.1 "
@@ -119,7 +119,7 @@ BY_HAND: Mapping[str, str] = {
     "ferreira2024_exercises/deviations": "5 6",
     "inference_cost/deviations": "19,000 344,000 21,500 9 5",
     "ioffe2015_figure1": "10,000 12.5 0.02 10,000 85",
-    "ioffe2015_figure1/deviations": "8 8 4 101 110 15 4 101 110 15 0.051 15 25",
+    "ioffe2015_figure1/deviations": "8 8 4 101 110 15 201 210 18 35 35 4 101 110 15 0.051 15 25",
     "ioffe2015_rates": "12.5 62.5 0.5 0.5 1",
     "ioffe2015_rates/deviations": "8 8 50,000",
     "ioffe2015_table/deviations": "1.6 13.6 40 8 8 8 31 0.6",
@@ -133,6 +133,7 @@ BY_HAND: Mapping[str, str] = {
     "law_rezero/deviations": "100 102",
     "law_update_noise/deviations": "60,000 50 100 101 8 8",
     "law_weight_distance/deviations": "4,096 4,690 8 8 900 8 8",
+    "dynamic_tanh_start/deviations": "0 11 20 20",
     "gentler_noise/deviations": "1",  # a seed
     "ln_invariances/deviations": "3",
     "ln_variable_length/deviations": "2",

@@ -152,8 +152,8 @@ def test_list_says_data_and_time_of_an_experiment(cli) -> None:
     _, shown, _ = cli("list", "experiments")
     lines = shown.splitlines()
     needs = {line.split()[0]: after.strip() for line, after in zip(lines[::2], lines[1::2], strict=True)}
-    minutes = load_yaml(TOP / "configs" / "experiment" / "ioffe2015_figure1.yaml")["minutes"]
-    assert needs["ioffe2015_figure1"] == f"data: mnist; cpu {minutes['cpu']:.1f} min, paper {minutes['paper'] / 60:.1f} h"
+    took = load_yaml(TOP / "configs" / "experiment" / "ioffe2015_figure1.yaml")["minutes"]
+    assert needs["ioffe2015_figure1"] == f"data: mnist; cpu {took['cpu']:.1f} min, paper {took['paper'] / 60:.1f} h"
     assert needs["salimans2016_beta1"].endswith("cpu 2.3 h")
     assert needs["zuo2018_notes"].startswith("data: its own; paper ")
     assert "S00" not in shown

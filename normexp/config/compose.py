@@ -126,8 +126,7 @@ def _option(group: str, name: Any, plugins: Sequence[str] = ()) -> str:
 def _listed_plugins(keys: Mapping[str, Given]) -> list[str]:
     """Return what may be names of the user's own modules, for a hint: they are not checked yet."""
     value = keys["plugins"].value if "plugins" in keys else []
-    names = map(str, value if isinstance(value, list) else [value])
-    return [name for name in names if all(part.isidentifier() for part in name.split("."))]
+    return list(filter(own.may_be_module, map(str, value if isinstance(value, list) else [value])))
 
 
 def _with_fitting_inputs(chosen: Mapping[str, str]) -> dict[str, str]:
@@ -208,7 +207,7 @@ def _plugins(defaults: Defaults, keys: Mapping[str, Given]) -> list[str]:
     usual = defaults.values["plugins"]
     plugins: list[str] = _value("plugins", keys["plugins"], usual, defaults.about) if "plugins" in keys else usual
     for name in plugins:
-        if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
+        if not own.may_be_module(name) or name.endswith(".py"):
             raise UserError(f"plugins=[{shortened(name)}]: must be names of modules, for example plugins=[my_norms]")
     return plugins
 

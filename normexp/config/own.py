@@ -59,6 +59,11 @@ def check_plugins(plugins: Sequence[str], values: Iterable[Any]) -> None:
             )
 
 
+def may_be_module(name: str) -> bool:
+    """Tell whether a name is written as one of a module is: my_nets, nets.mine."""
+    return all(part.isidentifier() for part in name.split("."))
+
+
 def _is_module(name: str) -> bool:
     """Tell whether a module can be found. Imports nothing, neither it nor the packages that it is in."""
     first, *rest = name.split(".")

@@ -28,13 +28,13 @@ Place = tuple[str, float]  # layer, mean
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time every layer at every mean, with one thread, by the processor time that it takes."""
-    off, ratios = {}, {}
+    made, off, ratios = layers(), {}, {}
     with one_thread(), large_blocks_kept(), reproducible():
         for precision, dtype in DTYPES.items():
             maps = Maps(SMALL if quick else SHAPE, dtype)
-            places = [(layer, mean) for mean in MEANS if mean <= LARGEST[precision] for layer in layers()]
-            off[precision] = {place: error(*place, maps) for place in places}
-            tasks = {place: on_maps(layers()[place[0]](maps.shape[1]), maps, place[1]) for place in places}
+            places = [(layer, mean) for mean in MEANS if mean <= LARGEST[precision] for layer in made]
+            off[precision] = {(layer, mean): error(made[layer], mean, maps) for layer, mean in places}
+            tasks = {(layer, mean): on_maps(made[layer](maps.shape[1]), maps, mean) for layer, mean in places}
             times = in_turns(tasks, TURNS * rounds, spent)
             ratios[precision] = {place: Ratio.of(times[place], times[TORCH, 0.0]) for place in places}
     yield result(off, ratios)
@@ -47,9 +47,9 @@ def layers() -> dict[str, Callable[[int], nn.Module]]:
 
 
 @torch.no_grad()
-def error(layer: str, mean: float, maps: Maps) -> float:
+def error(layer: Callable[[int], nn.Module], mean: float, maps: Maps) -> float:
     """Return how far an output is off, at most: in deviations, of the second of two equal batches."""
-    module, x = layers()[layer](maps.shape[1]), maps.random(mean)
+    module, x = layer(maps.shape[1]), maps.random(mean)
     exact = copy.deepcopy(module).double()
     outputs = [(module(x).double(), exact(x.double())) for _ in range(2)]
     return float((outputs[-1][0] - outputs[-1][1]).abs().max())

@@ -72,7 +72,7 @@ class Maps:
     memory: torch.memory_format = torch.channels_last
 
     def random(self, mean: float = 0.0) -> torch.Tensor:
-        """Return normal values of deviation 1."""
+        """Return normal values of deviation 1 and this mean."""
         return (torch.randn(self.shape) + mean).to(self.dtype).contiguous(memory_format=self.memory)
 
 

@@ -162,11 +162,12 @@ class Record:
         return float(option("dataset", name).get("_chance_", 0)) if name in options("dataset") else 0
 
     def _seconds(self) -> dict[str, Column]:
-        """Return {seconds_per_step: one value per evaluation}, NaN at step 0; nothing of a study."""
-        rows = self._rows(TIMING) if len(self.steps) else []
-        seconds = {int(row["step"]): float(row["seconds"]) for row in rows}
-        found = np.array([seconds.get(step, np.nan) / step if step else np.nan for step in self.steps.tolist()])
-        return {SECONDS_PER_STEP: found} if seconds else {}
+        """Return {seconds_per_step: one value per evaluation}, NaN where none was timed; nothing of a study."""
+        if not (self.columns and self.directory.has(TIMING)):
+            return {}
+        seconds = {int(row["step"]): float(row["seconds"]) for row in self._rows(TIMING)}
+        steps = self.steps.tolist()
+        return {SECONDS_PER_STEP: np.array([seconds.get(step, np.nan) / step if step else np.nan for step in steps])}
 
     def _probed(self) -> dict[str, Column]:
         """Return {probe/LAYER/STATISTIC: one value per evaluation}, NaN where the probe measured nothing."""

@@ -65,6 +65,15 @@ def test_seconds_per_step_are_of_the_steps_so_far(fabricate: Fabric) -> None:
     assert later == [pytest.approx(1.0 / 50), pytest.approx(4.0 / 100)]
 
 
+def test_a_run_that_diverged_before_it_was_timed_has_the_metric_too(fabricate: Fabric) -> None:
+    experiment = runs(fabricate)
+    place = next(run for arm, point, run in experiment.places() if (arm, point["seed"]) == ("With BN", 1))
+    (place.path / TIMING).write_text("step,seconds\n")
+    measured = read_measured(experiment.experiment, fabricate.root)
+    assert "seconds_per_step" in measured.metrics
+    assert np.isnan(measured.curves[Cell("With BN")][1].columns["seconds_per_step"]).all()
+
+
 def test_ratio_is_paired_by_seed(fabricate: Fabric) -> None:
     column = {"metric": "seconds_per_step", "at": "last", "relative_to": "Plain"}
     shown = table(runs(fabricate, table={"columns": [column]}))

@@ -146,7 +146,7 @@ BY_HAND: Mapping[str, str] = {
     "salimans2016_table1/deviations": "500 50,000 1,500 100,000 3 1,500 100,000 5",
     "statistics_leakage/deviations": "1000 5 20",
     "vit_norms/deviations": "1,257 5 9",
-    "which_norm_small/deviations": "2015",
+    "which_norm_small/deviations": "0 4 11 5 22",
     "wu2018_batch_size/deviations": "64 7 7 128 98",
     "zhang2017/deviations": "8 8",
 }

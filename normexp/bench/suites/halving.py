@@ -17,11 +17,13 @@ from normexp.experiments.trials import Trial, combinations, goodness, points
 from normexp.records import METRICS, RunDirectory
 
 RESULTS = Path("results")
+IN_THIRDS = ("which_norm_small",)  # of the epoch that a run lasts: two sizes of the batch, two numbers of steps
 DESIGNS = {  # experiment and scale, of full grids whose curves have evaluations in between; rungs at these
     ("digits_rates_grid", "cpu"): (([20, 60, 400], [5, 2]), ([20, 100, 400], [4, 2]), ([20, 80, 400], [6, 2])),
     ("vit_norms", "cpu"): (([19, 190], [2]), ([38, 190], [2]), ([19, 76, 190], [3, 2])),
     ("ioffe2015_figure1", "cpu"): (([1000, 10000], [6]), ([1000, 3000, 10000], [6, 2])),
     ("ioffe2015_table", "cpu"): (([500, 1500], [2]),),
+    ("which_norm_small", "cpu"): (([1, 3], [2]), ([1, 3], [3])),
 }
 
 
@@ -38,7 +40,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             cells.append(
                 [
                     name if scale == "cpu" else f"{name}, {scale}",
-                    _words(steps, keep),
+                    _words(steps, keep, name in IN_THIRDS),
                     *_counts(experiment, found, steps, keep),
                 ]
             )
@@ -54,13 +56,15 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "short ones it would fall sooner.",
             "ioffe2015_figure1: 18 combinations of rate and initial deviation, three seeds; its rate is constant.",
             "ioffe2015_table: four rates, one seed; its rate halves once along the whole run.",
+            "which_norm_small: six rates, three seeds, batches of 128 and of 8; its rate falls along the whole run.",
         ),
     )
 
 
-def _words(steps: Sequence[int], keep: Sequence[int]) -> str:
-    later = (f"{count} for {budget}" for count, budget in zip(keep, steps[1:], strict=True))
-    return f"all for {steps[0]} steps, {', '.join(later)}"
+def _words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool) -> str:
+    first, *budgets = (f"{step}/3" if in_thirds else str(step) for step in steps)
+    later = (f"{count} for {budget}" for count, budget in zip(keep, budgets, strict=True))
+    return f"all for {first} {'of a run' if in_thirds else 'steps'}, {', '.join(later)}"
 
 
 def _counts(
@@ -84,7 +88,7 @@ def replayed(
     curves = []
     for values in combinations(select):
         paths = [run_place(RESULTS, experiment, arm, at + point, "select") for point in points(select, values)]
-        curves.append((values, [_curve(path, select.metric) for path in paths]))
+        curves.append((values, [_curve(path, select.metric, experiment.name in IN_THIRDS) for path in paths]))
 
     def trial(index: int, step: int) -> Trial:
         values, own = curves[index]
@@ -99,8 +103,9 @@ def replayed(
     return trial(full, steps[-1]), trial(going[0], steps[-1])
 
 
-def _curve(path: Path, metric: str) -> dict[int, float]:
+def _curve(path: Path, metric: str, in_thirds: bool) -> dict[int, float]:
     rows = RunDirectory(path).rows(METRICS)
     if not rows:
         raise UserError(f"bench halving: {path} is not there; it reads a checkout's own records")
-    return {int(row["step"]): float(row[metric] or "nan") for row in rows}
+    places = (round(3 * float(row["epoch"])) if in_thirds else int(row["step"]) for row in rows)
+    return {place: float(row[metric] or "nan") for place, row in zip(places, rows, strict=True)}

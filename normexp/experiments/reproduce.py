@@ -119,6 +119,8 @@ class Reproduction:
         for taken, stage in enumerate(stages, start=1):
             if (status := self._train(stage.run_plan(), self.experiment.title)) or taken == len(stages):
                 return status
+            if stages[taken].is_trained():
+                continue  # the records are judged with all the looks that they hold
             left = self.still_open() if self.still_open else self.experiment.claims
             assert self.experiment.design is not None  # there are several stages
             progress = self.experiment.design.progress(taken)
@@ -133,9 +135,12 @@ class Reproduction:
     def _looks_taken(self) -> Plan:
         """Return the runs of the looks that a sequential design has behind it; none where there is no design."""
         stages = self._stages() if self.experiment.design else []
-        plans = (replace(stage, force=False).expected_plan().cells for stage in stages)
-        taken = takewhile(lambda cells: all(cell.state in FINISHED for cell in cells), plans)
-        return Plan([cell for cells in taken for cell in cells])
+        taken = takewhile(Reproduction.is_trained, stages)
+        return Plan([cell for stage in taken for cell in replace(stage, force=False).expected_plan().cells])
+
+    def is_trained(self) -> bool:
+        """Tell whether every run is finished, whatever is to be trained again."""
+        return all(cell.state in FINISHED for cell in replace(self, force=False).expected_plan().cells)
 
     def _is_over(self, rung: int, plan: Plan) -> bool:
         """Tell whether the records say what the next rung trains."""

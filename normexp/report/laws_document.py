@@ -92,6 +92,7 @@ def _table(name: str, results: Path) -> Iterator[str]:
         yield f"| {claim['verdict']} | {claim['text']} | {claim['evidence']} |"
     yield ""
     yield from _findings(experiment)
+    yield from (f"**Deviation.** {' '.join(deviation.split())}\n" for deviation in experiment.deviations)
     minutes = seconds_of(results / name / SCALE) / 60
     yield f"`normexp reproduce {name} scale={SCALE}`, {minutes:.0f} minutes of runs, one after the other."
 

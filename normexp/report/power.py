@@ -33,7 +33,7 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
     )
     yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]))
     for claim, verdict in undecided:
-        yield f"- {claim.text}: {_wanted(verdict)}"
+        yield f"- {claim.text}: {_wanted(claim, verdict)}"
 
 
 def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
@@ -43,13 +43,19 @@ def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
         yield f"with {_seeds(n)} ranks give no claim here an adjusted p below {least:.2g}; {enough} seeds can decide"
 
 
-def _wanted(verdict: Verdict) -> str:
+def _wanted(claim: Claim, verdict: Verdict) -> str:
     seeds = verdict.fresh_seeds
     if seeds is None:
         return f"cannot be told from {_seeds(verdict.n)} (no spread to plan by: ranks, counts, or too few runs)"
     shown = [f"{each} fresh seeds" if each else "more than a thousand" for each in (seeds.observed, seeds.safeguard)]
-    hint = "; rather an equivalence, `in: within MARGIN of 0`" if (seeds.observed or MANY) >= MANY else ""
+    hint = _other_question(claim) if (seeds.observed or MANY) >= MANY else ""
     return f"{shown[0]} if the effect is as observed, {shown[1]} by the lower end of its 80 % interval{hint}"
+
+
+def _other_question(claim: Claim) -> str:
+    """Return what might be asked instead, with other seeds; nothing of a claim that has a margin on both sides."""
+    region = getattr(claim, "region", None)
+    return "; rather an equivalence, `in: within MARGIN of 0`" if region is None or region.one_sided else ""
 
 
 def _seeds(n: int) -> str:

@@ -165,7 +165,8 @@ def _show(experiment: Experiment, results: Path) -> None:
     written = render(experiment, results)
     print(next(path for path in written if path.name == "table.md").read_text(encoding="utf-8"))
     for entry in read_json(next(path for path in written if path.name == CLAIMS))["claims"]:
-        print(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']})")
+        changed = "; changed after the runs" if entry["changed"] else ""
+        print(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']}{changed})")
     print()
     for path in written:
         print(path)

@@ -48,6 +48,7 @@ def check(data: dict[str, Any], **changes: Any) -> Any:
         ({"in": "> one"}, "no region"),
         ({"in": "> nan"}, "no region"),
         ({"in": [2, 1]}, "no region"),
+        ({"in": [0, 0.0]}, "is one number: no finite number of seeds shows equality"),
         ({"in": [True, 1]}, "no region"),
         ({"in": "within -1 of 0"}, "margin above 0"),
         ({"in": "within 0 of 0"}, "margin above 0"),

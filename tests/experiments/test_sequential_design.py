@@ -131,6 +131,23 @@ def test_reproduce_continues_at_the_look_where_it_was_stopped(reproduce, tmp_pat
     assert {path: path.stat().st_mtime_ns for path in first} == first
 
 
+def test_no_look_is_said_to_be_the_last_where_the_records_are_further(reproduce) -> None:
+    reproduce(OPEN)
+    seeds, said, table = reproduce(DECIDED)
+    assert len(seeds) == 6
+    assert "claims are open" not in said
+    assert "look 3 of at most 3, 6 of at most 6 seeds" in table
+
+
+def test_a_claim_that_was_changed_after_the_runs_says_so_in_the_table_and_beside_its_verdict(reproduce) -> None:
+    _, _, before = reproduce(DECIDED)
+    assert "after the runs" not in before
+    _, _, after = reproduce({**DECIDED, "in": "< 50"})
+    assert "- Claim 'the loss is below 100' was changed after the runs: region: ['-inf', 100.0] before, " in after
+    (line,) = (line for line in after.splitlines() if ": the loss is below 100 (" in line)
+    assert line.endswith("; changed after the runs)")
+
+
 def test_reproduce_with_looks_shows_all_seeds_in_its_plan_and_takes_no_single_arm(reproduce, cli, tmp_path) -> None:
     seeds, said, _ = reproduce(DECIDED, also=("--dry-run",))
     assert seeds == set()

@@ -85,6 +85,26 @@ def test_a_published_number_waits_for_all_runs_too(
     assert row["verdict"] == verdict
 
 
+@pytest.mark.parametrize(
+    ("scale", "metric", "margin", "words"),
+    [
+        ("paper", "test/accuracy", 0.004, "lies within 0.4 percentage points of the published number"),
+        ("paper", "test/loss", 0.05, "lies within 0.05 of the published number"),
+        ("cpu", "test/loss", 0.05, ""),
+    ],
+)
+def test_a_table_says_how_near_is_reproduced(
+    fabricate: Fabric, scale: str, metric: str, margin: float, words: str
+) -> None:
+    printed = [{**PRINTED, "metric": metric}]
+    experiment = made(fabricate, scale, table={"metric": metric, "margin": margin}, published=printed)
+    experiment.run(lambda arm, point, random: [{"step": 0, metric: 0.5 + point["seed"] / 1e3}])
+    render(experiment.experiment, fabricate.root)
+    text = (fabricate.root / "x" / scale / "table.md").read_text()
+    assert ("of the published number" in text) is bool(words)
+    assert words in text
+
+
 LOOKS = Design((0, 1, 2), (2, 3))
 
 

@@ -99,7 +99,8 @@ class Measured(Claim):
     metric: Text
     """A column of metrics.csv."""
     at: At = "last"
-    """last, best, mean, range or step N; a run that diverged before counts as worst, its range as unknown."""
+    """last, best, mean, range or step N (the last evaluation by then); a run that diverged before counts as worst, its
+    range as unknown."""
 
     @model_validator(mode="after")
     def _knows_the_best(self) -> Measured:

@@ -71,6 +71,8 @@ def _pair(given: list[Any]) -> Region | None:
     if len(given) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in given):
         return None
     interval = Interval(float(given[0]), float(given[1]))
+    if interval.low == interval.high:
+        raise UserError(f"{given} is one number: no finite number of seeds shows equality; give an end on either side")
     return Region(interval.low, interval.high, f"[{given[0]}, {given[1]}]")
 
 

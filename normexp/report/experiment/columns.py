@@ -11,7 +11,7 @@ from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
 from normexp.evidence.learned import ERRORS, learned
 from normexp.evidence.stats import PointEstimate, RankSumTest, mean, paired, standard_deviation
-from normexp.evidence.verdicts import published_verdict
+from normexp.evidence.verdicts import PAPER, published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import factor, title
@@ -220,6 +220,16 @@ class Verdict(Column):
     margin: float | None
     scale: str
     head = "verdict"
+
+    @property
+    def meaning(self) -> str:
+        if self.margin is None or self.scale != PAPER:
+            return ""
+        near = f"{self.metric.factor * self.margin:g}" + (" percentage points" if self.metric.factor > 1 else "")
+        return (
+            f"Verdict: reproduced where the 95 % interval of our mean lies within {near} of the published number, "
+            "which stands for all that round to it; each number by itself."
+        )
 
     def text(self, row: Row) -> str:
         return self._verdict(row) or EMPTY

@@ -164,7 +164,7 @@ def _notes(
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         f"Made by `{command(experiment)}`, commit {', '.join(measured.commits)}.",
     ]
-    changed = [f"{str(change)[0].upper()}{str(change)[1:]}." for change in changes if change.what != "claim"]
+    changed = [f"{str(change)[0].upper()}{str(change)[1:]}." for change in changes]
     return {
         "Runs": runs,
         "Changed after the runs": changed,

@@ -1,0 +1,28 @@
+"""What `--power` advises where so many seeds would be needed that another question is better."""
+
+import pytest
+from claim_maker import read_claim
+from drawn import made
+from fabricated import Fabric
+
+from normexp.report.power import power
+
+ADVICE = "rather an equivalence, `in: within MARGIN of 0`"
+COMPARED = {
+    "text": "t", "source": "Table 1", "compare": "difference", "metric": "test/accuracy",
+    "of": "With BN", "than": "Plain",
+}  # fmt: skip
+AHEAD = (0.03, -0.027, 0.0)  # by 0.001, with a deviation that is thirty times as large
+
+
+@pytest.mark.parametrize(("region", "advised"), [("> 0", True), ("within 0.0011 of 0", False)])
+def test_an_equivalence_is_advised_unless_the_claim_is_one(fabricate: Fabric, region: str, advised: bool) -> None:
+    experiment = made(fabricate, claims=[read_claim({**COMPARED, "in": region})])
+    experiment.run(
+        lambda arm, point, random: [
+            {"step": 0, "test/accuracy": 0.5 + (AHEAD[point["seed"]] if arm == "With BN" else 0.0)}
+        ]
+    )
+    *_, line = power(experiment.experiment, fabricate.root)
+    assert line.startswith("- t: more than a thousand if the effect is as observed") or "fresh seeds" in line
+    assert (ADVICE in line) is advised

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, NUMBERS, OWN, ROUNDED, WRONG, Audited
+from normexp.evidence.audit import BEST_FIRST, CITED, CORRECT, DEPENDS, DOCUMENTS, NUMBERS, WRONG, Audited, counted
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
@@ -19,8 +19,6 @@ from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-DEPENDS = "depends on the reading"
-_BEST_FIRST = (CORRECT, DEPENDS, OWN, ROUNDED, WRONG)
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Entry:
     def decisive(self) -> Audited:
         """The number under the reading that decides."""
         chosen = [each for each in self.readings if each.reading == self.chosen]
-        return min(chosen or self.readings, key=lambda each: _BEST_FIRST.index(each.verdict))
+        return min(chosen or self.readings, key=lambda each: BEST_FIRST.index(each.verdict))
 
     @property
     def verdict(self) -> str:
@@ -143,7 +141,7 @@ def summary(found: Sequence[Entry]) -> Iterator[str]:
     yield f"## {HEADING}"
     yield ""
     for document, own in _by_document(found).items():
-        yield f"- **{CITED[document]}**, {DOCUMENTS[document]}: {counted(own)}"
+        yield f"- **{CITED[document]}**, {DOCUMENTS[document]}: {counted(each.verdict for each in own)}"
         for entry in own:
             if entry.verdict != CORRECT:
                 yield f"  - {entry.verdict}: {_sentence(entry)} (`{entry.command}`)"
@@ -173,7 +171,7 @@ def page(found: Sequence[Entry], reports: Sequence[Report] = ()) -> str:
         "",
     ]
     for document, own in _by_document(found).items():
-        head = " ".join((f"{len(own)} checked: {counted(own)}.", *slips(own)))
+        head = " ".join((f"{len(own)} checked: {counted(each.verdict for each in own)}.", *slips(own)))
         lines += [f"## {DOCUMENTS[document]}", "", head, ""]
         for command in dict.fromkeys(entry.command for entry in own):
             lines += _section(command, [entry for entry in own if entry.command == command])
@@ -205,12 +203,6 @@ def quoted_results(document: str) -> Iterator[tuple[str, Published | PublishedOn
         quoted = [one for one in experiment.published if not (one.ours or one.said)]
         yield from ((name, one) for one in quoted if CITED[document] in one.place)
         yield from ((name, one) for one in experiment.published_only if CITED[document] in one.place)
-
-
-def counted(found: Sequence[Entry]) -> str:
-    """Return `3 correct, 1 wrong`, best first."""
-    counts = Counter(entry.verdict for entry in found)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in _BEST_FIRST if counts[verdict])
 
 
 def _by_document(found: Sequence[Entry]) -> dict[str, list[Entry]]:

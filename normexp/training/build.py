@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 
 from normexp.config import Config
 from normexp.config.instantiate import instantiate, instantiate_part, locate
+from normexp.config.text import amount
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
@@ -111,7 +112,7 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
     if (rows := len(data.train)) < config["batch_size"]:
-        way_out += f"; only {rows} example{'s' * (rows > 1)} of the data {'are' if rows > 1 else 'is'} trained on"
+        way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
     own = "." in config.choices["model"]
     shape = f"; an example has shape {data.input_shape}"
     with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.config import Config
+from normexp.config import Config, compose
 from normexp.config.instantiate import instantiate, instantiate_part, locate
 from normexp.config.text import amount
 from normexp.data.base import Array, Data
@@ -89,6 +89,11 @@ def lay_out(model: nn.Module) -> nn.Module:
 def build_norm(config: Config) -> Norm:
     """Build the scheme."""
     return instantiate_part(config, "norm", Norm)
+
+
+def named_norm(name: str) -> Norm:
+    """Build an option of `norm` with its default settings."""
+    return build_norm(compose([f"norm={name}"]))
 
 
 def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:

@@ -15,7 +15,7 @@ from normexp.models.gpt import GPT
 from normexp.models.placements.base import layers_of
 from normexp.norms.base import weight_layers
 from normexp.seeding import seeded
-from normexp.training.build import build_model, build_norm
+from normexp.training.build import build_model, build_norm, named_norm
 
 PLACEMENTS = options("placement")
 NORMALIZING = [name for name in PLACEMENTS if option("placement", name)["_normalizes_"]]
@@ -95,7 +95,7 @@ def test_no_scheme_that_is_allowed_lets_positions_see_later_ones_or_other_exampl
 def test_a_scheme_with_batch_statistics_would_leak():
     """... which is why a decoder refuses it: the rule is not more cautious than it must be."""
     config = compose([*SMALL, "norm=none"])
-    model = build_model(config, build_norm(compose(["norm=batch"])), (CONTEXT,), KINDS).double().train()
+    model = build_model(config, named_norm("batch"), (CONTEXT,), KINDS).double().train()
     before, after = outputs(model, TOKENS), outputs(model, [*TOKENS[:4], 0, 2])
     assert (after[:4] - before[:4]).abs().max() > 1e-6
 

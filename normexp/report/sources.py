@@ -14,7 +14,7 @@ from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
 from normexp.report.claims import Report
-from normexp.report.formats import unguarded
+from normexp.report.formats import in_cell, unguarded
 from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"
@@ -226,7 +226,7 @@ def _rows(own: Sequence[Entry]) -> Iterator[str]:
     for entry in own:
         one = entry.first
         cells = (one.place, one.quantity, one.printed, entry.computed, entry.verdict, entry.remark)
-        yield "| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |"
+        yield f"| {' | '.join(map(in_cell, cells))} |"
 
 
 def _sentence(entry: Entry) -> str:

@@ -18,11 +18,11 @@ from convert_document import document
 from network_checks import Original, check_batch_for_batch, check_fold, check_pair, corners, exactly, numel
 from networks import NETWORKS
 
-from normexp.config import compose, options
+from normexp.config import options
 from normexp.norms.base import Norm
 from normexp.norms.group import GroupNorm
 from normexp.norms.stack import Stack
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT, PAIRS = ROOT / "docs" / "convert.md", ROOT / "results" / "convert" / "pairs.csv"
@@ -37,7 +37,7 @@ NAMES = [name for name in options("norm") if name != "stack"]
 
 def schemes() -> dict[str, Norm]:
     """Return every scheme by name; weight standardization with the group normalization that its authors put behind."""
-    norms = {name: build_norm(compose([f"norm={name}"])) for name in NAMES}
+    norms = {name: named_norm(name) for name in NAMES}
     return norms | {"weight_standard": Stack(weights=norms["weight_standard"], activations=GroupNorm())}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from one_line import one_line_error
 
 import normexp
 from normexp.records import CHECKPOINT
@@ -167,9 +168,8 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
     ],
 )
 def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None:
-    with pytest.raises(normexp.UserError, match=message) as error:
+    with one_line_error(message):
         call()  # type: ignore[operator]
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

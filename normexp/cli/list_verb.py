@@ -12,20 +12,13 @@ from normexp.records import plain_json
 
 def show(arguments: argparse.Namespace) -> int:
     """Print the options of one kind, or of all."""
-    if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
-        raise unknown("list:", arguments.what, [*LISTS, "experiments"])
-    if arguments.json and arguments.matrix:
-        raise UserError("list: --json is of names and --matrix of measurements; give one of the two")
-    if arguments.schema and arguments.matrix:
-        raise UserError("list: --schema is of experiments and --matrix of norms; give one of the two")
+    _check(arguments)
     if arguments.schema:
-        if arguments.what != "experiments":
-            raise UserError("list: --schema is of experiments: normexp list experiments --schema")
         from normexp.cli.experiment_verbs import schema
 
         return schema()
     if arguments.matrix:
-        return _matrix(arguments.what)
+        return _matrix()
     kinds = [arguments.what] if arguments.what else list(LISTS)
     if arguments.json:
         print(plain_json({kind: _of_kind(kind) for kind in kinds}), end="")
@@ -38,6 +31,20 @@ def show(arguments: argparse.Namespace) -> int:
             if kind == "experiments":
                 print(f"  {'':24} {_needs(each['name'])}")
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UserError for what there is no list of, and for flags that are of another one, or go by themselves."""
+    if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
+        raise unknown("list:", arguments.what, [*LISTS, "experiments"])
+    if arguments.json and arguments.matrix:
+        raise UserError("list: --json is of names and --matrix of measurements; give one of the two")
+    if arguments.schema and arguments.matrix:
+        raise UserError("list: --schema is of experiments and --matrix of norms; give one of the two")
+    if arguments.schema and arguments.what != "experiments":
+        raise UserError("list: --schema is of experiments: normexp list experiments --schema")
+    if arguments.matrix and arguments.what != "norms":
+        raise UserError("list: --matrix is of norms: normexp list norms --matrix")
 
 
 def _of_kind(kind: str) -> list[dict[str, str]]:
@@ -72,12 +79,9 @@ def _time(minutes: float) -> str:
     return f"{minutes / 60:.2g} h" if minutes >= 60 else f"{minutes:g} min" if minutes >= 1 else "seconds"
 
 
-def _matrix(what: str | None) -> int:
-    if what != "norms":
-        raise UserError("list: --matrix is of norms: normexp list norms --matrix")
-    from normexp.config import compose
+def _matrix() -> int:
     from normexp.norms.checks.commands import matrix_command
-    from normexp.training.build import build_norm
+    from normexp.training.build import named_norm
 
-    print(matrix_command({name: build_norm(compose([f"norm={name}"])) for name in options("norm")}), end="")
+    print(matrix_command({name: named_norm(name) for name in options("norm")}), end="")
     return 0

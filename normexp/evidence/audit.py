@@ -2,6 +2,8 @@
 
 correct           the computed value, rounded to the printed digits, is the printed number
 rounded wrongly   less than one unit of the last printed digit away: truncated, or rounded to the wrong side
+depends on the reading
+                  right under one of the ways to read the document, wrong under another
 its own scheme    the document defines a scheme, and says nothing of the program that it is set beside here; the study's
                   option names such quantities under `_own_schemes_`, beside `_metrics_`
 wrong             anything else; the entry says what it should be and why
@@ -9,7 +11,8 @@ wrong             anything else; the entry says what it should be and why
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
@@ -17,6 +20,8 @@ from normexp.evidence.stats import Printed
 
 NUMBERS = "numbers.csv"
 CORRECT, ROUNDED, OWN, WRONG = "correct", "rounded wrongly", "its own scheme", "wrong"
+DEPENDS = "depends on the reading"
+BEST_FIRST = (CORRECT, DEPENDS, OWN, ROUNDED, WRONG)
 DOCUMENTS = {
     "S000": "Xingdong Zuo, Normalization tricks (notes, 5 November 2018)",
     "S001": "Normalization (page of a public collection of machine learning notes)",
@@ -59,7 +64,7 @@ class Audited:
         """The computed value with two digits more than were printed."""
         try:
             value = Decimal(self.computed)
-            return str(round(value, _places(self.printed) + 2).normalize() + 0) if value.is_finite() else self.computed
+            return str(round(value, places(self.printed) + 2).normalize() + 0) if value.is_finite() else self.computed
         except ArithmeticError:  # a sentence, or a number beside one
             return self.computed
 
@@ -77,13 +82,19 @@ def judged(printed: str, computed: str, agrees: str = "") -> str:
     """Return the verdict on a printed text; `agrees` (True, False) decides about sentences."""
     if agrees:
         return CORRECT if agrees == "True" else WRONG
-    number, exact, unit = Printed.of(printed), Decimal(f"{float(computed):.12g}"), Decimal(1).scaleb(-_places(printed))
+    number, exact, unit = Printed.of(printed), Decimal(f"{float(computed):.12g}"), Decimal(1).scaleb(-places(printed))
     value = Decimal(repr(number.value))
     if any(exact.quantize(unit, way) == value for way in (ROUND_HALF_EVEN, ROUND_HALF_UP)):
         return CORRECT
     return ROUNDED if abs(exact - value) < unit else WRONG
 
 
-def _places(printed: str) -> int:
+def counted(verdicts: Iterable[str]) -> str:
+    """Return `3 correct, 1 wrong`, best first."""
+    counts = Counter(verdicts)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in BEST_FIRST if counts[verdict])
+
+
+def places(printed: str) -> int:
     """Return how many decimal places are printed."""
     return len(printed.strip().partition(".")[2])

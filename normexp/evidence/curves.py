@@ -15,6 +15,7 @@ from normexp.records import FINISHED
 
 AxisValue = str | int | float | bool | None
 Point = tuple[tuple[str, AxisValue], ...]
+Column = npt.NDArray[np.float64]
 
 _HIGHER = ("accuracy",)
 _LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "bits_per_byte", "nll", "mse")
@@ -79,12 +80,12 @@ class Curve:
     """
 
     step: npt.NDArray[np.int64]
-    columns: Mapping[str, npt.NDArray[np.float64]]
+    columns: Mapping[str, Column]
     status: str
     diverged_at: int | None = None
     made: Made = Made()
 
-    def column(self, metric: str) -> npt.NDArray[np.float64]:
+    def column(self, metric: str) -> Column:
         """Return the values of a metric; NaN throughout where the run does not have it."""
         return self.columns.get(metric, np.full(len(self.step), np.nan))
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.evidence.stats import Interval, PointEstimate, Printed, TTest, one_sample, required_sample_size
 
@@ -43,7 +44,7 @@ class PublishedVerdict:
         """Return the verdict as a table shows it."""
         if self.more_seeds is None:
             return self.verdict
-        return f"{self.verdict} (about {self.more_seeds} more seed{'s' if self.more_seeds > 1 else ''})"
+        return f"{self.verdict} (about {amount(self.more_seeds, 'more seed')})"
 
 
 def published_verdict(values: Mapping[int, float], printed: str, margin: float | None, scale: str) -> PublishedVerdict:

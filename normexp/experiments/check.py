@@ -8,6 +8,7 @@ from typing import Any
 
 from normexp.config import Config
 from normexp.config.options import option
+from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.claim import Claim
@@ -68,7 +69,7 @@ def _check_power(experiment: Experiment, document: Document) -> None:
     least = smallest_over_looks(tested, design) if design else smallest_adjusted_p(tested, seeds)
     if tested and least > LEVEL:
         raise document.error(
-            f"{seeds} seed{'s' if seeds > 1 else ''} cannot decide {len(tested)} claims: the least adjusted p that one "
+            f"{amount(seeds, 'seed')} cannot decide {len(tested)} claims: the least adjusted p that one "
             f"by ranks can have is {least:.2g}, above {LEVEL:g}; add seeds, drop claims, or say `underpowered: reason`",
             "claims",
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,33 +143,39 @@ def parse(
 
 def read_file(document: Document, data: Mapping[str, Any]) -> ExperimentFile:
     """Return the typed content of a file. Raises UserError, one line with the place, for what cannot be meant."""
+    from normexp.experiments.schema import ExperimentFile
+
+    with _placed(document, data):
+        return ExperimentFile.model_validate(data)
+
+
+@contextmanager
+def _placed(document: Document, data: Mapping[str, Any], *keys: str) -> Iterator[None]:
+    """Raise UserError, one line with the place, for the first thing in data that cannot be meant.
+
+    Args:
+        keys: under which the data stand in the file.
+    """
     from pydantic import ValidationError
 
     from normexp.config.schema import first_problem
-    from normexp.experiments.schema import ExperimentFile
 
     try:
-        return ExperimentFile.model_validate(data)
+        yield
     except ValidationError as error:
-        keys, problem = first_problem(error, data)
-        raise document.error(problem, *keys) from None
+        below, problem = first_problem(error, data)
+        raise document.error(problem, *keys, *below) from None
 
 
 def _selection(document: Document, scale: str, file: ExperimentFile, own: SelectionAtScale | None) -> Selection | None:
     """Return how hyperparameters are chosen at a scale. Raises UserError where its part does not fit to the rest."""
-    from pydantic import ValidationError
-
-    from normexp.config.schema import first_problem
     from normexp.experiments.grids import Selection
 
     if file.select is None:
         return None
     data = file.select.model_dump(exclude_unset=True) | (own.model_dump(exclude_unset=True) if own else {})
-    try:
+    with _placed(document, data, "scales", scale, "select"):
         return Selection.model_validate(data)
-    except ValidationError as error:
-        keys, problem = first_problem(error, data)
-        raise document.error(problem, "scales", scale, "select", *keys) from None
 
 
 def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Sequence[str]) -> Experiment:

@@ -39,20 +39,9 @@ def torchvision_model(
             the scheme does nothing to the output layer that it should normalize.
         ValueError: if it cannot be converted.
     """
-    from torchvision import models
-
-    names = models.list_models(module=models)
-    if name not in names:
-        raise UserError(no_such_network(name, names))
-    options = _options(name, input_shape)
-    try:
-        network = models.get_model(name, weights=None, num_classes=num_outputs, **options)
-    except AssertionError as why:  # torchvision checks the image size so
-        size = " x ".join(map(str, input_shape[1:]))
-        raise UserError(f"model.name={name} takes no images of {size} pixels: {why}") from why
-    _fit_channels(network, input_shape[0])
+    network = _untrained(name, input_shape, num_outputs)
     if weights is not None:
-        load_pretrained(network, name, weights, options, num_outputs)
+        load_pretrained(network, name, weights, _options(name, input_shape), num_outputs)
     elif min(input_shape[1:]) < SMALL:
         _use_small_stem(network)
     if normalize_output and _leaves_output(network, norm):
@@ -64,6 +53,22 @@ def torchvision_model(
     converted.keeps_initialization = True  # type: ignore[assignment]  # torchvision's own, see normexp.training.build
     converted.pretrained = weights is not None  # type: ignore[assignment]
     return converted
+
+
+def _untrained(name: str, input_shape: Sequence[int], num_outputs: int) -> nn.Module:
+    """Build torchvision's network for these images and classes. Raises UserError where there is none."""
+    from torchvision import models
+
+    names = models.list_models(module=models)
+    if name not in names:
+        raise UserError(no_such_network(name, names))
+    try:
+        network = models.get_model(name, weights=None, num_classes=num_outputs, **_options(name, input_shape))
+    except AssertionError as why:  # torchvision checks the image size so
+        size = " x ".join(map(str, input_shape[1:]))
+        raise UserError(f"model.name={name} takes no images of {size} pixels: {why}") from why
+    _fit_channels(network, input_shape[0])
+    return network
 
 
 def _leaves_output(network: nn.Module, norm: Norm) -> bool:

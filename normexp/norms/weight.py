@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 
 from normexp.norms.base import Norm, at_least_float32, output_dim, weight_layers
-from normexp.norms.kernels.trial import forward_with
+from normexp.norms.kernels.trial import set_in_turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class WeightNorm(Norm):
         if not self.data_init:
             return
         layers = [layer for layer in weight_layers(model) if gain(layer) is not None]
-        forward_with({layer: StandardizeOnce() for layer in layers}, model, batch)
+        set_in_turn(layers, standardize, model, batch)
 
 
 def gain(layer: nn.Module) -> Tensor | None:
@@ -62,33 +62,21 @@ def gain(layer: nn.Module) -> Tensor | None:
     return steps.weight.original0 if isinstance(first, parametrizations._WeightNorm) else None
 
 
-class StandardizeOnce:
-    """Forward hook: rescale a layer so that this output is standardized, and pass the new output on.
-
-    Hooks run in call order, so each layer sees the outputs of already initialized ones. A layer that is
-    called again, as in a recurrent network, is set by its first call.
-    """
-
-    def __init__(self) -> None:
-        self.done = False
-
-    def __call__(self, layer: Any, inputs: Any, output: Tensor) -> Tensor | None:
-        if self.done:
-            return None
-        self.done = True
-        g = gain(layer)
-        assert g is not None
-        if not g.all():
-            raise ValueError(f"weight norm: a unit of {layer} has weights 0, which have no direction")
-        units = output if isinstance(layer, nn.Linear) else output.movedim(1, -1)  # (*, C)
-        mean, std = mean_and_std(units.reshape(-1, units.shape[-1]))
-        g.div_(std.view_as(g))
-        if layer.bias is None:
-            mean = torch.zeros_like(mean)
-        else:
-            layer.bias.sub_(mean).div_(std)
-        scaled = ((units - mean) / std).to(output.dtype)
-        return scaled if isinstance(layer, nn.Linear) else scaled.movedim(-1, 1)
+def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
+    """Forward hook: rescale a layer so that this output is standardized, and pass the new output on."""
+    g = gain(layer)
+    assert g is not None
+    if not g.all():
+        raise ValueError(f"weight norm: a unit of {layer} has weights 0, which have no direction")
+    units = output if isinstance(layer, nn.Linear) else output.movedim(1, -1)  # (*, C)
+    mean, std = mean_and_std(units.reshape(-1, units.shape[-1]))
+    g.div_(std.view_as(g))
+    if layer.bias is None:
+        mean = torch.zeros_like(mean)
+    else:
+        layer.bias.sub_(mean).div_(std)
+    scaled = ((units - mean) / std).to(output.dtype)
+    return scaled if isinstance(layer, nn.Linear) else scaled.movedim(-1, 1)
 
 
 def mean_and_std(t: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from normexp.errors import UserError
+from normexp.norms.checks.subject import distance
 from normexp.probes.base import training_mode
 
 TOLERANCE = 0.01  # relative change of the outputs that an eps of ordinary size may cause
@@ -32,7 +33,7 @@ def output_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> floa
         usual: y, the outputs as they are.
     """
     value = model.get_parameter(name).detach()
-    return _relative(outputs(model, x, {name: 2 * value if value.dim() > 1 else value + 1}), usual)
+    return distance(outputs(model, x, {name: 2 * value if value.dim() > 1 else value + 1}), usual)
 
 
 def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> float:
@@ -45,7 +46,7 @@ def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> f
     signs = torch.ones(value.numel())
     drawn = torch.randperm(len(signs), generator=torch.Generator().manual_seed(0))
     signs[drawn[: (len(signs) + 1) // 2]] = -1
-    return _relative(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
+    return distance(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
 
 
 def gradient_change(model: nn.Module, x: Tensor, name: str) -> float:
@@ -55,7 +56,7 @@ def gradient_change(model: nn.Module, x: Tensor, name: str) -> float:
     saturated nonlinearity the outputs do not notice the length either, but the gradient vanishes with it.
     """
     usual, doubled = (_gradient(model, x, name, factor) for factor in (1, 2))
-    return _relative(2 * doubled, usual)
+    return distance(2 * doubled, usual)
 
 
 def _gradient(model: nn.Module, x: Tensor, name: str, factor: float) -> Tensor:
@@ -113,10 +114,6 @@ def noticed(model: nn.Module, x: Tensor, name: str, usual: Tensor, tolerance: fl
     direction = direction_change(model, x, name, usual)
     gradient = gradient_change(model, x, name) if direction >= tolerance else None
     return Noticed(scale, direction, gradient, tolerance)
-
-
-def _relative(changed: Tensor, usual: Tensor) -> float:
-    return float((changed - usual).norm() / usual.norm())
 
 
 def check_scale_free(model: nn.Module, x: Tensor, who: str) -> None:

@@ -5,7 +5,7 @@ below some paths. Each gives a `Frame` with three tables. All of them begin with
 
     run         str      path of the run directory below the folder that all of them share
     experiment  str      '' for a run of none
-    scale       str      smoke | cpu | paper, '' for a run of no experiment
+    scale       str      smoke | cpu | desk | paper, '' for a run of no experiment
     arm         str      as the experiment calls it; otherwise the scheme and the keys that vary: batch, optim.lr=0.3
     AXIS        any      one column per key of the experiment's grid except the seed; otherwise `dataset` and `model`
     seed        Int64    missing where no config can be read

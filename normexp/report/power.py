@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from normexp.config.text import amount
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
 from normexp.evidence.claims.power import smallest_adjusted_p
 from normexp.evidence.stats import LEVEL
@@ -40,13 +41,14 @@ def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
     """Say how many seeds it takes until ranks can decide at all, where these cannot."""
     if (least := smallest_adjusted_p(claims, n)) > LEVEL:
         enough = next(size for size in range(n, MANY) if smallest_adjusted_p(claims, size) < LEVEL)
-        yield f"with {_seeds(n)} ranks give no claim here an adjusted p below {least:.2g}; {enough} seeds can decide"
+        least_p = f"ranks give no claim here an adjusted p below {least:.2g}"
+        yield f"with {amount(n, 'seed')} {least_p}; {enough} seeds can decide"
 
 
 def _wanted(claim: Claim, verdict: Verdict) -> str:
     seeds = verdict.fresh_seeds
     if seeds is None:
-        return f"cannot be told from {_seeds(verdict.n)} (no spread to plan by: ranks, counts, or too few runs)"
+        return f"cannot be told from {amount(verdict.n, 'seed')} (no spread to plan by: ranks, counts, or too few runs)"
     shown = [f"{each} fresh seeds" if each else "more than a thousand" for each in (seeds.observed, seeds.safeguard)]
     hint = _other_question(claim) if (seeds.observed or MANY) >= MANY else ""
     return f"{shown[0]} if the effect is as observed, {shown[1]} by the lower end of its 80 % interval{hint}"
@@ -56,7 +58,3 @@ def _other_question(claim: Claim) -> str:
     """Return what might be asked instead, with other seeds; nothing of a claim that has a margin on both sides."""
     region = getattr(claim, "region", None)
     return "; rather an equivalence, `in: within MARGIN of 0`" if region is None or region.one_sided else ""
-
-
-def _seeds(n: int) -> str:
-    return f"{n} seed{'s' * (n != 1)}"

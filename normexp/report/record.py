@@ -14,7 +14,7 @@ from normexp.config import flat
 from normexp.config.identity import staleness
 from normexp.config.options import option, options
 from normexp.errors import UserError
-from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Curve, Made, error_of
+from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
 from normexp.experiments.check import PROBE
 from normexp.records import CONFIG, FINISHED, PROBES, TIMING, RunDirectory
 from normexp.report.labels import Options
@@ -25,7 +25,6 @@ DAMAGED = "damaged"
 STALE = "stale"  # made with settings that are not those of the experiment
 OWN = {"run": "run", "experiment": "experiment", "scale": "scale", "arm": "arm", "seed": "seed", "status": "state"}
 NOT_METRICS = ("step", "epoch")
-Column = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 from normexp.experiments.shape import CLAIMS
 from normexp.report.claims import read_report
@@ -35,7 +36,7 @@ class Results:
     def __repr__(self) -> str:
         """Say how many runs there are and where: what a notebook shows."""
         count = len(self.frame.records)
-        return f"Results({count} run{'s'[: count != 1]} of {', '.join(map(str, self.paths))})"
+        return f"Results({amount(count, 'run')} of {', '.join(map(str, self.paths))})"
 
     @property
     def runs(self) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from normexp.evidence.audit import CITED, cited
 from normexp.evidence.claims import NOT_JUDGED, NOT_YET
 from normexp.report.claims import PREVIEW, VERDICTS, Judged, Report, shown_verdict
+from normexp.report.formats import in_cell
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
 OWN = ("ours", "our own", "beyond", "follows from")  # places that say what a document does not
@@ -41,7 +42,7 @@ def sentences(document: str, reports: Sequence[Report]) -> Iterator[str]:
         yield f"<details><summary>Claims on its sentences, tested by experiments: {words}</summary>"
         yield from ("", "| experiment | claim | verdict |", "| --- | --- | --- |")
         for report, claim in found:
-            yield f"| `{report.experiment}` | {_cell(claim['text'])} | {shown_verdict(claim)} |"
+            yield f"| `{report.experiment}` | {in_cell(cited(claim['text']))} | {shown_verdict(claim)} |"
         yield from ("", "</details>", "")
     if document in READ:
         yield from ("Seen by reading:", "", *(f"- {slip}" for slip in READ[document]), "")
@@ -53,7 +54,3 @@ def is_from(document: str, claim: Judged) -> bool:
     if claim["kind"] == "own" or place.startswith(OWN):
         return False
     return CITED[document] in place or (document == "S002" and any(word in place for word in SLIDES))
-
-
-def _cell(text: str) -> str:
-    return cited(text).replace("|", "\\|").replace("*", "\\*")

@@ -9,18 +9,16 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, NUMBERS, OWN, ROUNDED, WRONG, Audited
+from normexp.evidence.audit import BEST_FIRST, CITED, CORRECT, DEPENDS, DOCUMENTS, NUMBERS, WRONG, Audited, counted
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
 from normexp.report.claims import Report
-from normexp.report.formats import unguarded
+from normexp.report.formats import in_cell, unguarded
 from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-DEPENDS = "depends on the reading"
-_BEST_FIRST = (CORRECT, DEPENDS, OWN, ROUNDED, WRONG)
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Entry:
     def decisive(self) -> Audited:
         """The number under the reading that decides."""
         chosen = [each for each in self.readings if each.reading == self.chosen]
-        return min(chosen or self.readings, key=lambda each: _BEST_FIRST.index(each.verdict))
+        return min(chosen or self.readings, key=lambda each: BEST_FIRST.index(each.verdict))
 
     @property
     def verdict(self) -> str:
@@ -143,7 +141,7 @@ def summary(found: Sequence[Entry]) -> Iterator[str]:
     yield f"## {HEADING}"
     yield ""
     for document, own in _by_document(found).items():
-        yield f"- **{CITED[document]}**, {DOCUMENTS[document]}: {counted(own)}"
+        yield f"- **{CITED[document]}**, {DOCUMENTS[document]}: {counted(each.verdict for each in own)}"
         for entry in own:
             if entry.verdict != CORRECT:
                 yield f"  - {entry.verdict}: {_sentence(entry)} (`{entry.command}`)"
@@ -173,7 +171,7 @@ def page(found: Sequence[Entry], reports: Sequence[Report] = ()) -> str:
         "",
     ]
     for document, own in _by_document(found).items():
-        head = " ".join((f"{len(own)} checked: {counted(own)}.", *slips(own)))
+        head = " ".join((f"{len(own)} checked: {counted(each.verdict for each in own)}.", *slips(own)))
         lines += [f"## {DOCUMENTS[document]}", "", head, ""]
         for command in dict.fromkeys(entry.command for entry in own):
             lines += _section(command, [entry for entry in own if entry.command == command])
@@ -207,12 +205,6 @@ def quoted_results(document: str) -> Iterator[tuple[str, Published | PublishedOn
         yield from ((name, one) for one in experiment.published_only if CITED[document] in one.place)
 
 
-def counted(found: Sequence[Entry]) -> str:
-    """Return `3 correct, 1 wrong`, best first."""
-    counts = Counter(entry.verdict for entry in found)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in _BEST_FIRST if counts[verdict])
-
-
 def _by_document(found: Sequence[Entry]) -> dict[str, list[Entry]]:
     return {name: own for name in DOCUMENTS if (own := [entry for entry in found if entry.first.document == name])}
 
@@ -234,7 +226,7 @@ def _rows(own: Sequence[Entry]) -> Iterator[str]:
     for entry in own:
         one = entry.first
         cells = (one.place, one.quantity, one.printed, entry.computed, entry.verdict, entry.remark)
-        yield "| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |"
+        yield f"| {' | '.join(map(in_cell, cells))} |"
 
 
 def _sentence(entry: Entry) -> str:

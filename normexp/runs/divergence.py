@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from normexp.config import Config
 from normexp.data.base import Data
+from normexp.norms.kernels.trial import hooked
 from normexp.runs.checkpoint import load_checkpoint
 from normexp.training.build import build_model, build_optimizer, initialize_from_data, lay_out
 from normexp.training.components import Components
@@ -73,13 +75,11 @@ def _watched(model: nn.Module, found: list[str], step: int) -> Iterator[None]:
 
         return look
 
-    with ExitStack() as stack:
-        for name, module in model.named_modules():
-            if not any(True for _ in module.children()):
-                stack.callback(module.register_forward_hook(note(f"the output of {name}")).remove)
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad:
-                stack.callback(parameter.register_hook(note(f"the gradient of {name}")).remove)
+    layers = [(name, module) for name, module in model.named_modules() if not any(True for _ in module.children())]
+    trained = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    outputs = (module.register_forward_hook(note(f"the output of {name}")) for name, module in layers)
+    gradients = (parameter.register_hook(note(f"the gradient of {name}")) for name, parameter in trained)
+    with hooked(chain(outputs, gradients)):
         yield
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from normexp.norms.checks.subject import distance
 from normexp.seeding import seeded
 from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.studies.descent import Quadratic
@@ -106,10 +107,10 @@ def _formulas(e: Expansion) -> Iterator[Number]:
     first = float((e.away * e.gradient_at_minimum).sum() / e.excess)
     second = float(e.along(e.hessian) / e.excess)
     half = _ratio(e.gradient, e.away @ e.hessian / 2)
-    hessian = _deviation(e.hessian, e.second_moments)
-    update = _deviation(e.gradient, e.away @ e.second_moments)
-    rotated = _deviation(e.gradient @ _vectors(e), e.away @ _vectors(e) * _values(e))
-    direct = _deviation(e.gradient, e.away * _values(e))
+    hessian = distance(e.second_moments, e.hessian)
+    update = distance(e.away @ e.second_moments, e.gradient)
+    rotated = distance(e.away @ _vectors(e) * _values(e), e.gradient @ _vectors(e))
+    direct = distance(e.away * _values(e), e.gradient)
     yield _number(
         "Taylor's expansion, first version", "L(W*) + (W - W*)^T dL/dW* (W - W*)",
         f"{first:.2g} of the excess loss L(W) - L(W*)", abs(first - 1) < TOLERANCE,
@@ -161,10 +162,6 @@ def _number(quantity: str, printed: str, computed: str, agrees: bool | None, rem
 def _ratio(found: Tensor, printed: Tensor) -> float:
     """Return the factor by which the found tensor is the printed one, in the sense of least squares."""
     return float((found * printed).sum() / printed.square().sum())
-
-
-def _deviation(found: Tensor, printed: Tensor) -> float:
-    return float((found - printed).norm() / found.norm())
 
 
 def _values(e: Expansion) -> Tensor:

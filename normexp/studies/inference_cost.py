@@ -18,6 +18,7 @@ from normexp.errors import UserError
 from normexp.evidence.stats import SignTest
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.checks.memory import kept_by
+from normexp.norms.checks.subject import distance
 from normexp.norms.fold import Folded, fold
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.build import build_model, initialize_from_data, lay_out
@@ -172,5 +173,4 @@ def foreign(module: nn.Module, known: set[type[nn.Module]]) -> int:
 @torch.no_grad()
 def difference(network: nn.Module, other: nn.Module, x: Tensor) -> float:
     """Return the relative distance of two networks' outputs."""
-    expected = network(x)
-    return float((other(x) - expected).norm() / expected.norm())
+    return distance(other(x), network(x))

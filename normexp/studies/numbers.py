@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.audit import CORRECT, ROUNDED, WRONG, judged
+from normexp.evidence.audit import CORRECT, ROUNDED, WRONG, judged, places
 from normexp.studies.base import Number
 
 Array = npt.NDArray[np.float64]
@@ -63,9 +63,8 @@ def explained(number: Number, wrong: str = "") -> Number:
 
 def _rounded(number: Number, more: int = 0, way: str = ROUND_HALF_UP) -> Decimal:
     """Return the computed value to the printed digits, or to `more` than these."""
-    places = len(number.printed.strip().partition(".")[2]) + more
     exact = Decimal(f"{float(number.computed):.12g}")  # without the last bits of a float
-    return exact.quantize(Decimal(1).scaleb(-places), way)
+    return exact.quantize(Decimal(1).scaleb(-places(number.printed) - more), way)
 
 
 def _rounding(number: Number) -> str:

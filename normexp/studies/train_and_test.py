@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from normexp.errors import UserError
-from normexp.norms.base import Norm
 from normexp.norms.checks.batch_dependence import SAME, train_eval_gap
-from normexp.norms.checks.capabilities import YES, attempt, convolution, dense, train
-from normexp.norms.checks.subject import INPUTS
+from normexp.norms.checks.capabilities import ONE_EXAMPLE, YES, capabilities
 from normexp.norms.normprop import NormProp
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import generator
@@ -84,14 +82,6 @@ def sentences() -> Iterator[Number]:
         gap = train_eval_gap(norm)
         same = "equal outputs in both modes" if gap <= SAME else f"the outputs differ by {gap:.2g} of their norm"
         yield Number("S002", place, "normalization in training and at test", "identical", same, gap <= SAME, reading)
-        failed = [answer for answer in one_example(norm) if answer != YES]
+        failed = [answer for answer in capabilities(norm, cases=ONE_EXAMPLE).values() if answer != YES]
         computed = failed[0] if failed else "a vector and an image train alone, output and gradients finite"
         yield Number("S002", place, "batch size 1", "applicable", computed, not failed)
-
-
-def one_example(norm: Norm) -> list[str]:
-    """Return `yes` or `no: why` for one training step with a single vector, and with a single image."""
-    return [
-        attempt(lambda norm: train(dense(norm), torch.randn(1, INPUTS)), norm),
-        attempt(lambda norm: train(convolution(norm), torch.randn(1, INPUTS, 6, 5)), norm),
-    ]

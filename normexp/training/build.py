@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.config import Config
+from normexp.config import Config, compose
 from normexp.config.instantiate import instantiate, instantiate_part, locate
+from normexp.config.text import amount
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
@@ -90,6 +91,11 @@ def build_norm(config: Config) -> Norm:
     return instantiate_part(config, "norm", Norm)
 
 
+def named_norm(name: str) -> Norm:
+    """Build an option of `norm` with its default settings."""
+    return build_norm(compose([f"norm={name}"]))
+
+
 def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
     """Build the network with its initial weights, the same for every scheme with one seed."""
     with seeded(config["seed"], "initialization"), fitting(config):
@@ -111,7 +117,7 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
     if (rows := len(data.train)) < config["batch_size"]:
-        way_out += f"; only {rows} example{'s' * (rows > 1)} of the data {'are' if rows > 1 else 'is'} trained on"
+        way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
     own = "." in config.choices["model"]
     shape = f"; an example has shape {data.input_shape}"
     with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):

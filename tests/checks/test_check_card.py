@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from normexp.config import compose
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
 from normexp.norms.checks.batch_dependence import depends_on_batch, train_eval_gap
@@ -21,11 +20,7 @@ from normexp.norms.checks.text import gap_text, gradient_text
 from normexp.norms.layer import LayerNorm
 from normexp.norms.mean_only import MeanOnlyBatchNorm
 from normexp.norms.weight import WeightNorm
-from normexp.training.build import build_norm
-
-
-def scheme(name):
-    return build_norm(compose([f"norm={name}"]))
+from normexp.training.build import named_norm
 
 
 @pytest.mark.parametrize(
@@ -103,7 +98,7 @@ def test_card_measures_without_eps_and_on_settled_estimates():
 
 def test_card_says_why_not(monkeypatch):
     monkeypatch.setattr("normexp.norms.checks.capabilities.compiled", lambda norm, backend: None)  # takes a second
-    works = capabilities(scheme("instance"))
+    works = capabilities(named_norm("instance"))
     assert works["vectors"].startswith("no: normalization over 128 groups needs more than one value")
     assert works["1 x 1 maps"].startswith("no: ")
     assert works["batch of one image"] == "yes"

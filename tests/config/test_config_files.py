@@ -15,7 +15,7 @@ from normexp.config.instantiate import locate
 from normexp.config.options import config_dir, is_description
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
-from normexp.training.build import build_model, build_norm
+from normexp.training.build import build_model, build_norm, named_norm
 
 EXAMPLES = 40  # whitening wants more of them than a group has channels
 WHOLE = set(options("norm")) - {"group", "instance", "filter_response"}  # can normalize an output of 10 numbers
@@ -149,7 +149,7 @@ def problems_of_part(part):
 
 @pytest.mark.parametrize("norm", options("norm"))
 def test_config_names_the_placement_of_every_scheme_that_has_something_to_place(norm):
-    made = build_norm(compose([f"norm={norm}"]))
+    made = named_norm(norm)
     places = not isinstance(made.normalization(64), nn.Identity) or norm == "stack"  # whose parts are anybody's
     assert ("placement" in option("norm", norm)) == places
     assert "_batch_statistics_" in option("norm", norm)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from one_line import one_line_error
 
 from normexp.config import compose
 from normexp.data import members as reading
@@ -25,7 +26,6 @@ from normexp.data.image_folder import ImageFolder
 from normexp.data.images import decode
 from normexp.data.loading import load
 from normexp.data.mnist import Mnist
-from normexp.errors import UserError
 
 ZEROS = bytes(2**20)
 
@@ -44,10 +44,9 @@ def refused(what: Callable[[], object]) -> str:
     """Return the one line of the error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserError) as caught:
+        with one_line_error() as error:
             what()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return str(error.value)
 
 
 def written_zip(path: Path, name: str, megabytes: int, extra: dict[str, bytes]) -> Path:

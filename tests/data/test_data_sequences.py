@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from one_line import one_line_error
 
 from normexp.config import compose
 from normexp.data.adding import Adding
@@ -199,9 +200,8 @@ REFUSED |= {
 
 @pytest.mark.parametrize(("overrides", "expected"), REFUSED.values(), ids=REFUSED)
 def test_choices_that_do_not_fit_sequences_are_refused(overrides: list[str], expected: str) -> None:
-    with pytest.raises(Impossible, match=expected) as error:
+    with one_line_error(expected, kind=Impossible):
         compose(overrides)
-    assert "\n" not in str(error.value)
 
 
 def test_choices_that_fit_sequences_compose() -> None:

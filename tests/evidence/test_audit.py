@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from normexp.evidence.audit import CORRECT, DOCUMENTS, OWN, ROUNDED, WRONG, audited, judged
+from normexp.evidence.audit import CORRECT, DEPENDS, DOCUMENTS, OWN, ROUNDED, WRONG, audited, counted, judged
 from normexp.report.claims import Report
 from normexp.report.sentences import is_from
-from normexp.report.sources import DEPENDS, Entry, counted, entries, page, quoted_results, ranged, slips, summary
+from normexp.report.sources import Entry, entries, page, quoted_results, ranged, slips, summary
 
 CASES = [
     ("0.209", 0.20869, CORRECT),
@@ -137,7 +137,7 @@ def test_ledger_has_the_section_of_printed_numbers(results):
     text = "\n".join(summary(entries(results)))
     assert "1 correct, 1 rounded wrongly" in text
     assert "rounded wrongly: equation 8, x: printed -0.717, computed -0.71648. should be -0.716" in text
-    assert counted(entries(results)) == "1 correct, 1 rounded wrongly"
+    assert counted(each.verdict for each in entries(results)) == "1 correct, 1 rounded wrongly"
     assert list(summary([])) == []
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from claim_maker import check_claim
 from curve_maker import METRIC, cells, finals
+from one_line import one_line_error
 
-from normexp.errors import UserError
 from normexp.evidence.claims import Claim, Verdict, judge
 
 ARMS = ("tanh, sgd", "layer, sgd", "tanh, adamw", "layer, adamw")
@@ -69,9 +69,8 @@ def test_an_arm_without_runs_leaves_it_undecided() -> None:
     ],
 )
 def test_mistakes_are_one_line(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as error:
+    with one_line_error(message):
         claim(**changes)
-    assert "\n" not in str(error.value)
 
 
 def test_where_is_about_all_four_arms() -> None:

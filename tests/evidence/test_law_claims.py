@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from claim_maker import check_claim
+from one_line import one_line_error
 
-from normexp.errors import UserError
 from normexp.evidence.claims import Verdict, judge
 from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.curves import Cell, Curve, Curves
@@ -143,6 +143,5 @@ def test_kinds() -> None:
     ],
 )
 def test_mistakes_are_one_line(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as error:
+    with one_line_error(message):
         judged(curves(), **keys)
-    assert "\n" not in str(error.value)

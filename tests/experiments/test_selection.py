@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from in_process import InProcess
 from made_up import every_point
+from one_line import one_line_error
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
@@ -223,9 +224,8 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
     else:
         record["tried"]["With BN"][0]["values"] = values
     path.write_text(json.dumps(record))
-    with pytest.raises(UserError, match=r"not searched|not tried") as refused:
+    with one_line_error(r"not searched|not tried"):
         Reproduction(experiment, results, ["With BN"]).expected_plan()
-    assert "\n" not in str(refused.value)
 
 
 def test_a_record_of_a_choice_by_another_metric_is_none_of_this_one(experiment, results):

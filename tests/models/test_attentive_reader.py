@@ -18,7 +18,7 @@ from normexp.data.tokens import PADDING, UNKNOWN, Question, encode
 from normexp.models.attentive_reader import AttentiveReader
 from normexp.models.recurrent.reader import mirrored
 from normexp.models.texts import document_and_question
-from normexp.training.build import build_model, build_norm
+from normexp.training.build import build_model, build_norm, named_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 WORDS = (PADDING, UNKNOWN, *"abcde")
@@ -35,7 +35,7 @@ each_kind = pytest.mark.parametrize(
 def reader(scheme: str, everywhere: bool = False, bidirectional: bool = True, **more) -> AttentiveReader:
     """Return a reader in double with values at which no term of an equation vanishes."""
     torch.manual_seed(0)
-    norm = build_norm(compose([f"norm={scheme}"]))
+    norm = named_norm(scheme)
     own = {"hidden": 3, "embedding": 2, "learned_state": True, **more}
     own |= {"normalize_attention": everywhere, "bidirectional": bidirectional}
     made = AttentiveReader((STEPS, 3), len(WORDS), norm, **own).double()
@@ -151,7 +151,7 @@ def test_norm_is_in_the_attention_if_asked_for(scheme):
 
 
 def test_batch_normalized_terms_start_with_small_gains_and_have_no_bias():
-    model = AttentiveReader((STEPS, 3), 7, build_norm(compose(["norm=recurrent_batch"])), normalize_attention=True)
+    model = AttentiveReader((STEPS, 3), 7, named_norm("recurrent_batch"), normalize_attention=True)
     terms = [model.attention.from_document, model.attention.from_question, model.from_document, model.from_question]
     for term in terms:
         assert bool((term.norm.weight == 0.1).all())

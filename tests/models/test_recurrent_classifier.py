@@ -17,7 +17,7 @@ from normexp.models.recurrent.unroll import last_state, pack
 from normexp.norms.base import Norm
 from normexp.norms.normprop import NormProp
 from normexp.norms.recurrent_batch import RecurrentBatchNorm
-from normexp.training.build import build_model, build_norm
+from normexp.training.build import build_model, build_norm, named_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 BASE = ["model=lstm_classifier", "dataset=adding", "inputs=none"]
@@ -28,7 +28,7 @@ each_case = pytest.mark.parametrize(("cell", "scheme"), [(c, s) for c in CELLS f
 
 def classifier(cell: str, scheme: str, steps: int = STEPS) -> LSTMClassifier:
     torch.manual_seed(0)
-    norm = build_norm(compose([f"norm={scheme}"]))
+    norm = named_norm(scheme)
     return LSTMClassifier((steps, FEATURES + 1), 4, norm, cell=cell, hidden=6, masked=True, learned_state=True)
 
 
@@ -93,13 +93,13 @@ def test_a_lone_survivor_is_normalized_by_the_estimates():
 def test_all_steps_at_once_are_all_steps():
     x, sizes = torch.randn(9, 8), [4, 3, 2]
     for scheme in SCHEMES:
-        part = build_norm(compose([f"norm={scheme}"])).recurrent(8, 3, "memory")
+        part = named_norm(scheme).recurrent(8, 3, "memory")
         expected = torch.cat([part(x_t, t) for t, x_t in enumerate(x.split(sizes))])
         torch.testing.assert_close(part.all_steps(x, sizes), expected)
 
 
 def test_statistics_over_the_batch_never_mix_time_steps():
-    part = build_norm(compose(["norm=batch"])).recurrent(3, 2)
+    part = named_norm("batch").recurrent(3, 2)
     x = torch.randn(8, 3) + torch.tensor([0.0] * 4 + [9.0] * 4)[:, None]
     torch.testing.assert_close(part.all_steps(x, [4, 4]).view(2, 4, 3).mean(1), torch.zeros(2, 3))
 

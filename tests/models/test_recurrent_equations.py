@@ -6,24 +6,20 @@ import torch
 from recurrent_equations import Reference, settled_std
 from torch import nn
 
-from normexp.config import compose, option, options
+from normexp.config import option, options
 from normexp.models.lstm_classifier import CELLS
 from normexp.models.recurrent.cell import Cell
 from normexp.models.recurrent.unroll import last_state, pack, unroll
 from normexp.norms.base import Norm
 from normexp.norms.layer import LayerNorm
 from normexp.norms.normprop import recurrent_std
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 
 SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 INPUTS, UNITS, STEPS = 2, 3, 4
 LENGTHS = [4, 2, 4, 3, 1, 3]
 EXACT = {"rtol": 1e-9, "atol": 1e-10}
 each_case = pytest.mark.parametrize(("cell", "scheme"), [(c, s) for c in CELLS for s in SCHEMES])
-
-
-def norm_of(scheme: str) -> Norm:
-    return build_norm(compose([f"norm={scheme}"]))
 
 
 def make_cell(cell: str, norm: Norm, **options_of_cell) -> Cell:
@@ -59,7 +55,7 @@ def test_eight_schemes_are_recurrent():
 
 @each_case
 def test_output_and_gradients_are_those_of_the_equations(cell, scheme):
-    made, x, lengths = make_cell(cell, norm_of(scheme)), sequences().requires_grad_(), np.array(LENGTHS)
+    made, x, lengths = make_cell(cell, named_norm(scheme)), sequences().requires_grad_(), np.array(LENGTHS)
     values, cotangent = values_of(made), np.random.default_rng(2).normal(size=(len(LENGTHS), UNITS))
     h = last_state(made, pack(x, torch.tensor(LENGTHS)))
     np.testing.assert_allclose(h.detach(), Reference(cell, scheme, values).last(x.detach().numpy(), lengths), **EXACT)
@@ -116,7 +112,7 @@ def test_without_a_scheme_the_cell_is_torchs(kind, lengths, monkeypatch):
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize(("scheme", "fast"), [("none", True), ("weight", True), ("layer", False), ("normprop", False)])
 def test_kernel_serves_where_no_scheme_acts_on_activations(kind, scheme, fast, monkeypatch):
-    cell, x = make_cell(kind, norm_of(scheme)), sequences()
+    cell, x = make_cell(kind, named_norm(scheme)), sequences()
     assert (cell.by_kernel(pack(x), cell.start(len(x), x)) is not None) == (fast and kind == "lstm")
     monkeypatch.setattr(Cell, "kernel_on_cpu", True)  # as on a GPU
     assert (cell.by_kernel(pack(x), cell.start(len(x), x)) is not None) == fast
@@ -151,7 +147,7 @@ def test_layer_normalized_lstm_has_three_gains_three_biases_and_b():
 
 
 def test_batch_normalized_lstm_has_no_bias_in_the_two_inner_terms():
-    cell = CELLS["lstm"](INPUTS, UNITS, norm_of("recurrent_batch"), STEPS)
+    cell = CELLS["lstm"](INPUTS, UNITS, named_norm("recurrent_batch"), STEPS)
     assert {name for name, _ in cell.named_parameters() if name.endswith("bias")} == {"bias", "norm_memory.bias"}
     gains = [part.weight for part in (cell.norm_input, cell.norm_state, cell.norm_memory)]
     assert all(bool((gain == torch.tensor(0.1)).all()) for gain in gains)

@@ -13,6 +13,7 @@ from fabricated import Fabric
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from one_line import one_line_error
 
 from normexp.errors import UserError
 from normexp.experiments.figures import MODELS
@@ -408,10 +409,9 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("spec", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_a_name_that_does_not_exist_is_one_line(two: Made, spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as refused:
+    with one_line_error(message) as refused:
         two.draw(**spec)
     assert str(refused.value).startswith("experiment x: figure x")
-    assert "\n" not in str(refused.value)
 
 
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
@@ -436,10 +436,9 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("spec", "message"), SHAPES.values(), ids=SHAPES)
 def test_a_wrong_key_is_one_line_before_anything_runs(spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as refused:
+    with one_line_error(message) as refused:
         parse("x", "cpu", {**BASE, "figures": [{"name": "x", **spec}]})
     assert str(refused.value).startswith("experiment x: figures[0]")
-    assert "\n" not in str(refused.value)
 
 
 def test_metric_without_a_direction_needs_to_be_told(fabricate: Fabric) -> None:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from fabricated import Fabric
+from one_line import one_line_error
 
 from normexp.errors import UserError
 from normexp.records import METRICS
@@ -39,11 +40,10 @@ def test_damage_names_the_file(fabricate: Fabric, content: str, reason: str) -> 
     run = fabricate()
     (run.path / METRICS).write_text(content)
     for command in (plot_command, table_command):
-        with pytest.raises(UserError) as error:
+        with one_line_error() as error:
             command([str(run.path)])
         assert str(run.path / METRICS) in str(error.value)
         assert reason in str(error.value)
-        assert "\n" not in str(error.value)
 
 
 def test_binary_and_missing_files_name_the_file(fabricate: Fabric) -> None:

@@ -10,11 +10,11 @@ from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.norms.batch import BatchNorm
-from normexp.norms.checks.capabilities import YES
+from normexp.norms.checks.capabilities import ONE_EXAMPLE, YES, capabilities
 from normexp.norms.normprop import NormProp
 from normexp.seeding import generator
 from normexp.studies.base import StudyContext
-from normexp.studies.train_and_test import TrainAndTest, one_example, sentences
+from normexp.studies.train_and_test import TrainAndTest, sentences
 
 TINY = ["study=train_and_test", "steps=15", "threads=1", "study.rounds=3"]
 MLP = ["model=mlp", "model.widths=[12]"]
@@ -118,7 +118,7 @@ def test_sentences_could_be_wrong(monkeypatch):
 
 
 def test_one_example_of_images_still_has_positions():
-    assert one_example(NormProp()) == [YES, YES]
-    vector, image = one_example(BatchNorm())
+    assert capabilities(NormProp(), cases=ONE_EXAMPLE) == dict.fromkeys(ONE_EXAMPLE, YES)
+    vector, image = capabilities(BatchNorm(), cases=ONE_EXAMPLE).values()
     assert vector.startswith("no: ")
     assert image == YES

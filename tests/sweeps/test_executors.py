@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from in_process import InProcess
+from tiny_sweeps import TINY, metrics
 
 from normexp.cli.verbs import main
 from normexp.config.options import option, options
@@ -28,7 +29,6 @@ from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView
 from normexp.sweeps.submit import Sharing, run_shared
 
-TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 TWO_STAGES = Path(__file__).parents[1] / "two_stages.yaml"
 FAST = ("executor.heartbeat=0.1", "executor.takeover=1")
 
@@ -75,10 +75,6 @@ def shared(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
         return status, stderr
 
     return call
-
-
-def metrics(results: Path) -> dict[str, bytes]:
-    return {run.path.name: (run.path / "metrics.csv").read_bytes() for run in find_runs([results])}
 
 
 # --- What is typed. ---

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from tiny_sweeps import COMMAND, TINY, metrics, until
 
 from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
@@ -20,8 +21,6 @@ from normexp.sweeps.plan import Cell, make_plan
 from normexp.sweeps.pool import STOPPED, Pool, Worker, stops_between_runs
 from normexp.sweeps.sweep import say_failures
 from normexp.sweeps.workers import KeptWorkers, worker_pool
-
-TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 
 
 @pytest.fixture
@@ -34,10 +33,6 @@ def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
         return status, stderr
 
     return call
-
-
-def metrics(results: Path) -> dict[str, bytes]:
-    return {run.path.name: (run.path / "metrics.csv").read_bytes() for run in find_runs([results])}
 
 
 def statuses(results: Path) -> list[str]:
@@ -496,7 +491,6 @@ def test_a_command_has_one_set_of_workers(cli, results, monkeypatch, command):
 # --- Real processes, real signals. ---
 
 LONG = ("model=mlp", "norm=batch", "steps=1500", "eval_every=300", "batch_size=64", "device=cpu", "threads=1")
-COMMAND = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
 
 
 @contextmanager
@@ -509,13 +503,6 @@ def started(results: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
-
-
-def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def running(results: Path, done: int = 0) -> Callable[[], bool]:

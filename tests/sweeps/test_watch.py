@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from tiny_sweeps import TINY
 
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.last import planned, remembered
@@ -23,7 +24,6 @@ from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
 from normexp.sweeps.watch import _redraws, views_of, watch
 
-TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 METRICS = "step,epoch,lr,train/loss,train/accuracy,validation/loss,validation/accuracy\n"
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from tiny_sweeps import COMMAND, TINY, metrics, until
 
 from normexp.errors import Interrupted, UserError
-from normexp.records import RunDirectory, find_runs
+from normexp.records import RunDirectory
 from normexp.sweeps.claim_folder import ClaimFolder
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import TAKEN, CellState, carry_out, reopen, take
@@ -21,17 +22,12 @@ from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.workers import KeptWorkers, worker_pool
 
-TINY = ("model=linear", "batch_size=32", "steps=6", "eval_every=3", "device=cpu", "threads=1")
 FAST = Pace(heartbeat=0.1, takeover=1.0)
 
 
 def planned(results: Path, *overrides: str, pace: Pace = FAST) -> SharedSweep:
     last = {word.partition("=")[0]: word for word in (*TINY, f"results_dir={results}", *overrides)}
     return write_plan(make_plan(list(last.values())).cells, results, pace)
-
-
-def metrics(results: Path) -> dict[str, bytes]:
-    return {run.path.name: (run.path / "metrics.csv").read_bytes() for run in find_runs([results])}
 
 
 def ends(sweep: SharedSweep) -> list[str | None]:
@@ -201,19 +197,11 @@ def files(folder: Path) -> dict[str, bytes]:
 # --- Several processes, killed. ---
 
 LONG = ("model=mlp", "norm=batch", "steps=900", "eval_every=150", "batch_size=64")
-COMMAND = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
 
 
 def start(sweep: SharedSweep) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", COMMAND, "worker", str(sweep.path)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.slow

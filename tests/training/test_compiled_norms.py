@@ -16,7 +16,7 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.norms.online import Online, normalized
 from normexp.training import compiled_norms
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 from normexp.training.compiled_norms import compile_norms
 from normexp.training.process import process_settings
 
@@ -64,7 +64,7 @@ def test_learns_the_same_in_machine_code(model, norm):
 
 
 def layers(norm, count):
-    made = build_norm(compose([f"norm={norm}"]))
+    made = named_norm(norm)
     return nn.Sequential(*(made.normalization(8) for _ in range(count)))
 
 
@@ -108,7 +108,7 @@ class Broken(nn.Module):
 
 
 def test_the_weights_of_a_convolution_are_left():
-    layer = build_norm(compose(["norm=weight_standard"])).parametrize(nn.Conv2d(4, 4, 3))
+    layer = named_norm("weight_standard").parametrize(nn.Conv2d(4, 4, 3))
     expected = layer.weight
     compile_norms(nn.Sequential(layer), "weight_standard")
     assert torch.equal(layer.weight, expected)
@@ -149,7 +149,7 @@ def test_a_scheme_that_gains_nothing_is_named(norm, caplog):
 
 
 def test_cells_of_a_recurrent_network_are_left():
-    step = build_norm(compose(["norm=rms"])).recurrent(8, 3)
+    step = named_norm("rms").recurrent(8, 3)
     assert not list(compiled_norms.gaining(nn.Sequential(step)))
 
 

@@ -15,12 +15,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from normexp.bench.operators import flops, moved
 from normexp.bench.result import Ratio, Result
 from normexp.bench.turns import in_turns, one_thread
-from normexp.config import compose, option, options
+from normexp.config import option, options
 from normexp.norms.base import Norm
 from normexp.norms.checks.cost import Maps, Task, seconds, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 from normexp.training.compiled_norms import GAINS, compile_norms, gaining
 from normexp.training.process import large_blocks_kept
 
@@ -38,7 +38,7 @@ Times = dict[str, list[float]]  # scheme -> seconds, one per round
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time the layers with one thread, a table per shape and precision; the last is of vectors."""
-    kept = {name: kept_relative_to_batch_norm(build_norm(compose([f"norm={name}"]))) for name in names()}
+    kept = {name: kept_relative_to_batch_norm(named_norm(name)) for name in names()}
     with one_thread(), large_blocks_kept():
         for shape in SMALL if quick else SHAPES:
             for precision, dtype in DTYPES.items():
@@ -65,7 +65,7 @@ def measured(maps: Maps, rounds: int) -> Times:
     less: dict[str, list[Task]] = {}
     with reproducible():
         for name in names(maps):
-            norm = build_norm(compose([f"norm={name}"]))
+            norm = named_norm(name)
             every[name], less[name], convolution, _ = tasks(norm, maps)
             if gains(norm, maps):
                 form = f"{name}{COMPILED}"
@@ -117,7 +117,7 @@ def work(maps: Maps) -> Work:
     found, like = Work({}, {}, {}), maps.random()
     with reproducible():
         for name in names(maps):
-            every, less, *_ = tasks(build_norm(compose([f"norm={name}"])), maps)
+            every, less, *_ = tasks(named_norm(name), maps)
             own, replaced = counted(every), counted(less)
             found.moved[name] = (own.bytes - replaced.bytes) / like.nbytes
             found.operators[name] = own.operators - replaced.operators

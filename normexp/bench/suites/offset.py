@@ -11,10 +11,9 @@ from torch import nn
 from normexp.bench.result import Ratio, Result
 from normexp.bench.suites.layers import DTYPES, spent
 from normexp.bench.turns import in_turns, one_thread
-from normexp.config import compose
 from normexp.norms.checks.cost import Maps, on_maps
 from normexp.norms.checks.subject import reproducible
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 from normexp.training.process import large_blocks_kept
 
 SHAPE, SMALL = (128, 96, 32, 32), (16, 32, 16, 16)
@@ -42,7 +41,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 
 def layers() -> dict[str, Callable[[int], nn.Module]]:
     """Return what makes each layer of a number of channels."""
-    norms = {name: build_norm(compose([f"norm={name}"])) for name in SCHEMES}
+    norms = {name: named_norm(name) for name in SCHEMES}
     return {TORCH: nn.BatchNorm2d} | {name: norm.normalization for name, norm in norms.items()}
 
 

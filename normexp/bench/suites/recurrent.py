@@ -10,13 +10,12 @@ from torch import Tensor, nn
 
 from normexp.bench.result import Ratio, Result
 from normexp.bench.turns import in_turns, one_thread
-from normexp.config import compose
 from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.cell import weight_of
 from normexp.models.recurrent.lstm import LSTMCell
 from normexp.norms.checks.cost import Task, seconds
 from normexp.norms.checks.subject import reproducible
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 
 SHAPE, UNITS, CLASSES = (100, 100, 28), 100, 10  # batch, time steps, features
 SMALL = (20, 20, 8)
@@ -41,7 +40,7 @@ def build(shape: Sequence[int]) -> dict[str, nn.Module]:
     steps, features = shape[1:]
 
     def ours(norm: str, cell: str) -> LSTMClassifier:
-        return LSTMClassifier((steps, features), CLASSES, build_norm(compose([f"norm={norm}"])), cell, UNITS)
+        return LSTMClassifier((steps, features), CLASSES, named_norm(norm), cell, UNITS)
 
     networks: dict[str, nn.Module] = {f"LSTM, {norm}": ours(norm, "lstm") for norm in NORMS}
     for name, kind, norm in ((TORCH, TorchLSTM, "none"), (BY_HAND, LayerNormLSTM, "layer")):

@@ -17,6 +17,7 @@ from normexp.bench.operators import GROUPS, OPTIMIZER, OTHER, Call, Recording
 from normexp.bench.result import Result
 from normexp.bench.suites.steps import WORKS as RACED
 from normexp.bench.work import Work
+from normexp.norms.kernels.trial import hooked
 from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import Update, fit
@@ -123,16 +124,13 @@ def counted_updates(components: Components, clock: Clock) -> Iterator[tuple[Seco
     ]
     batches = counter.drawn(components.batches.from_step(0))
     made = fit(components, stop=sys.maxsize, batches=batches)
-    try:
+    with hooked(handles):
         while True:
             counter.calls = []
             began = clock()
             with counter:
                 next(made)
             yield clock() - began, counter.calls
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def quickest(task: Callable[[], object], times: int, clock: Clock) -> Seconds:

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from normexp.bench.result import Ratio, Result
 from normexp.bench.turns import in_turns
 from normexp.config import Config, compose
 from normexp.data.loading import Loader
+from normexp.norms.checks.cost import seconds
 from normexp.runs.progress import NullProgress
 from normexp.runs.run import run as run_alone
 from normexp.runs.stack import train_stack
@@ -33,6 +35,7 @@ WORKS = {
 COMMON = ("device=cpu", "threads=1")
 RUNS, SOME, STEPS = 64, 8, 20  # of a stack; of those that are timed alone; steps of a turn
 WAYS = ("alone", "stacked", "stacked, compile=true")
+spent = partial(seconds, clock=time.process_time)  # neighbours' time does not count
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -110,10 +113,3 @@ def _whole(configs: Sequence[Config]) -> dict[str, float]:
 
             times[way] = spent(train) * len(configs) / len(made)
     return times
-
-
-def spent(work: Callable[[], object]) -> float:
-    """Return the processor seconds of some work: its neighbours' do not count."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began

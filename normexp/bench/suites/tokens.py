@@ -10,10 +10,10 @@ from torch import nn
 from normexp.bench.result import Ratio, Result
 from normexp.bench.suites.layers import DTYPES, spent
 from normexp.bench.turns import in_turns, one_thread
-from normexp.config import compose, option, options
+from normexp.config import option, options
 from normexp.norms.checks.cost import Maps, Task, of_weight, on_maps
 from normexp.norms.checks.subject import reproducible
-from normexp.training.build import build_norm
+from normexp.training.build import named_norm
 from normexp.training.process import large_blocks_kept
 
 SHAPES = ((12, 64, 128), (4, 256, 512))  # batch, context, width: nanoGPT's on a CPU, and a larger one
@@ -37,9 +37,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 
 def passes(tokens: Maps) -> dict[str, Task]:
     """Return one forward and backward of every scheme that has something to do on tokens (N, T, C)."""
-    made = {
-        name: build_norm(compose([f"norm={name}"])) for name in options("norm") if option("norm", name).get("_tokens_")
-    }
+    made = {name: named_norm(name) for name in options("norm") if option("norm", name).get("_tokens_")}
     width = tokens.shape[-1]
     with reproducible():
         modules = {name: norm.sequence(width) for name, norm in made.items()}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from normexp.config.text import amount
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
@@ -126,4 +127,4 @@ def _evidence(result: TestResult, adjusted: Adjusted | None, wanted: SampleSize 
             parts.append(f"adjusted {100 * adjusted.confidence:.3g}% {adjusted.interval}")
     parts += [result.note] if result.note else []
     parts += [f"about {wanted.observed} fresh seeds would decide"] if wanted and wanted.observed else []
-    return "; ".join(parts) + (f"; {pending} run{'s' if pending > 1 else ''} not finished" if pending else "")
+    return "; ".join(parts) + (f"; {amount(pending, 'run')} not finished" if pending else "")

@@ -6,17 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from normexp.evidence.claims.claim import Measured
 from normexp.evidence.claims.estimands import Count, StepsToTarget
 from normexp.evidence.claims.fields import Place
-from normexp.evidence.curves import Curve, Curves, Point, short_commit
+from normexp.evidence.curves import Column, Curve, Curves, Point, short_commit
 from normexp.evidence.stats import Steps, steps_to_target
 
 Runs = Mapping[int, Curve]  # seed -> finished run
 Values = dict[int, float]  # seed -> value
-Column = npt.NDArray[np.float64]
 
 
 class MissingRuns(Exception):

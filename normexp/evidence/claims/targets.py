@@ -6,10 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from normexp.evidence.claims.reading import MissingRuns, Runs, best, steps_of
-from normexp.evidence.curves import Curve
+from normexp.evidence.curves import Column, Curve
 from normexp.evidence.stats import EquivalenceTest, Interval, median, paired, speed_up
 
 POINTS = 9
@@ -100,6 +99,6 @@ def _at(target: float, theirs: Runs, ours: Runs, metric: str, larger_is_better: 
 
 def _early(run: Curve, metric: str) -> float:
     """Return the first value after step 0; NaN where there is none."""
-    values: npt.NDArray[np.float64] = run.columns.get(metric, np.array([]))
+    values: Column = run.columns.get(metric, np.array([]))
     later = [float(value) for step, value in zip(run.step, values, strict=False) if step > 0 and math.isfinite(value)]
     return later[0] if later else math.nan

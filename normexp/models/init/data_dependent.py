@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import output_dim, set_weight, weight_layers
-from normexp.norms.kernels.trial import forward_with
+from normexp.norms.kernels.trial import set_in_turn
 from normexp.norms.weight import mean_and_std
 
 
@@ -34,31 +34,19 @@ class DataDependent(Init):
         return empty.normal_(0.0, 0.05, generator=source)
 
     def fit(self, model: nn.Module, batch: Tensor) -> None:
-        forward_with({layer: UnitsOnce() for layer in weight_layers(model)}, model, batch)
+        set_in_turn(weight_layers(model), standardize, model, batch)
 
 
-class UnitsOnce:
-    """Forward hook: give a layer's units mean 0 and standard deviation 1, and pass that output on.
-
-    Hooks run in call order, so each layer sees the outputs of layers that are done. A layer that is called
-    again is left as its first call set it.
-    """
-
-    def __init__(self) -> None:
-        self.done = False
-
-    def __call__(self, layer: Any, inputs: Any, output: Tensor) -> Tensor | None:
-        if self.done:
-            return None
-        self.done = True
-        _, std = mean_and_std(by_unit(layer, output))
-        shape = [-1 if dim == output_dim(layer) else 1 for dim in range(layer.weight.dim())]
-        set_weight(layer, layer.weight / std.view(shape).to(layer.weight))
-        if layer.bias is not None:
-            mean, _ = mean_and_std(by_unit(layer, layer.forward(*inputs)))  # not layer(...), which would call this hook
-            layer.bias.sub_(mean)
-        scaled: Tensor = layer.forward(*inputs)
-        return scaled
+def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
+    """Forward hook: give a layer's units mean 0 and standard deviation 1, and pass that output on."""
+    _, std = mean_and_std(by_unit(layer, output))
+    shape = [-1 if dim == output_dim(layer) else 1 for dim in range(layer.weight.dim())]
+    set_weight(layer, layer.weight / std.view(shape).to(layer.weight))
+    if layer.bias is not None:
+        mean, _ = mean_and_std(by_unit(layer, layer.forward(*inputs)))  # not layer(...), which would call its hooks
+        layer.bias.sub_(mean)
+    scaled: Tensor = layer.forward(*inputs)
+    return scaled
 
 
 def by_unit(layer: nn.Module, output: Tensor) -> Tensor:

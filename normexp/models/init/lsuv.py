@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import at_least_float32, set_weight, weight_layers
-from normexp.norms.kernels.trial import forward_with
+from normexp.norms.kernels.trial import set_in_turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,27 +35,14 @@ class LSUV(Init):
         return nn.init.orthogonal_(empty, generator=source)
 
     def fit(self, model: nn.Module, batch: Tensor) -> None:
-        layers = weight_layers(model)
-        forward_with({layer: UnitVarianceOnce(self.tolerance, self.max_iterations) for layer in layers}, model, batch)
+        set_in_turn(weight_layers(model), self.to_unit_variance, model, batch)
 
-
-class UnitVarianceOnce:
-    """Forward hook: rescale a layer until its output has variance 1, and pass that output on.
-
-    Hooks run in call order, so each layer sees the outputs of layers that are done. A layer that is called
-    again is left as its first call set it.
-    """
-
-    def __init__(self, tolerance: float, max_iterations: int) -> None:
-        self.tolerance, self.iterations_left = tolerance, max_iterations
-
-    def __call__(self, layer: Any, inputs: Any, output: Tensor) -> Tensor:
-        while self.iterations_left:
+    def to_unit_variance(self, layer: Any, inputs: Any, output: Tensor) -> Tensor:
+        """Forward hook: rescale a layer until its output has variance 1, and pass that output on."""
+        for _ in range(self.max_iterations):
             var = at_least_float32(output).var(correction=0)
             if (var - 1).abs() <= self.tolerance or not var > 0:
                 break
-            self.iterations_left -= 1
             set_weight(layer, layer.weight / var.sqrt())
-            output = layer.forward(*inputs)  # not layer(...), which would call this hook
-        self.iterations_left = 0
+            output = layer.forward(*inputs)  # not layer(...), which would call its hooks
         return output

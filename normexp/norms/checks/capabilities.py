@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -15,11 +15,12 @@ from normexp.norms.base import Norm
 from normexp.norms.checks.subject import INPUTS, UNITS, reproducible
 
 YES = "yes"
+ONE_EXAMPLE = ("batch of one vector", "batch of one image")
 SMALL_BATCH = 32  # decorrelated batch norm needs more examples than the 16 channels of a group
 
 
-def capabilities(norm: Norm, *, backend: str = "aot_eager") -> dict[str, str]:
-    """Try every case of use, in training with one backward pass.
+def capabilities(norm: Norm, *, backend: str = "aot_eager", cases: Collection[str] = ()) -> dict[str, str]:
+    """Try every case of use, or those that are named, in training with one backward pass.
 
     Args:
         backend: torch.compile's: `aot_eager` compiles to plain torch, `inductor` to machine code (seconds).
@@ -36,7 +37,7 @@ def capabilities(norm: Norm, *, backend: str = "aot_eager") -> dict[str, str]:
         "compile": lambda norm: compiled(norm, backend),
         "channels last": channels_last,
     }
-    return {name: attempt(trial, norm) for name, trial in trials.items()}
+    return {name: attempt(trial, norm) for name, trial in trials.items() if not cases or name in cases}
 
 
 def attempt(trial: Callable[[Norm], object], norm: Norm) -> str:

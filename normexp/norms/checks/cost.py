@@ -60,7 +60,7 @@ def cost(norm: Norm, shape: Shape = SMALL, repeats: int = REPEATS) -> Cost:
     )
 
 
-Task = Callable[[], None]
+Task = Callable[[], object]
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,20 @@ def watched(modules: Mapping[str, nn.Module], look: Callable[[str, Tensor], obje
 
 
 @torch.no_grad()
-def forward_with(hooks: Mapping[nn.Module, Callable[..., Any]], model: nn.Module, batch: Tensor) -> None:
-    """Pass a batch through a model as in training, with dropout and noise, each layer's forward hook in place."""
-    handles = (layer.register_forward_hook(hook) for layer, hook in hooks.items())
-    with left_as_found(model, batch.device), hooked(handles):
+def set_in_turn(layers: Iterable[nn.Module], hook: Callable[..., Any], model: nn.Module, batch: Tensor) -> None:
+    """Pass a batch through a model as in training, with dropout and noise, a forward hook at each layer's first call.
+
+    Hooks run in call order, so each layer sees the outputs of layers that are done. A layer that is called again, as in
+    a recurrent network, is left as its first call set it.
+    """
+    done: set[nn.Module] = set()
+
+    def once(layer: nn.Module, inputs: Any, output: Any) -> Any:
+        if layer in done:
+            return None
+        done.add(layer)
+        return hook(layer, inputs, output)
+
+    with left_as_found(model, batch.device), hooked(layer.register_forward_hook(once) for layer in layers):
         model.train()
         model(batch)

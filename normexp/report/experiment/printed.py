@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
 from normexp.config.options import option, options
-from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited
+from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited, counted
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
 from normexp.records import read_rows
@@ -39,16 +38,10 @@ def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:
         return {}
     documents = ", ".join(dict.fromkeys(DOCUMENTS[entry.document] for entry in entries))
     made = {"": [f"Made by `{command(experiment)}`."]}
-    caption = f"{experiment.title}. Printed numbers of {documents}: {counted(entries)}."
+    caption = f"{experiment.title}. Printed numbers of {documents}: {counted(entry.verdict for entry in entries)}."
     rows = [
         [CITED[one.document], one.place, one.quantity, one.printed, one.shown, one.reading, one.verdict, one.remark]
         for one in entries
     ]
     table = Table(caption, HEADS, rows, [asdict(entry) for entry in entries], len(HEADS), made)
     return {"numbers.md": markdown(table), NUMBERS: csv_text(table)}
-
-
-def counted(entries: tuple[Audited, ...]) -> str:
-    """Return `3 correct, 1 wrong`."""
-    counts = Counter(entry.verdict for entry in entries)
-    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))

@@ -32,7 +32,8 @@ from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.styles import LineStyle
 from normexp.report.files import write
-from normexp.report.formats import csv_of, csv_text, html_page, markdown
+from normexp.report.formats import csv_of, csv_text, markdown
+from normexp.report.html_table import html_page
 from normexp.report.latex import latex
 from normexp.report.table import Table
 

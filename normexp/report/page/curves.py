@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from normexp.evidence.curves import Cell, Curve, Curves, better_direction
+from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction
 from normexp.report.figures.styles import LineStyle
 from normexp.report.measurements import factor, is_share, title
 
@@ -75,7 +74,7 @@ def _series(arm: int, seed: int, run: Curve, metrics: Sequence[str], steps: dict
     return [arm, seed, steps_number, int(run.diverged), values]
 
 
-def _values(column: npt.NDArray[np.float64], metric: str) -> list[float | None]:
+def _values(column: Column, metric: str) -> list[float | None]:
     return [_short(value) for value in factor(metric) * column]
 
 

@@ -1,14 +1,19 @@
 """The ledger: kinds counted apart, one line a claim, multiplicity over all experiments, what was changed."""
 
+import errno
 import json
+import logging
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from normexp.errors import UserError
+from normexp.records.files import unwritable
 from normexp.report.claims import as_json, as_markdown, read_reports
 from normexp.report.formats import _harmless, unguarded
+from normexp.report.ledger import LEDGER, ledger
 
 
 def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
@@ -197,3 +202,23 @@ def test_too_few_seeds_are_said(tmp_path: Path) -> None:
 def test_a_printed_number_that_is_not_judged_is_counted_apart(tmp_path: Path) -> None:
     write(tmp_path, "first", "cpu", [claim("scaled", "not judged"), claim("scaled", "holds", 0.01)])
     assert "| first | cpu |  |  | 1 / 0 / 0 (1 not judged) |  | 1 / 0 / 0 (1 not judged) |" in lines(tmp_path)
+
+
+def test_a_ledger_that_cannot_be_kept_is_shown(results: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def refuse(path: Path, content: str) -> None:
+        raise unwritable(path, OSError(errno.EROFS, os.strerror(errno.EROFS)))
+
+    monkeypatch.setattr("normexp.report.ledger.write_atomically", refuse)
+    with caplog.at_level(logging.WARNING, logger="normexp"):
+        text = ledger([f"results_dir={results}"])
+    assert text.startswith("# Claims")
+    assert caplog.messages == [f"{results / LEDGER}: cannot be written (Read-only file system)"]
+
+
+def test_where_claims_are_at_another_scale_it_is_named(results: Path) -> None:
+    write(results, "covariate_shift", "cpu", [claim("own", "holds")])
+    write(results, "covariate_shift", "smoke", [claim("own", "preview")])
+    with pytest.raises(UserError, match=r"holds no judged claims at that scale; there is something at smoke, cpu$"):
+        ledger(["covariate_shift", "scale=desk", f"results_dir={results}"])
+    with pytest.raises(UserError, match=r"holds no judged claims; start with `normexp reproduce NAME`$"):
+        ledger(["mnist1d", "scale=desk", f"results_dir={results}"])

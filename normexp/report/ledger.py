@@ -29,13 +29,14 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     chosen, given = split(words, REPORT)
     results = Path(given.get("results_dir", "results"))
     wanted = {folder_of(name) for name in chosen}
-    there = [report for report in read_reports(results) if not wanted or report.experiment in wanted]
+    every = read_reports(results)
+    there = [report for report in every if not wanted or report.experiment in wanted]
     reports = [report for report in there if report.scale == given.get("scale", report.scale)]
     if not reports:
         raise empty(results, "judged claims", [report.scale for report in there])
     check_there(chosen, {report.experiment for report in reports}, given, f"{results} holds no judged claims of it")
     everything = not chosen and "scale" not in given
-    lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
+    lines = [*as_markdown(reports, every), *(summary(entries(results)) if everything else ())]
     text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))
     if everything:
         _keep(results / LEDGER, text)

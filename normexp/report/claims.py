@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from normexp.errors import UserError
+from normexp.errors import UserError, unknown
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import LEVEL, false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
@@ -95,6 +95,35 @@ def _is_report(content: Mapping[str, Any]) -> bool:
     claims = content["claims"]
     right = all(isinstance(claim.get(key), kind) for claim in claims for key, kind in _FORM.items())
     return head and right and isinstance(content.get("changed"), list)
+
+
+def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> list[Report]:
+    """Return the reports with those claims alone that have the verdict, and all words in what is said of them.
+
+    Args:
+        verdict: None for any.
+        find: words, whatever their case, of the claim, its source or its experiment.
+
+    Raises: UserError where nothing is left.
+    """
+    there = {claim["verdict"] for report in reports for claim in report.claims}
+    if verdict is not None and verdict not in there:
+        raise unknown("verdict", verdict, sorted(there))
+    left = []
+    for report in reports:
+        claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))
+        found = tuple(
+            claim for claim in claims if _says(f"{report.experiment} {claim['source']} {claim['text']}", find)
+        )
+        left += [replace(report, claims=found)] if found or not (find or verdict) else []
+    if not left:
+        given = f"verdict={verdict} find={find}" if verdict else f"find={find}"
+        raise UserError(f"{given}: no claim has all of these words")
+    return left
+
+
+def _says(text: str, words: str) -> bool:
+    return all(word in text.casefold() for word in words.casefold().split())
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:

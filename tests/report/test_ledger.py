@@ -233,3 +233,35 @@ def test_a_part_of_the_ledger_is_corrected_over_the_whole(results: Path) -> None
     assert "of all 3 together the false discovery rate is at most 2.7 %" in part
     write(results, "mnist1d", "paper", [claim("own", "undecided", p) for p in (0.3, 0.4, 0.5)])
     assert "over the whole ledger would leave 0 of them" in ledger(["covariate_shift", f"results_dir={results}"])
+
+
+def test_claims_are_found_by_verdict_and_by_words(results: Path) -> None:
+    there = f"results_dir={results}"
+    found = json.loads(ledger(["verdict=contradicted", there], plain=True))
+    assert [each["text"] for report in found["experiments"] for each in report["claims"]] == [
+        "A full scale claim",
+        "A exact claim",
+    ]
+    assert found["totals"]["exact"] == {"contradicted": 1}
+    found = json.loads(ledger(["find=SOMEONE exact", there], plain=True))
+    assert [(each["experiment"], len(each["claims"])) for each in found["experiments"]] == [("first", 1), ("second", 1)]
+    found = json.loads(ledger(["verdict=holds", "find=first exact", there], plain=True))
+    assert [(each["experiment"], len(each["claims"])) for each in found["experiments"]] == [("first", 1)]
+    assert not (results / LEDGER).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["verdict=hold"],
+            "verdict 'hold' does not exist; allowed: contradicted, holds, preview, undecided; did you mean holds?",
+        ),
+        (["find=no such words"], "find=no such words: no claim has all of these words"),
+        (["verdict=holds", "find=full scale"], "verdict=holds find=full scale: no claim has all of these words"),
+    ],
+)
+def test_what_finds_no_claim_is_one_line(results: Path, words: list[str], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        ledger([*words, f"results_dir={results}"])
+    assert str(error.value) == said

@@ -19,6 +19,7 @@ from normexp.records import damaged, printable, read_json
 from normexp.report.formats import escaped, prose
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
+EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
 PREVIEW = "smoke"
 FULL_SCALE = "full scale"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
@@ -106,9 +107,8 @@ def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> li
 
     Raises: UserError where nothing is left.
     """
-    there = {claim["verdict"] for report in reports for claim in report.claims}
-    if verdict is not None and verdict not in there:
-        raise unknown("verdict", verdict, sorted(there))
+    if verdict not in (None, *EVERY_VERDICT):
+        raise unknown("verdict", str(verdict), EVERY_VERDICT)
     left = []
     for report in reports:
         claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))
@@ -117,8 +117,8 @@ def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> li
         )
         left += [replace(report, claims=found)] if found or not (find or verdict) else []
     if not left:
-        given = f"verdict={verdict} find={find}" if verdict else f"find={find}"
-        raise UserError(f"{given}: no claim has all of these words")
+        given = [f"verdict={verdict}"] * bool(verdict) + [f"find={find}"] * bool(find)
+        raise UserError(f"{' '.join(given)}: no claim is like that")
     return left
 
 

@@ -255,10 +255,12 @@ def test_claims_are_found_by_verdict_and_by_words(results: Path) -> None:
     [
         (
             ["verdict=hold"],
-            "verdict 'hold' does not exist; allowed: contradicted, holds, preview, undecided; did you mean holds?",
+            "verdict 'hold' does not exist; allowed: holds, contradicted, undecided, not judged, not judged yet, preview"
+            "; did you mean holds?",
         ),
-        (["find=no such words"], "find=no such words: no claim has all of these words"),
-        (["verdict=holds", "find=full scale"], "verdict=holds find=full scale: no claim has all of these words"),
+        (["verdict=not judged yet"], "verdict=not judged yet: no claim is like that"),
+        (["find=no such words"], "find=no such words: no claim is like that"),
+        (["verdict=holds", "find=full scale"], "verdict=holds find=full scale: no claim is like that"),
     ],
 )
 def test_what_finds_no_claim_is_one_line(results: Path, words: list[str], said: str) -> None:

@@ -255,8 +255,8 @@ def test_claims_are_found_by_verdict_and_by_words(results: Path) -> None:
     [
         (
             ["verdict=hold"],
-            "verdict 'hold' does not exist; allowed: holds, contradicted, undecided, not judged, not judged yet, preview"
-            "; did you mean holds?",
+            "verdict 'hold' does not exist; allowed: holds, contradicted, undecided, not judged, not judged yet, "
+            "preview; did you mean holds?",
         ),
         (["verdict=not judged yet"], "verdict=not judged yet: no claim is like that"),
         (["find=no such words"], "find=no such words: no claim is like that"),

@@ -14,7 +14,8 @@ REASONS = "| | why a pair is refused (the first reason that is met) | pairs | ne
 HEAD = """# Schemes in networks of others
 
 `normexp.convert(model, norm)` puts a scheme into a network that somebody else wrote, or refuses before anything is
-changed and says which module and why. `strict=False` leaves what cannot be converted and lists it in
+changed and says which module and why. `norm` is a scheme of `normexp.norms`, as `normexp.norms.GroupNorm(num_groups=4)`
+([an example](python.md#networks)). `strict=False` leaves what cannot be converted and lists it in
 `model.not_converted`. `normexp.fold(model)` takes normalizations out for evaluation where the result is the same.
 
 Written by `python scripts/make_convert_table.py` from `results/convert/pairs.csv`: {networks} networks of torchvision

@@ -10,14 +10,14 @@ from normexp.cli.parsers import SUITES, parsers
 from normexp.config.allowed import parse
 from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
 from normexp.config.text import shown
-from normexp.experiments.keys import RENDER, REPORT, REPRODUCE
+from normexp.experiments.keys import LEDGER, RENDER, REPORT, REPRODUCE
 from normexp.experiments.shape import SCALES
 
 Candidates = Iterable[tuple[str, str]]  # a word, and a line about it
 
 GRIDS = ("sweep",)  # take several values of a key
 TRAINING = ("run", *GRIDS)
-NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": REPORT, "archive": REPORT}
+NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": LEDGER, "archive": REPORT}
 NAMING |= {"laws": ("results_dir",)}
 OF_RUNS = {"recipe": ("auto", "none")}  # words that are no keys, and what they may be
 OF_SWEEPS = {"jobs": (), "stack": ("false", "true", "auto"), "shard": (), "sampler": ("random", "tpe"), "trials": ()}

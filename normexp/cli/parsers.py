@@ -139,9 +139,13 @@ def _add_claims(verbs: Verbs[Parser]) -> None:
         "claims",
         help="what the papers claim, and whether it holds here",
         description="Print the ledger of claims from the reports under results/. That of everything, where nothing is "
-        "named and no scale= given, is also written to claims.md there.",
+        "named and no KEY= but results_dir= given, is also written to claims.md there.",
     )
-    add_names(command, "default: all that has a report")
+    add_names(
+        command,
+        "experiments, scale=, verdict=, find=WORDS that stand in a claim, its source or its experiment, results_dir=; "
+        "default: all that has a report",
+    )
     command.add_argument("--json", action="store_true", help="print counts and claims as JSON")
 
 

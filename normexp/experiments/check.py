@@ -20,10 +20,9 @@ from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
 from normexp.experiments.figures import SELECTION
 from normexp.experiments.grids import Selection
-from normexp.experiments.shape import check_arms, check_named
+from normexp.experiments.shape import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.trials import combinations, points
 
-HELD_OUT = "validation/"
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 
 
@@ -133,7 +132,7 @@ def _check_select(experiment: Experiment, document: Document) -> None:
         raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")
     known = _recorded([experiment.config(arm, point, select.common) for arm in choosing for point in trials])
     if select.metric not in known:
-        raise unknown(f"{document.at('select', 'metric')}: metric", select.metric, known)
+        raise unknown_metric(document.at("select", "metric"), select.metric, known)
     _check_held_out(experiment, select, document)
 
 

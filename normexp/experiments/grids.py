@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.intervals import EXAMPLE, read_interval
 from normexp.config.schema import Strict, refusal
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
 from normexp.experiments.keys import PLUGINS, RESULTS
+
+COUNTING = re.compile(r"range\((\d{1,9})(?:, ?(\d{1,9}))?\)")
+MOST_PROPOSED = 30
 
 
 def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
@@ -37,10 +41,19 @@ def _once(seeds: list[int]) -> list[int]:
 def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise refusal(f"{values!r} is not a list of values", key)
+            raise refusal(f"{values!r} is not a list of values{_as_list(values)}", key)
         if twice := _repeated(values):
             raise refusal(f"{twice[0]!r} stands there twice", key)
     return _plain(grid)
+
+
+def _as_list(values: Any) -> str:
+    """Propose the list for one value, and for the range of a sweep, which YAML has no word for."""
+    if isinstance(values, str) and (bounds := COUNTING.fullmatch(values)):
+        start, stop = (int(bounds[1]), int(bounds[2])) if bounds[2] else (0, int(bounds[1]))
+        meant = [*range(start, min(stop, start + MOST_PROPOSED))]
+        return did_you_mean(str(meant)) if meant and meant[-1] == stop - 1 else ""
+    return did_you_mean(str([values])) if isinstance(values, bool | int | float) else ""
 
 
 def _values_or_intervals(search: dict[str, Any]) -> dict[str, Any]:

@@ -5,4 +5,5 @@ RESULTS = "results_dir"
 FILES = ("dataset.archive", "dataset.file")
 REPRODUCE = ("scale", "jobs", "results_dir", "threads", "device", "precision", "compile", PLUGINS, *FILES)
 REPORT = ("scale", "results_dir")
+LEDGER = (*REPORT, "verdict", "find")
 RENDER = (*REPORT, PLUGINS)

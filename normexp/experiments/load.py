@@ -14,6 +14,7 @@ from normexp.config import config_dir
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.keys import PLUGINS
+from normexp.experiments.no_yaml import no_yaml
 from normexp.experiments.shape import SCALES
 from normexp.records.meaning import meant
 
@@ -121,7 +122,7 @@ def _content(document: Document) -> dict[str, Any]:
             check_own(document)
         data: Any = meant(document.path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise document.error(f"is not YAML ({' '.join(str(error).split())})") from None
+        raise no_yaml(document, error) from None
     except UnicodeDecodeError:
         raise UserError(f"{document.path}: is no text in UTF-8") from None
     except ValueError as error:

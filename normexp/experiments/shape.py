@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from normexp.errors import unknown
+from normexp.errors import UserError, unknown
 
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
 BEST_OF = "best of "  # begins a target that is an arm's best value
 Scale = Literal["smoke", "cpu", "desk", "paper"]
 SCALES: tuple[str, ...] = get_args(Scale)
+HELD_OUT = "validation/"
 
 
 def check_named(
@@ -32,13 +33,23 @@ def check_named(
     check_arms(f"{where}: than", named("than"), arms)
     for metric in named("metric", "metrics", "formula"):
         if metric not in metrics:
-            raise unknown(f"{where}: metric", metric, metrics)
+            raise unknown_metric(where, metric, metrics)
     for axis in named("axis", "where"):
         if axis not in axes:
             raise unknown(f"{where}: axis", axis, axes)
     for axis, value in getattr(spec, "where", {}).items():
         if value not in axes[axis]:
             raise unknown(f"{where}: value of {axis}", str(value), map(str, axes[axis]))
+
+
+def unknown_metric(where: str, metric: str, metrics: Sequence[str]) -> UserError:
+    """Return the error for a metric that is not recorded; no other split is proposed in the place of validation."""
+    if metric.startswith(HELD_OUT) and not any(each.startswith(HELD_OUT) for each in metrics):
+        return UserError(
+            f"{where}: metric {metric!r} does not exist: no validation split is held out in every run; "
+            "set dataset.validation=0.1 under common"
+        )
+    return unknown(f"{where}: metric", metric, metrics)
 
 
 def check_arms(where: str, named: Sequence[str], arms: Mapping[str, object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
+from normexp.errors import did_you_mean, nearest
 from normexp.norms.base import Norm
 from normexp.norms.kernels.conversion import Conversion
 from normexp.norms.kernels.modules import check_network
@@ -46,8 +47,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     """
     check_network(model, valued=False)
     if not isinstance(norm, Norm):
-        given = repr(norm) if isinstance(norm, str) else getattr(norm, "__name__", type(norm).__name__)
-        raise ValueError(f"norm={given}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4)")
+        raise _no_scheme(norm)
     if norm.placement != "pre":
         raise ValueError(f"a ready-made network fixes its own order: placement={norm.placement} must be pre")
     plan = Conversion(model, norm, output)
@@ -58,3 +58,18 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     plan.carry_out()
     model.not_converted = plan.left  # type: ignore[assignment]
     return model
+
+
+def _no_scheme(given: object) -> ValueError:
+    """Return the error for what is no scheme, with the nearest one: "group", GroupNorm itself, torch's own module."""
+    from normexp import norms
+
+    kind = given if isinstance(given, type) else type(given)
+    if isinstance(given, str):
+        shown, meant = repr(given), nearest(given, dir(norms))
+    elif kind.__module__ == "builtins":
+        shown, meant = kind.__name__, None
+    else:
+        shown, meant = f"{kind.__module__}.{kind.__name__}", nearest(kind.__name__, dir(norms))
+    hint = did_you_mean(meant and f"normexp.norms.{meant}()")
+    return ValueError(f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}")

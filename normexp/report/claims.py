@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from normexp.errors import UserError
+from normexp.errors import UserError, unknown
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import LEVEL, false_discovery_rate, holm
 from normexp.experiments.shape import CLAIMS
@@ -19,6 +19,7 @@ from normexp.records import damaged, printable, read_json
 from normexp.report.formats import escaped, prose
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
+EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
 PREVIEW = "smoke"
 FULL_SCALE = "full scale"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
@@ -97,6 +98,34 @@ def _is_report(content: Mapping[str, Any]) -> bool:
     return head and right and isinstance(content.get("changed"), list)
 
 
+def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> list[Report]:
+    """Return the reports with those claims alone that have the verdict, and all words in what is said of them.
+
+    Args:
+        verdict: None for any.
+        find: words, whatever their case, of the claim, its source or its experiment.
+
+    Raises: UserError where nothing is left.
+    """
+    if verdict not in (None, *EVERY_VERDICT):
+        raise unknown("verdict", str(verdict), EVERY_VERDICT)
+    left = []
+    for report in reports:
+        claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))
+        found = tuple(
+            claim for claim in claims if _says(f"{report.experiment} {claim['source']} {claim['text']}", find)
+        )
+        left += [replace(report, claims=found)] if found or not (find or verdict) else []
+    if not left:
+        given = [f"verdict={verdict}"] * bool(verdict) + [f"find={find}"] * bool(find)
+        raise UserError(f"{' '.join(given)}: no claim is like that")
+    return left
+
+
+def _says(text: str, words: str) -> bool:
+    return all(word in text.casefold() for word in words.casefold().split())
+
+
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
     """Return the ledger as plain data."""
     return {
@@ -111,9 +140,14 @@ def as_json(reports: Sequence[Report]) -> dict[str, Any]:
     }
 
 
-def as_markdown(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield the lines of the ledger: the table of counts, one line a claim, then the evidence."""
-    yield from ("# Claims", "", MEANING, "", *_count_table(reports), "", *_laws(reports), *_multiplicity(reports), "")
+def as_markdown(reports: Sequence[Report], ledger: Sequence[Report] = ()) -> Iterator[str]:
+    """Yield the lines of the ledger, or of a part of it: the table of counts, one line a claim, then the evidence.
+
+    Args:
+        ledger: the whole of which `reports` are a part; by default they are the whole.
+    """
+    yield from ("# Claims", "", MEANING, "", *_count_table(reports), "", *_laws(reports))
+    yield from (*_multiplicity(reports, ledger or reports), "")
     yield from (
         "## Every claim in a line",
         "",
@@ -193,25 +227,32 @@ def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:
 def _cell(counts: Counter[str]) -> str:
     judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if any(map(counts.get, VERDICTS)) else ""
     others = [f"{counts[verdict]} {verdict}" for verdict in (NOT_JUDGED, NOT_YET) if counts[verdict]]
-    previews = [f"{counts['preview']} previews"] if counts["preview"] else []
+    previews = [f"{counts['preview']} preview{'s' if counts['preview'] > 1 else ''}"] if counts["preview"] else []
     if previews and not judged and not others:
         return previews[0]
     return f"{judged} ({', '.join([*others, *previews])})".strip() if others or previews else judged
 
 
-def _multiplicity(reports: Sequence[Report]) -> Iterator[str]:
-    tested = _tested(reports)
+def _multiplicity(reports: Sequence[Report], ledger: Sequence[Report]) -> Iterator[str]:
+    """Say what a correction over the whole ledger would leave of these reports' decided claims."""
+    tested, family = _tested(reports), _tested(ledger)
     decided = [claim for claim in tested if claim["verdict"] in (HOLDS, CONTRADICTED)]
-    over_all = holm([claim["p"] for claim in tested])
-    kept = sum(p < LEVEL for p, claim in zip(over_all, tested, strict=True) if claim in decided)
+    over_all = holm([claim["p"] for claim in family])
+    kept = sum(p < LEVEL for p, claim in zip(over_all, family, strict=True) if claim in decided)
+    whole = f" (of {len(family)} in the whole ledger)" if len(family) > len(tested) else ""
+    be = "is" if len(decided) == 1 else "are"
     yield (
-        f"{len(tested)} claims were tested, {len(decided)} of them are decided at a level of 5 % within their "
+        f"{_claims(len(tested))} tested{whole}, {len(decided)} of them {be} decided at a level of 5 % within their "
         f"experiment (Holm). Holm's correction over the whole ledger would leave {kept} of them."
-        + _rate(tested, decided)
+        + _rate(family, decided)
     )
 
 
-def _rate(tested: Sequence[Judged], decided: Sequence[Judged]) -> str:
+def _claims(number: int) -> str:
+    return "1 claim was" if number == 1 else f"{number} claims were"
+
+
+def _rate(family: Sequence[Judged], decided: Sequence[Judged]) -> str:
     """Return a sentence on false discoveries, rounded up. The rate is one of all claims with a p as small.
 
     Of a part of these that was chosen by another rule, as the decided ones are, nothing follows.
@@ -219,7 +260,7 @@ def _rate(tested: Sequence[Judged], decided: Sequence[Judged]) -> str:
     if not decided:
         return ""
     q = max(claim["q"] for claim in decided)
-    found = sum(claim["q"] <= q for claim in tested)
+    found = sum(claim["q"] <= q for claim in family)
     return (
         f" {found} claims have a q as small as the largest of these: of all {found} together the false discovery "
         f"rate is at most {math.ceil(round(1000 * q, 6)) / 10:.1f} % (Benjamini and Hochberg, for claims that are "

@@ -56,6 +56,7 @@ def plot_command(
     runs = [record.directory for record in frame.records]
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
     stem = _common_folder(runs) / name if out is None else _stem(Path(out), name)
+    check_writable(stem.parent, "--out")
     return _draw(frame, stem, metric, chosen, written, by)
 
 

@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from normexp.errors import UserError
 from normexp.evidence.audit import cited
-from normexp.experiments.keys import REPORT
+from normexp.experiments.keys import LEDGER as KEYS
+from normexp.experiments.keys import RESULTS
 from normexp.records import plain_json, write_atomically
-from normexp.report.claims import as_json, as_markdown, read_reports
+from normexp.report.claims import as_json, as_markdown, read_reports, with_claims
 from normexp.report.links import markdown_links
 from normexp.report.named import check_there, empty, folder_of, split
 from normexp.report.sources import entries, summary
 
 LEDGER = "claims.md"
+logger = logging.getLogger("normexp")
 
 
 def ledger(words: Sequence[str], plain: bool = False) -> str:
     """Return the ledger of claims as Markdown, or as JSON; that of everything is written to results/claims.md.
 
     Args:
-        words: names of experiments, scale=, results_dir=; by default all that has a report.
+        words: names of experiments, scale=, verdict=, find=, results_dir=; by default all that has a report.
         plain: as JSON.
     """
-    chosen, given = split(words, REPORT)
+    chosen, given = split(words, KEYS)
     results = Path(given.get("results_dir", "results"))
     wanted = {folder_of(name) for name in chosen}
-    reports = [
-        report for report in read_reports(results)
-        if report.experiment in (wanted or {report.experiment}) and report.scale == given.get("scale", report.scale)
-    ]  # fmt: skip
+    every = read_reports(results)
+    there = [report for report in every if not wanted or report.experiment in wanted]
+    reports = [report for report in there if report.scale == given.get("scale", report.scale)]
     if not reports:
-        raise empty(results, "judged claims")
+        raise empty(results, "judged claims", [report.scale for report in there])
     check_there(chosen, {report.experiment for report in reports}, given, f"{results} holds no judged claims of it")
-    everything = not chosen and "scale" not in given
-    lines = [*as_markdown(reports), *(summary(entries(results)) if everything else ())]
+    reports = with_claims(reports, given.get("verdict"), given.get("find", ""))
+    everything = not chosen and not given.keys() - {RESULTS}
+    lines = [*as_markdown(reports, every), *(summary(entries(results)) if everything else ())]
     text = markdown_links(cited("\n".join(lines).rstrip() + "\n"))
     if everything:
-        write_atomically(results / LEDGER, text)
+        _keep(results / LEDGER, text)
     return plain_json(as_json(reports)) if plain else text
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write the ledger, which is an answer even where it cannot be kept: in somebody else's folder, on a full disk."""
+    try:
+        write_atomically(path, text)
+    except UserError as error:
+        logger.warning("%s", error)
 
 
 def laws_page(words: Sequence[str], plain: bool = False) -> str:

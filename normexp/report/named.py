@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -52,10 +52,11 @@ def recorded(words: Sequence[str], keys: Sequence[str] = RENDER) -> list[Path]:
     chosen, given = split(words, keys)
     results = Path(given.get("results_dir", "results"))
     asked = [given["scale"]] if "scale" in given else SCALES
-    folders = [results / folder_of(name) / scale for name in chosen or names() for scale in asked]
-    found = [folder for folder in folders if folder.is_dir()]
+    folders = [results / folder_of(name) / scale for name in chosen or names() for scale in SCALES]
+    there = [folder for folder in folders if folder.is_dir()]
+    found = [folder for folder in there if folder.name in asked]
     if not found:
-        raise empty(results, "such records of an experiment")
+        raise empty(results, "such records of an experiment", [folder.name for folder in there])
     check_there(chosen, {folder.parent.name for folder in found}, given, f"{results} holds no such records of it")
     return found
 
@@ -68,6 +69,13 @@ def check_there(chosen: Sequence[str], there: Collection[str], given: Mapping[st
             raise UserError(f"{name}: {lack}; leave it out, or start with `normexp reproduce {quote(name)}{scale}`")
 
 
-def empty(results: Path, what: str) -> UserError:
+def empty(results: Path, what: str, there: Iterable[str] = ()) -> UserError:
+    """Return the error where nothing is found.
+
+    Args:
+        there: scales, other than the one asked for, at which something is.
+    """
+    if scales := sorted(set(there), key=SCALES.index):
+        return UserError(f"{results}: holds no {what} at that scale; there is something at {', '.join(scales)}")
     start = nearest_path(results) or "; start with `normexp reproduce NAME`"
     return UserError(f"{results}: holds no {what}{start}")

@@ -222,6 +222,10 @@ EXPERIMENTS = {
         .replace("> 0", "> 1")
         .replace("than: none", "than: none\n    target: [0.5, 95]"),
     ),
+    "bare_region": OWN.replace("\nclaims: []", CLAIM.replace('"> 0"', "> 0")),
+    "range": OWN.replace("[0, 1, 2, 3, 4]", "range(5)"),
+    "no_split": OWN.replace("steps: 2", "steps: 2, dataset.validation: 0")
+    + "select: {search: {optim.lr: [0.1, 0.2]}, seeds: [100], metric: validation/accuracy}\n",
     "impossible": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "> 3")),
     "figure": OWN.replace("figures: []", "figures: [{name: a, kind: curvs, metric: test/accuracy}]"),
     "target": OWN.replace("[test/accuracy]", "[{metric: test/accuracy, target: 95}]"),

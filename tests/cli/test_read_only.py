@@ -47,3 +47,9 @@ def test_what_would_train_is_one_line(read_only: Path, cli, more):
     assert f"{read_only}/runs" in stderr
     assert stderr.endswith(" is not writable; choose another results_dir\n")
     assert stderr.count("\n") == 1
+
+
+def test_curves_that_cannot_be_beside_the_runs_want_another_place(read_only: Path, cli):
+    status, stdout, stderr = cli("plot", str(read_only / "runs"))
+    assert (status, stdout) == (2, "")
+    assert stderr == f"normexp: --out: {read_only}/runs is not writable; choose another --out\n"

@@ -153,7 +153,20 @@ UNSOUND = {
         "batch",
     ),
     "impossible arm": (change("grid", "batch_size", to=[1]), "arm 'With BN': batch_size=1 with norm=batch"),
-    "seed is no list": (change("grid", "seed", to=3), "grid.seed: 3 is not a list of values"),
+    "seed is no list": (change("grid", "seed", to=3), "grid.seed: 3 is not a list of values", "; did you mean [3]?"),
+    "seed is a range": (
+        change("grid", "seed", to="range(1,4)"),
+        "grid.seed: 'range(1,4)' is not a list of values",
+        "; did you mean [1, 2, 3]?",
+    ),
+    "seed is a long range": (
+        change("grid", "seed", to="range(1000)"),
+        "grid.seed: 'range(1000)' is not a list of values",
+    ),
+    "seed is an empty range": (
+        change("grid", "seed", to="range(4,1)"),
+        "grid.seed: 'range(4,1)' is not a list of values",
+    ),
     "no values": (change("grid", "batch_size", to=[]), "grid.batch_size: [] is not a list of values"),
     "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "cpu.gird: key 'gird'", "did you mean grid?"),
     "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scales.cpu.grid.seed: 3 is not a list"),
@@ -161,7 +174,11 @@ UNSOUND = {
     "select without search": (drop("select", "search"), "select.search: is missing"),
     "select of one value": (change("select", "search", to={"optim.lr": 1}), "search.optim.lr: 1 is not a list"),
     "select by a wrong metric": (change("select", "metric", to="validation/acuracy"), "mean validation/accuracy?"),
-    "select without a split": (change("common", "dataset.validation", to=0), "'validation/accuracy' does not exist"),
+    "select without a split": (
+        change("common", "dataset.validation", to=0),
+        "select.metric: metric 'validation/accuracy' does not exist: no validation split",
+        "; set dataset.validation=0.1 under common",
+    ),
     "select for a wrong arm": (change("select", "arm", to="Plian"), "select.arm: arm 'Plian'", "did you mean Plain?"),
     "column with a wrong key": (
         change("table", "columns", to=[{"metrc": "test/loss"}]),

@@ -364,9 +364,23 @@ def test_what_holds_nothing_to_change_is_refused(make, why, norm):
         convert(make(), norm)
 
 
-@pytest.mark.parametrize("given", ["group", nn.GroupNorm(4, 16)])
-def test_convert_to_what_is_no_scheme_says_what_one_is(given):
-    with pytest.raises(ValueError, match=r"must be a scheme, for example normexp\.norms\.GroupNorm"):
+@pytest.mark.parametrize(
+    ("given", "shown", "meant"),
+    [
+        ("layer", "'layer'", "LayerNorm"),
+        ("none", "'none'", "Norm"),
+        ("evonorm_s0", "'evonorm_s0'", "EvoNormS0"),
+        (RMSNorm, "normexp.norms.rms.RMSNorm", "RMSNorm"),
+        (nn.GroupNorm(4, 16), "torch.nn.modules.normalization.GroupNorm", "GroupNorm"),
+        (nn.BatchNorm2d, "torch.nn.modules.batchnorm.BatchNorm2d", "BatchNorm"),
+        (None, "NoneType", None),
+        ({}, "dict", None),
+    ],
+)
+def test_convert_to_what_is_no_scheme_names_the_nearest(given, shown, meant):
+    hint = f"; did you mean normexp.norms.{meant}()?" if meant else ""
+    said = f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}"
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         convert(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), given)
 
 

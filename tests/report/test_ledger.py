@@ -1,14 +1,19 @@
 """The ledger: kinds counted apart, one line a claim, multiplicity over all experiments, what was changed."""
 
+import errno
 import json
+import logging
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from normexp.errors import UserError
+from normexp.records.files import unwritable
 from normexp.report.claims import as_json, as_markdown, read_reports
 from normexp.report.formats import _harmless, unguarded
+from normexp.report.ledger import LEDGER, ledger
 
 
 def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
@@ -71,8 +76,8 @@ def test_kinds_are_counted_apart(results: Path) -> None:
     assert "| experiment | scale | exact | full scale | scaled | own | all |" in text
     assert "| first | cpu | 1 / 0 / 0 |  | 1 / 0 / 0 | 0 / 0 / 1 | 2 / 0 / 1 |" in text
     assert "| second | paper | 0 / 1 / 0 | 0 / 1 / 0 |  |  | 0 / 2 / 0 |" in text
-    assert "| third | smoke |  |  | 1 previews |  | 1 previews |" in text
-    every = "| **all** |  | 1 / 1 / 0 | 0 / 1 / 0 | 1 / 0 / 0 (1 previews) | 0 / 0 / 1 | 2 / 2 / 1 (1 previews) |"
+    assert "| third | smoke |  |  | 1 preview |  | 1 preview |" in text
+    every = "| **all** |  | 1 / 1 / 0 | 0 / 1 / 0 | 1 / 0 / 0 (1 preview) | 0 / 0 / 1 | 2 / 2 / 1 (1 preview) |"
     assert every in text
 
 
@@ -129,7 +134,7 @@ def test_false_discovery_rate_is_one_of_all_claims_with_a_q_as_small_and_rounded
 
 def test_where_nothing_is_decided_there_is_no_false_discovery_rate(tmp_path: Path) -> None:
     write(tmp_path, "only", "cpu", [claim("own", "undecided", p=0.5)])
-    sentence = next(line for line in lines(tmp_path) if "claims were tested" in line)
+    sentence = next(line for line in lines(tmp_path) if line.startswith("1 claim was tested, 0 of them are"))
     assert sentence.endswith("would leave 0 of them.")
 
 
@@ -197,3 +202,68 @@ def test_too_few_seeds_are_said(tmp_path: Path) -> None:
 def test_a_printed_number_that_is_not_judged_is_counted_apart(tmp_path: Path) -> None:
     write(tmp_path, "first", "cpu", [claim("scaled", "not judged"), claim("scaled", "holds", 0.01)])
     assert "| first | cpu |  |  | 1 / 0 / 0 (1 not judged) |  | 1 / 0 / 0 (1 not judged) |" in lines(tmp_path)
+
+
+def test_a_ledger_that_cannot_be_kept_is_shown(results: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def refuse(path: Path, content: str) -> None:
+        raise unwritable(path, OSError(errno.EROFS, os.strerror(errno.EROFS)))
+
+    monkeypatch.setattr("normexp.report.ledger.write_atomically", refuse)
+    with caplog.at_level(logging.WARNING, logger="normexp"):
+        text = ledger([f"results_dir={results}"])
+    assert text.startswith("# Claims")
+    assert caplog.messages == [f"{results / LEDGER}: cannot be written (Read-only file system)"]
+
+
+def test_where_claims_are_at_another_scale_it_is_named(results: Path) -> None:
+    write(results, "covariate_shift", "cpu", [claim("own", "holds")])
+    write(results, "covariate_shift", "smoke", [claim("own", "preview")])
+    with pytest.raises(UserError, match=r"holds no judged claims at that scale; there is something at smoke, cpu$"):
+        ledger(["covariate_shift", "scale=desk", f"results_dir={results}"])
+    with pytest.raises(UserError, match=r"holds no judged claims; start with `normexp reproduce NAME`$"):
+        ledger(["mnist1d", "scale=desk", f"results_dir={results}"])
+
+
+def test_a_part_of_the_ledger_is_corrected_over_the_whole(results: Path) -> None:
+    write(results, "covariate_shift", "cpu", [claim("own", "holds", 0.02)])
+    part = ledger(["covariate_shift", f"results_dir={results}"])
+    # p = 0.01, 0.3, 0.004 and 0.02: Holm's second smallest of four is 0.03, the third 0.04; a q of 4 / 3 * 0.02
+    assert "1 claim was tested (of 4 in the whole ledger), 1 of them is decided" in part
+    assert "Holm's correction over the whole ledger would leave 1 of them. 3 claims have a q as small as" in part
+    assert "of all 3 together the false discovery rate is at most 2.7 %" in part
+    write(results, "mnist1d", "paper", [claim("own", "undecided", p) for p in (0.3, 0.4, 0.5)])
+    assert "over the whole ledger would leave 0 of them" in ledger(["covariate_shift", f"results_dir={results}"])
+
+
+def test_claims_are_found_by_verdict_and_by_words(results: Path) -> None:
+    there = f"results_dir={results}"
+    found = json.loads(ledger(["verdict=contradicted", there], plain=True))
+    assert [each["text"] for report in found["experiments"] for each in report["claims"]] == [
+        "A full scale claim",
+        "A exact claim",
+    ]
+    assert found["totals"]["exact"] == {"contradicted": 1}
+    found = json.loads(ledger(["find=SOMEONE exact", there], plain=True))
+    assert [(each["experiment"], len(each["claims"])) for each in found["experiments"]] == [("first", 1), ("second", 1)]
+    found = json.loads(ledger(["verdict=holds", "find=first exact", there], plain=True))
+    assert [(each["experiment"], len(each["claims"])) for each in found["experiments"]] == [("first", 1)]
+    assert not (results / LEDGER).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["verdict=hold"],
+            "verdict 'hold' does not exist; allowed: holds, contradicted, undecided, not judged, not judged yet, "
+            "preview; did you mean holds?",
+        ),
+        (["verdict=not judged yet"], "verdict=not judged yet: no claim is like that"),
+        (["find=no such words"], "find=no such words: no claim is like that"),
+        (["verdict=holds", "find=full scale"], "verdict=holds find=full scale: no claim is like that"),
+    ],
+)
+def test_what_finds_no_claim_is_one_line(results: Path, words: list[str], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        ledger([*words, f"results_dir={results}"])
+    assert str(error.value) == said

@@ -1,0 +1,31 @@
+"""What is no YAML: the line, what is wrong with it, and how it was probably meant."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from normexp.errors import UserError, did_you_mean
+from normexp.experiments.document import Document
+
+BARE_REGION = re.compile(r"[\s-]*in:\s*(>.*?)\s*(#.*)?")  # to YAML, `>` begins a text of several lines
+
+
+def no_yaml(document: Document, error: yaml.YAMLError) -> UserError:
+    """Return the error for the file of an experiment that cannot be parsed."""
+    assert document.path is not None
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return document.error(f"is not YAML ({' '.join(str(error).split())})")
+    mark = error.problem_mark
+    line = document.path.read_text(encoding="utf-8").splitlines()[mark.line : mark.line + 1]
+    place = f"experiment {document.name} ({document.path}:{mark.line + 1})"
+    return UserError(f"{place}: is not YAML: {error.problem}{_meant(*line)}")
+
+
+def _meant(line: str = "") -> str:
+    if bare := BARE_REGION.fullmatch(line):
+        return did_you_mean(f'in: "{bare[1]}"')
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return "; indent with spaces, not with tabs"
+    return ""

@@ -117,7 +117,7 @@ BY_HAND: Mapping[str, str] = {
     "digits_rates_grid/deviations": "2",
     "dyt2025/deviations": "50,000 750",
     "ferreira2024_exercises/deviations": "5 6",
-    "inference_cost/deviations": "19,000 344,000 21,500 9 5",
+    "inference_cost/deviations": "19,000 344,000 21,500 9 5 0 4 13 24 24",
     "ioffe2015_figure1": "10,000 12.5 0.02 10,000",
     "ioffe2015_figure1/deviations": "8 8 4 101 110 15 201 210 18 35 35 4 101 110 15 0.051 15 25",
     "ioffe2015_rates": "12.5 62.5 0.5 0.5 1",

@@ -27,7 +27,7 @@ LAZY = "has lazy layers, which have no weights yet; pass a batch through it firs
 
 
 def check_network(model: object, valued: bool = True) -> None:
-    """Raise ValueError for what is no network, or compiled; where values are needed, for one without."""
+    """Raise ValueError for what is no network, compiled or changed as a whole; where values are needed, without any."""
     if not isinstance(model, nn.Module):
         raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):
@@ -36,6 +36,10 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError("model: compiled by torch.compile; give the network inside it, model._orig_mod")
     if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
         raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
+    if put := next((name for name in ("forward", "train", "eval") if name in vars(model)), None):
+        raise ValueError(f"model: its {put}() was put on this one network; only what its class does is read")
+    if model._forward_hooks or model._forward_pre_hooks:
+        raise ValueError("model: has hooks, and what they do with its layers is not read; remove them first")
     if has_lazy_layers(model):
         raise ValueError(f"model: {LAZY}")
     if valued and any(value.is_meta for value in model.parameters()):

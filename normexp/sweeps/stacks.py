@@ -85,7 +85,7 @@ def _why_not(group: Sequence[Cell], worker: Worker) -> str:
 def _parts(group: Sequence[Cell], workers: int) -> list[Job]:
     """Divide a group evenly: a stack for every worker, and none above the largest size.
 
-    Runs that were begun in stacks of one size, of which others have ended, go on in such: another size rounds otherwise.
+    Runs that were begun in stacks of one size, of which others have ended, go on in such: others round otherwise.
     """
     count = max(-(-len(group) // MOST), min(workers, len(group) // 2))
     sizes = {size for cell in group if (size := _begun_with(cell))}

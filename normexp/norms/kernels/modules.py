@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -52,7 +53,7 @@ def has_lazy_layers(model: nn.Module) -> bool:
 
 
 def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Yield owner, attribute and module where a network keeps layers in Python's lists or dicts, past its modules."""
+    """Yield owner, attribute and module where a network keeps layers in Python's lists, dicts or partial functions."""
     own = set(model.modules())
     for owner in own:
         for name, value in vars(owner).items():
@@ -68,6 +69,8 @@ def _inside(value: object) -> Iterator[nn.Module]:
     elif isinstance(value, (list, tuple, dict)):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _inside(each)
+    elif isinstance(value, partial):
+        yield from _inside([value.func, value.args, value.keywords])
 
 
 def why_unread(error: Exception, model: nn.Module) -> str:

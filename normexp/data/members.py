@@ -198,14 +198,21 @@ def _tar(path: Path) -> Iterator[Member]:
         for info in archive:
             if info.issparse():
                 raise UserError(f"{path}: {info.name!r} is a sparse file, which is refused; pack it without holes")
-            if info.isfile():
-                yield Member(path, _name(info.name), info.size, raw.tell(), partial(_extracted, archive, info))
+            if not info.isdir():
+                read = partial(_extracted, archive, info) if info.isfile() else partial(_refused, path, info)
+                yield Member(path, _name(info.name), info.size, raw.tell(), read)
 
 
 def _extracted(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
     file = archive.extractfile(info)
     assert file is not None
     return file.read()
+
+
+def _refused(path: Path, info: tarfile.TarInfo) -> bytes:
+    """Raise UserError for a link, a pipe or a device: skipped, what a folder has behind it would be missing."""
+    way = "; pack what it leads to (tar --dereference --hard-dereference)" if info.issym() or info.islnk() else ""
+    raise UserError(f"{path}: {info.name!r} is no regular file{way}")
 
 
 def _name(name: str) -> PurePosixPath:

@@ -42,8 +42,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         strict: False leaves what cannot be converted as it is; `model.not_converted` lists it, a line for each.
 
     Raises:
-        ValueError: for what is no network, or compiled; for what is no scheme, or has `placement=post`; for what cannot
-            be converted: its name, type, and why.
+        ValueError: for what is no network, or compiled; for one with hooks or a forward put on it as a whole; for what
+            is no scheme, or has `placement=post`; for what cannot be converted: its name, type, and why. That is also
+            a normalization whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is not.
     """
     check_network(model, valued=False)
     if not isinstance(norm, Norm):

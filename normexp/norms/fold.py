@@ -59,8 +59,9 @@ def fold(model: nn.Module) -> nn.Module:
     evaluation gives the same numbers. Training it further makes no sense.
 
     Raises:
-        ValueError: for what is no network, or compiled, or without values; if the network's structure cannot be traced
-            (torch.fx), as with a Python branch on a tensor. The network is then as it was.
+        ValueError: for what is no network, or compiled, or without values; for one with hooks or a forward of its own
+            put on it as a whole; if the network's structure cannot be traced (torch.fx), as with a Python branch on a
+            tensor. The network is then as it was.
     """
     check_network(model)
     read = readings(model)
@@ -90,8 +91,12 @@ def fold(model: nn.Module) -> nn.Module:
 
 
 def instead_of(norm: nn.Module, rank: int) -> nn.Module:
-    """Return what stands where a folded normalization was: tokens have their channels last, whatever their rank is."""
-    return nn.Identity() if isinstance(norm, Rows) else Folded(rank)
+    """Return what stands where a folded normalization was: tokens have their channels last, whatever their rank is.
+
+    In its mode: a network may go by that (`if self.bn.training`).
+    """
+    made = nn.Identity() if isinstance(norm, Rows) else Folded(rank)
+    return made.train(norm.training)
 
 
 def readings(model: nn.Module) -> list[fx.Graph]:

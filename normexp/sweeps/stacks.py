@@ -33,7 +33,7 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
     """Return what the workers train: tuples of cells together, the others alone.
 
     Cells that differ in seed and learning rate alone make stacks, as many as there are workers, of 64 at most. One that
-    was begun alone and has a checkpoint goes on alone.
+    was begun alone and has a checkpoint goes on alone, a stack that was stopped as it was.
 
     Args:
         word: `auto` trains alone what cannot be stacked, `true` refuses it.
@@ -83,7 +83,21 @@ def _why_not(group: Sequence[Cell], worker: Worker) -> str:
 
 
 def _parts(group: Sequence[Cell], workers: int) -> list[Job]:
-    """Divide a group evenly: a stack for every worker, and none above the largest size."""
+    """Divide a group evenly: a stack for every worker, and none above the largest size.
+
+    Runs that were begun in stacks of one size, of which others have ended, go on in such: others round otherwise.
+    """
     count = max(-(-len(group) // MOST), min(workers, len(group) // 2))
+    sizes = {size for cell in group if (size := _begun_with(cell))}
+    if len(sizes) == 1 and len(group) % (size := sizes.pop()) == 0:
+        count = min(count, len(group) // size)
     cuts = [len(group) * part // count for part in range(count + 1)]
     return [tuple(group[start:stop]) for start, stop in pairwise(cuts)]
+
+
+def _begun_with(cell: Cell) -> int:
+    """Return how many runs a begun one was stacked with, itself among them; 0 for what was not begun in a stack."""
+    try:
+        return int(cell.directory.environment.get("stacked", 0))
+    except UserError:  # a damaged record, which is written anew
+        return 0

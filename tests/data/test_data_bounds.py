@@ -101,6 +101,29 @@ def test_tar_that_says_more_than_any_data_has_is_refused(tmp_path: Path) -> None
     assert "unpacks to more than 64 GB" in refused(lambda: ImageFolder(path=str(path)).load(0))
 
 
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        (tarfile.SYMTYPE, "; pack what it leads to (tar --dereference --hard-dereference)"),
+        (tarfile.LNKTYPE, "; pack what it leads to (tar --dereference --hard-dereference)"),
+        (tarfile.FIFOTYPE, ""),
+    ],
+)
+def test_image_that_is_a_link_in_a_tar_is_not_left_out(
+    tmp_path: Path, pictures: dict[str, bytes], kind: bytes, way: str
+) -> None:
+    """In a folder it is an image like the others."""
+    path = written_tar(tmp_path / "images.tar.gz", "notes.txt", 0, pictures)
+    with gzip.open(path) as file:
+        members = file.read()
+    info = tarfile.TarInfo("train/cat/9.png")
+    info.type, info.linkname = kind, next(iter(pictures))
+    linked = tmp_path / "linked.tar"
+    linked.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + members)
+    line = refused(lambda: ImageFolder(path=str(linked)).load(0))
+    assert line == f"{linked}: 'train/cat/9.png' is no regular file{way}"
+
+
 def test_sparse_member_is_refused(tmp_path: Path) -> None:
     """The old GNU format: type S, and the real size, here 1 TB, behind the map of the data at offset 483."""
     info = tarfile.TarInfo("train/cat/1.png")

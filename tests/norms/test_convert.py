@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from companions import KINDS_FIRST
-from every_scheme import CONFIGS
+from every_scheme import CONFIGS, instantiate
 from torch import nn
 from torch.nn.utils import parametrize, prune
 from torchvision import models
@@ -345,6 +345,45 @@ def test_a_norm_with_something_put_on_it_is_refused(touch):
     with pytest.raises(ValueError, match=r"1 \(BatchNorm2d\): has hooks, or a forward that was put on it"):
         convert(model, GroupNorm(num_groups=2))
     assert type(model[1]) is nn.BatchNorm2d
+
+
+class Frozen(nn.BatchNorm2d):
+    def train(self, mode=True):
+        return super().train(False)
+
+
+class FreezesItsNorms(nn.Sequential):
+    def train(self, mode=True):
+        super().train(mode)
+        for each in self:
+            if isinstance(each, nn.BatchNorm2d):
+                each.eval()
+        return self
+
+
+@pytest.mark.parametrize("norm", [BatchNorm(), GroupNorm(num_groups=2)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 3), Frozen(4), nn.ReLU(), nn.Conv2d(4, 2, 3)),
+        lambda: FreezesItsNorms(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 3)),
+    ],
+)
+def test_a_norm_that_is_kept_in_evaluation_is_refused(make, norm):
+    model = make().train()
+    with pytest.raises(ValueError, match=r"1 \(\w+\): a train\(\) of its own, or its network's, keeps its mode"):
+        convert(model, norm)
+    left = convert(model, norm, strict=False)
+    assert isinstance(left[1], nn.BatchNorm2d)
+    assert not left.train()[1].training
+
+
+@pytest.mark.parametrize("scheme", ["layer", "evonorm_s0"])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_network_in_evaluation_stays_so(scheme, normalized):
+    first = [nn.Conv2d(3, 8, 3), *([nn.BatchNorm2d(8)] if normalized else []), nn.ReLU()]
+    model = convert(nn.Sequential(*first, nn.Conv2d(8, 2, 3)).eval(), instantiate(CONFIGS[scheme]))
+    assert not any(module.training for module in model.modules())
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.jit

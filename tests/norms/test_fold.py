@@ -165,6 +165,53 @@ def test_what_is_no_network_is_told(change, make, why):
         change(make())
 
 
+def with_another_forward(model):
+    model.forward = lambda x: model[1](model[0](x)) + model[0](x)
+
+
+def with_a_hook(model):
+    model.register_forward_hook(lambda module, given, made: made * module[0].weight.mean())
+
+
+def with_a_hook_before(model):
+    model.register_forward_pre_hook(lambda module, given: (given[0] * module[0].weight.mean(),))
+
+
+def with_another_mode(model):
+    model.eval = lambda: model
+
+
+@pytest.mark.parametrize("change", [fold, lambda model: convert(model, GroupNorm(num_groups=2))])
+@pytest.mark.parametrize(
+    ("put", "why"),
+    [
+        (with_another_forward, r"its forward\(\) was put on this one network"),
+        (with_another_mode, r"its eval\(\) was put on this one network"),
+        (with_a_hook, "has hooks, and what they do with its layers is not read"),
+        (with_a_hook_before, "has hooks, and what they do with its layers is not read"),
+    ],
+)
+def test_what_was_put_on_the_whole_network_is_not_overlooked(change, put, why):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3))
+    put(model)
+    before = str(model)
+    with pytest.raises(ValueError, match=f"^model: {why}"):
+        change(model)
+    assert str(model) == before
+
+
+def test_fold_keeps_the_mode_that_a_network_goes_by():
+    class ByItsMode(nn.Sequential):
+        def forward(self, x):
+            return super().forward(x) * (1 if self[1].training else 2)
+
+    check(
+        ByItsMode(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).double(),
+        torch.randn(5, 3, 8, 8, dtype=torch.double),
+        left=0,
+    )
+
+
 def test_fold_needs_values():
     with pytest.raises(ValueError, match="on the meta device, where weights have no values"):
         fold(nn.Sequential(nn.Conv2d(3, 4, 3, device="meta"), nn.BatchNorm2d(4, device="meta")))

@@ -1,5 +1,7 @@
 """`fold` and `convert`: what a network does with its modules other than calling them by their place is found first."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -183,6 +185,15 @@ class Outside(Net):
         return self.more["last"][0](self.head(self.bn(self.conv(x))))
 
 
+class InAPartialFunction(Net):
+    def __init__(self):
+        super().__init__()
+        self.more = partial(nn.BatchNorm2d(5))
+
+    def forward(self, x):
+        return self.more(self.head(self.bn(self.conv(x))))
+
+
 class Fails(Net):
     def forward(self, x):
         raise KeyError("nothing today")
@@ -212,6 +223,7 @@ def test_what_cannot_be_folded_is_told_and_left_as_it_was(model, why):
             GroupNorm(num_groups=2),
             "Outside.*keeps a Sequential in its more, where it is no module of the network",
         ),
+        (InAPartialFunction(), GroupNorm(num_groups=2), "keeps a BatchNorm2d in its more, where it is no module"),
         (InAList(), GroupNorm(num_groups=2), "keeps modules in another place too"),
         (COMPLEX, BatchNorm(), "0 .*complex"),
         (

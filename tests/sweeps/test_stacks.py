@@ -194,6 +194,20 @@ def test_many_cells_make_stacks_for_every_worker(sweep):
     assert {run.environment["stacked"] for run in runs.values()} == {3}
 
 
+def test_a_stack_that_was_stopped_when_another_had_ended_goes_on_whole(sweep):
+    grid = ("stack=true", "jobs=2", "seed=range(4)", "optim.lr=0.05,0.01")
+    _, _, runs = sweep("parted", *grid)
+    assert {run.environment["stacked"] for run in runs.values()} == {4}
+    expected = {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()}
+    for run in runs.values():
+        if run.config["seed"] > 1:
+            (run.path / CHECKPOINT).unlink()
+            run.write_status("running", step=4, steps=9, attempts=1, seconds=1.0)
+    status, stderr, runs = sweep("parted", *grid)
+    assert (status, "4 of 4 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
+
+
 def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")

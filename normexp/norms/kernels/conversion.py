@@ -13,6 +13,7 @@ from normexp.errors import first_line
 from normexp.norms.base import Norm, Rows, num_outputs, weight_layers
 from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
 from normexp.norms.kernels.effect import Effect
+from normexp.norms.kernels.modes import odd_modes
 from normexp.norms.kernels.modules import (
     LAYERS,
     NORMS,
@@ -72,6 +73,7 @@ class Conversion:
         self._activations()
         self._pools()
         self._normalizations()
+        self._modes()
         self._readers()
         refuse = partial(refuse_weight, model=model) if self.effect.sets_weights else refuse_layer
         check = partial(refuse, norm=norm)
@@ -165,7 +167,7 @@ class Conversion:
         refuse_other_statistics(old, new)
         carry(old, new)
         tail = [each for each in tail if not (gated and each in acts)]
-        taken = {} if acts or not gated else {followed[old]: nn.Identity()}
+        taken = {} if acts or not gated else {followed[old]: nn.Identity().train(followed[old].training)}
         return {old: nn.Sequential(new, *tail).train(old.training) if tail else new, **taken}
 
     def _gets_vectors(self, old: nn.Module) -> bool:
@@ -227,7 +229,8 @@ class Conversion:
         if type(owner).__module__.startswith("torch.nn.") and not isinstance(owner, CONTAINERS):
             raise CannotConvert(f"{type(owner).__name__} computes with its weight and does not call it")
         after = Rows(after) if isinstance(layer, nn.Linear) else after  # its channels are last, behind any tokens
-        return {layer: nn.Sequential(layer, after), **({act: nn.Identity()} if act is not None else {})}
+        taken = {} if act is None else {act: nn.Identity().train(act.training)}
+        return {layer: nn.Sequential(layer, after).train(layer.training), **taken}
 
     # --- the network's own code
 
@@ -237,6 +240,13 @@ class Conversion:
             raise CannotConvert("is the whole network, in whose place nothing can be put; give nn.Sequential(model)")
         self.new |= new
         self.together.append(set(new))
+
+    def _modes(self) -> None:
+        """Leave what keeps a mode that the scheme's module would not keep, as a frozen batch normalization does."""
+        odd = odd_modes(self.model, self.new)
+        for old in odd:
+            self._try(old, cannot("a train() of its own, or its network's, keeps its mode, and would not the scheme's"))
+        self._leave(odd)
 
     def _readers(self) -> None:
         """Leave what the network's own forward reads, where the scheme's module lacks that."""

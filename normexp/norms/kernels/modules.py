@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,7 +28,7 @@ LAZY = "has lazy layers, which have no weights yet; pass a batch through it firs
 
 
 def check_network(model: object, valued: bool = True) -> None:
-    """Raise ValueError for what is no network, or compiled; where values are needed, for one without."""
+    """Raise ValueError for what is no network, compiled or changed as a whole; where values are needed, without any."""
     if not isinstance(model, nn.Module):
         raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):
@@ -36,6 +37,10 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError("model: compiled by torch.compile; give the network inside it, model._orig_mod")
     if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
         raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
+    if put := next((name for name in ("forward", "train", "eval") if name in vars(model)), None):
+        raise ValueError(f"model: its {put}() was put on this one network; only what its class does is read")
+    if model._forward_hooks or model._forward_pre_hooks:
+        raise ValueError("model: has hooks, and what they do with its layers is not read; remove them first")
     if has_lazy_layers(model):
         raise ValueError(f"model: {LAZY}")
     if valued and any(value.is_meta for value in model.parameters()):
@@ -48,7 +53,7 @@ def has_lazy_layers(model: nn.Module) -> bool:
 
 
 def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Yield owner, attribute and module where a network keeps layers in Python's lists or dicts, past its modules."""
+    """Yield owner, attribute and module where a network keeps layers in Python's lists, dicts or partial functions."""
     own = set(model.modules())
     for owner in own:
         for name, value in vars(owner).items():
@@ -64,6 +69,8 @@ def _inside(value: object) -> Iterator[nn.Module]:
     elif isinstance(value, (list, tuple, dict)):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _inside(each)
+    elif isinstance(value, partial):
+        yield from _inside([value.func, value.args, value.keywords])
 
 
 def why_unread(error: Exception, model: nn.Module) -> str:

@@ -151,6 +151,17 @@ def frozen_path(experiment: Experiment, results: Path) -> Path:
     return results / experiment.name / experiment.scale / FROZEN
 
 
+def recorded(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what frozen.json of results/NAME/SCALE declares, as `declared` does.
+
+    Raises UserError for a missing or damaged record.
+    """
+    path = folder / FROZEN
+    if not path.exists():
+        raise UserError(f"{path} is missing")
+    return dict(_read(path)["declared"])
+
+
 def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs: int = 0) -> str:
     """Return the content of frozen.json: date, commit, runs that were there already, checksum and what was declared."""
     late = {"runs": runs} if runs else {}

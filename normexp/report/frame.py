@@ -45,6 +45,7 @@ from normexp.experiments.load import names, read, scales
 from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
 from normexp.report.data_versions import with_data_versions
+from normexp.report.declared import declared_records
 from normexp.report.labels import PLACES, Labels, Options, order
 from normexp.report.options import run_options
 from normexp.report.record import Record
@@ -82,10 +83,10 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
     found = _without_selection(paths)
     frames, plain = [], []
     for group, runs in _by_experiment(found).items():
-        known = _known_records(group, runs)
-        plain += [run for run in runs if run.path not in known]
-        if known:
-            frames.append(Frame(tuple(known.values()), tuple(read(*group[1:]).axes), _unreadable(known.values())))
+        known = _known_frame(group, runs)
+        named = {record.directory.path for record in known.records}
+        plain += [run for run in runs if run.path not in named]
+        frames += [known] if named else []
     return _joined([*frames, *([folder_frame(plain)] if plain else [])])
 
 
@@ -173,16 +174,22 @@ def _by_experiment(runs: Sequence[RunDirectory]) -> dict[tuple[Path, str, str], 
     return groups
 
 
-def _known_records(group: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> dict[Path, Record]:
-    """Return the records of the runs that an experiment has today; none where there is no such experiment."""
+def _known_frame(group: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> Frame:
+    """Return the runs that an experiment has today, or that one of somebody's own declared; without any, none."""
     results, name, scale = group
-    try:
-        experiment = read(name, scale) if name in names() and scale in scales(name) else None
-    except UserError:
-        experiment = None
     there = {run.path for run in runs}
-    known = _experiment_records(experiment, results) if experiment else {}
-    return {path: record for path, record in known.items() if path in there}
+    if experiment := _ours(name, scale):
+        records = [record for path, record in _experiment_records(experiment, results).items() if path in there]
+        return Frame(tuple(records), tuple(experiment.axes), _unreadable(records))
+    records = declared_records(results, name, scale, runs) if name else []
+    return Frame(tuple(records), tuple(axis for axis, _ in records[0].point) if records else (), _unreadable(records))
+
+
+def _ours(name: str, scale: str) -> Experiment | None:
+    try:
+        return read(name, scale) if name in names() and scale in scales(name) else None
+    except UserError:
+        return None
 
 
 def _joined(frames: Sequence[Frame]) -> Frame:

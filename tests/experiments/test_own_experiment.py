@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
+import normexp
 from normexp.config.options import load_yaml
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, read
@@ -42,6 +43,43 @@ def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
     assert "| mine | smoke | " in cli("claims")[1]
     status, stdout, _ = cli("report", "mine.yaml", "--out", "paper", "--format", "svg")
     assert (status, "paper/mine/smoke/accuracy.svg" in stdout) == (0, True)
+
+
+OWN = """
+paper: ours
+item: none
+title: One rate, or another
+about: Two schemes at two rates.
+common: {dataset: digits, model: mlp, model.widths: [4], steps: 2, eval_every: 2}
+arms:
+  "plain, as it comes": {norm: none}
+  Normalized: {norm: batch}
+grid: {optim.lr: [0.5, 0.125], seed: [2, 10]}
+scales: {cpu: {}}
+table: {metric: test/accuracy}
+"""
+
+
+def test_its_records_have_the_names_of_its_arms_in_every_report(cli, tmp_path):
+    (tmp_path / "mine.yaml").write_text(OWN)
+    assert cli("reproduce", "mine.yaml")[0] == 0
+    runs = normexp.load("results").where(arm="plain, as it comes").runs
+    assert list(runs[["experiment", "optim.lr", "seed"]].itertuples(index=False, name=None)) == [
+        ("mine", 0.5, 2), ("mine", 0.5, 10), ("mine", 0.125, 2), ("mine", 0.125, 10)
+    ]  # fmt: skip
+    _, stdout, _ = cli("table", "results/mine", "arm=Normalized")
+    assert ("| 0.125    | Normalized |" in stdout, "plain" in stdout) == (True, False)
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"declared": {"arm": {"Normalized": {}}}, "sha256": "0"}'])
+def test_without_a_declaration_that_can_be_read_its_runs_are_named_by_scheme(cli, tmp_path, content):
+    (tmp_path / "mine.yaml").write_text(OWN)
+    assert cli("reproduce", "mine.yaml")[0] == 0
+    frozen = tmp_path / "results" / "mine" / "cpu" / "frozen.json"
+    frozen.unlink() if content is None else frozen.write_text(content)
+    assert set(normexp.load("results").runs["arm"]) == {
+        "none, optim.lr=0.5", "none, optim.lr=0.125", "batch, optim.lr=0.5", "batch, optim.lr=0.125"
+    }  # fmt: skip
 
 
 def test_the_command_that_made_it_can_be_pasted(cli, tmp_path):

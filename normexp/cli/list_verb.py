@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from normexp.cli.parsers import LISTS
+from normexp.config.hints import KEYS
 from normexp.config.options import option, options
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, did_you_mean, listed, unknown
 from normexp.records import plain_json
 
 
@@ -36,7 +37,7 @@ def show(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UserError for what there is no list of, and for flags that are of another one, or go by themselves."""
     if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
-        raise unknown("list:", arguments.what, [*LISTS, "experiments"])
+        raise _unknown(arguments.what)
     if arguments.json and arguments.matrix:
         raise UserError("list: --json is of names and --matrix of measurements; give one of the two")
     if arguments.schema and arguments.matrix:
@@ -45,6 +46,15 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UserError("list: --schema is of experiments: normexp list experiments --schema")
     if arguments.matrix and arguments.what != "norms":
         raise UserError("list: --matrix is of norms: normexp list norms --matrix")
+
+
+def _unknown(what: str) -> UserError:
+    """Return the error for what there is no list of; what other programs call a group is told, too: networks."""
+    kinds = [*LISTS, "experiments"]
+    meant = f"{KEYS.get(what.casefold().removesuffix('s'), '')}s"
+    if meant not in kinds:
+        return unknown("list:", what, kinds)
+    return UserError(f"list: {what!r} does not exist; allowed: {listed(kinds)}{did_you_mean(meant)}")
 
 
 def _of_kind(kind: str) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ KEYS = {  # what other programs call our keys
     "iterations": "steps", "iters": "steps", "max_iter": "steps", "optimizer": "optim", "grad_clip": "clip_norm",
     "gradient_clip_val": "clip_norm", "max_norm": "clip_norm", "random_seed": "seed", "random_state": "seed",
     "output_dir": "results_dir", "out": "results_dir", "outdir": "results_dir", "num_threads": "threads",
-    "normalization": "norm", "data": "dataset", "lr_scheduler": "schedule", "scheduler": "schedule",
+    "normalization": "norm", "scheme": "norm", "data": "dataset", "lr_scheduler": "schedule", "scheduler": "schedule",
     "network": "model", "net": "model", "arch": "model", "initialization": "init", "dtype": "precision",
     "val": "dataset.validation", "val_split": "dataset.validation", "hidden": "model.widths", "depth": "model.layers",
     "filters": "model.widths", "beta1": "optim.betas", "beta2": "optim.betas",

@@ -144,11 +144,15 @@ def line_in(error: BaseException, module: str) -> str:
     return lines[-1] if lines else ""
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
-    """Build the one-line error for a name that is none of `allowed`."""
+def unknown(kind: str, name: str, allowed: Iterable[str], meant: str | None = None) -> UserError:
+    """Build the one-line error for a name that is none of `allowed`.
+
+    Args:
+        meant: what the hint proposes; by default the nearest of `allowed`.
+    """
     names = list(allowed)
     cut = name if len(name) <= LONGEST else f"{name[:LONGEST]}..."
-    hint = did_you_mean(nearest(name, names))
+    hint = did_you_mean(meant or nearest(name, names))
     return UserError(f"{kind} {cut!r} does not exist; allowed: {listed(names, name)}{hint}")
 
 

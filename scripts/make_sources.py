@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from normexp.records import write_atomically
-from normexp.report.claims import read_reports
+from normexp.report.judged import read_reports
 from normexp.report.sources import entries, page
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ import argparse
 from normexp.cli.parsers import LISTS
 from normexp.config.hints import KEYS
 from normexp.config.options import option, options
-from normexp.errors import UserError, did_you_mean, listed, unknown
+from normexp.errors import UserError, unknown
 from normexp.records import plain_json
 
 
@@ -52,9 +52,7 @@ def _unknown(what: str) -> UserError:
     """Return the error for what there is no list of; what other programs call a group is told, too: networks."""
     kinds = [*LISTS, "experiments"]
     meant = f"{KEYS.get(what.casefold().removesuffix('s'), '')}s"
-    if meant not in kinds:
-        return unknown("list:", what, kinds)
-    return UserError(f"list: {what!r} does not exist; allowed: {listed(kinds)}{did_you_mean(meant)}")
+    return unknown("list:", what, kinds, meant if meant in kinds else None)
 
 
 def _of_kind(kind: str) -> list[dict[str, str]]:

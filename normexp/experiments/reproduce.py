@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -135,18 +135,20 @@ class Reproduction:
     def _looks_taken(self) -> Plan:
         """Return the runs of the looks that a sequential design has behind it; none where there is no design."""
         stages = self._stages() if self.experiment.design else []
-        taken = takewhile(Reproduction.is_trained, stages)
-        return Plan([cell for stage in taken for cell in replace(stage, force=False).expected_plan().cells])
+        taken = takewhile(_are_finished, (stage._there() for stage in stages))
+        return Plan([cell for cells in taken for cell in cells])
 
     def is_trained(self) -> bool:
         """Tell whether every run is finished, whatever is to be trained again."""
-        return all(cell.state in FINISHED for cell in replace(self, force=False).expected_plan().cells)
+        return _are_finished(self._there())
+
+    def _there(self) -> Sequence[Cell]:
+        return replace(self, force=False).expected_plan().cells
 
     def _is_over(self, rung: int, plan: Plan) -> bool:
         """Tell whether the records say what the next rung trains."""
         assert self.experiment.select is not None
-        trained = all(cell.state in FINISHED for cell in plan.cells)
-        return trained and (
+        return _are_finished(plan.cells) and (
             self.experiment.select.sampler is None or is_scored(self.experiment, self.results, self.arms, rung)
         )
 
@@ -244,3 +246,7 @@ def command(experiment: Experiment) -> str:
     typed = f" '{PLUGINS}=[{','.join(plugins)}]'" if plugins else ""
     named = quote(as_argument(experiment.file or experiment.name))
     return f"normexp reproduce {named} scale={experiment.scale}{typed}"
+
+
+def _are_finished(cells: Iterable[Cell]) -> bool:
+    return all(cell.state in FINISHED for cell in cells)

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from normexp.errors import UserError, unknown
+from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
-from normexp.evidence.stats import LEVEL, false_discovery_rate, holm
-from normexp.experiments.shape import CLAIMS
-from normexp.records import damaged, printable, read_json
+from normexp.evidence.stats import LEVEL, holm
 from normexp.report.formats import escaped, prose
+from normexp.report.judged import VERDICTS, Judged, Report, shown_verdict, tested
 
-VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
-EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
-PREVIEW = "smoke"
 FULL_SCALE = "full scale"
-_FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
-_FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
-_FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
-_FORM |= {"holm_interval": list | None}
 WORDS = ("text", "source", "place", "evidence", "remarks", "changed")
-Judged = Mapping[str, Any]  # one entry of claims.json
 MEANING = """\
 Counted as holds / contradicted / undecided, by kind:
 
@@ -40,90 +29,6 @@ Counted as holds / contradicted / undecided, by kind:
 A published number is judged at the published set-up only; at another scale it is *not judged*. Claims on runs that are
 trained in part are *not judged yet*, and counted nowhere. An asterisk: too few seeds
 to decide every claim of the family by ranks; the experiment says why it stands."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """One claims.json. The claims that were tested have `q`: the least false discovery rate over the whole ledger at
-    which they still count as found.
-    """
-
-    experiment: str
-    scale: str
-    command: str
-    claims: tuple[dict[str, Any], ...]
-    changed: tuple[str, ...] = ()
-    underpowered: str = ""
-
-    def counts(self, kind: str) -> Counter[str]:
-        return Counter(claim["verdict"] for claim in self.claims if claim["kind"] == kind)
-
-
-def read_reports(results: Path) -> list[Report]:
-    """Return every claims.json under results/NAME/SCALE, by name; each tested claim with its `q`."""
-    reports = [read_report(path) for path in sorted(results.glob(f"*/*/{CLAIMS}"))]
-    tested = _tested(reports)
-    for claim, q in zip(tested, false_discovery_rate([claim["p"] for claim in tested]), strict=True):
-        claim["q"] = q
-    return reports
-
-
-def read_report(path: Path) -> Report:
-    """Read one claims.json. Raises UserError where it is damaged, or was written by an older program."""
-    content = read_json(path) or {}
-    claims = tuple(content["claims"]) if isinstance(content.get("claims"), list) else ("none",)
-    if not all(isinstance(claim, dict) for claim in claims):
-        raise damaged(path, "not a list of claims")
-    if not all("changed" in claim for claim in claims):
-        raise UserError(
-            f"{path}: was written by an older normexp; `normexp report {path.parent.parent.name}` renews it"
-        )
-    if not _is_report(content):
-        raise damaged(path, "not the judged claims of an experiment; `normexp report` writes it from the records")
-    name, scale, command = (printable(content[key]) for key in ("experiment", "scale", "command"))
-    return Report(name, scale, command, tuple(map(_shown, claims)), tuple(map(printable, content["changed"])),
-                  printable(content.get("underpowered", "")))  # fmt: skip
-
-
-def _shown(claim: Judged) -> dict[str, Any]:
-    """Return a claim whose texts are one line each, without anything that a terminal would obey."""
-    return {key: printable(value) if isinstance(value, str) else value for key, value in claim.items()}
-
-
-def _is_report(content: Mapping[str, Any]) -> bool:
-    head = all(isinstance(content.get(key), str) for key in ("experiment", "scale", "command"))
-    head = head and isinstance(content.get("underpowered", ""), str)
-    claims = content["claims"]
-    right = all(isinstance(claim.get(key), kind) for claim in claims for key, kind in _FORM.items())
-    return head and right and isinstance(content.get("changed"), list)
-
-
-def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> list[Report]:
-    """Return the reports with those claims alone that have the verdict, and all words in what is said of them.
-
-    Args:
-        verdict: None for any.
-        find: words, whatever their case, of the claim, its source or its experiment.
-
-    Raises: UserError where nothing is left.
-    """
-    if verdict not in (None, *EVERY_VERDICT):
-        raise unknown("verdict", str(verdict), EVERY_VERDICT)
-    left = []
-    for report in reports:
-        claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))
-        found = tuple(
-            claim for claim in claims if _says(f"{report.experiment} {claim['source']} {claim['text']}", find)
-        )
-        left += [replace(report, claims=found)] if found or not (find or verdict) else []
-    if not left:
-        given = [f"verdict={verdict}"] * bool(verdict) + [f"find={find}"] * bool(find)
-        raise UserError(f"{' '.join(given)}: no claim is like that")
-    return left
-
-
-def _says(text: str, words: str) -> bool:
-    return all(word in text.casefold() for word in words.casefold().split())
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
@@ -181,18 +86,6 @@ def _table_of(report: Report) -> str:
     return f"[{prose(report.experiment)}]({quote(report.experiment)}/{report.scale}/table.md)"
 
 
-def shown_verdict(claim: Judged) -> str:
-    """Return the verdict in words that say at which scale; what is undecided is so at any."""
-    scaled = claim["kind"] == "scaled" and claim["verdict"] in (HOLDS, CONTRADICTED)
-    return f"{claim['verdict']} at this scale" if scaled else str(claim["verdict"])
-
-
-def _tested(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """Return the claims with a p-value; a preview decides nothing, so it is no part of the family."""
-    return [claim for each in reports if each.scale != PREVIEW for claim in each.claims
-            if isinstance(claim["p"], int | float)]  # fmt: skip
-
-
 def _total(reports: Sequence[Report], kind: str) -> Counter[str]:
     return sum((each.counts(kind) for each in reports), Counter())
 
@@ -227,7 +120,7 @@ def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:
 def _cell(counts: Counter[str]) -> str:
     judged = " / ".join(str(counts[verdict]) for verdict in VERDICTS) if any(map(counts.get, VERDICTS)) else ""
     others = [f"{counts[verdict]} {verdict}" for verdict in (NOT_JUDGED, NOT_YET) if counts[verdict]]
-    previews = [f"{counts['preview']} preview{'s' if counts['preview'] > 1 else ''}"] if counts["preview"] else []
+    previews = [amount(counts["preview"], "preview")] if counts["preview"] else []
     if previews and not judged and not others:
         return previews[0]
     return f"{judged} ({', '.join([*others, *previews])})".strip() if others or previews else judged
@@ -235,21 +128,17 @@ def _cell(counts: Counter[str]) -> str:
 
 def _multiplicity(reports: Sequence[Report], ledger: Sequence[Report]) -> Iterator[str]:
     """Say what a correction over the whole ledger would leave of these reports' decided claims."""
-    tested, family = _tested(reports), _tested(ledger)
-    decided = [claim for claim in tested if claim["verdict"] in (HOLDS, CONTRADICTED)]
+    own, family = tested(reports), tested(ledger)
+    decided = [claim for claim in own if claim["verdict"] in (HOLDS, CONTRADICTED)]
     over_all = holm([claim["p"] for claim in family])
     kept = sum(p < LEVEL for p, claim in zip(over_all, family, strict=True) if claim in decided)
-    whole = f" (of {len(family)} in the whole ledger)" if len(family) > len(tested) else ""
-    be = "is" if len(decided) == 1 else "are"
+    whole = f" (of {len(family)} in the whole ledger)" if len(family) > len(own) else ""
+    was, be = "was" if len(own) == 1 else "were", "is" if len(decided) == 1 else "are"
     yield (
-        f"{_claims(len(tested))} tested{whole}, {len(decided)} of them {be} decided at a level of 5 % within their "
-        f"experiment (Holm). Holm's correction over the whole ledger would leave {kept} of them."
+        f"{amount(len(own), 'claim')} {was} tested{whole}, {len(decided)} of them {be} decided at a level of 5 % "
+        f"within their experiment (Holm). Holm's correction over the whole ledger would leave {kept} of them."
         + _rate(family, decided)
     )
-
-
-def _claims(number: int) -> str:
-    return "1 claim was" if number == 1 else f"{number} claims were"
 
 
 def _rate(family: Sequence[Judged], decided: Sequence[Judged]) -> str:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any
 
 from normexp.config.text import shown
 from normexp.errors import UserError
-from normexp.evidence.curves import named_point
+from normexp.evidence.curves import AxisValue, axis_value
 from normexp.experiments.experiment import folder_name
 from normexp.experiments.freeze import recorded
 from normexp.records import RunDirectory, printable
 from normexp.report.options import run_options
 from normexp.report.record import Record
 
-Grid = dict[str, list[Any]]
+Grid = dict[str, list[AxisValue]]
 
 
 def declared_records(results: Path, name: str, scale: str, runs: Sequence[RunDirectory]) -> list[Record]:
@@ -29,7 +28,8 @@ def declared_records(results: Path, name: str, scale: str, runs: Sequence[RunDir
     except UserError:
         return []
     arms = {folder_name(arm): printable(arm, most=len(arm)) for arm in declaration.get("arm", {})}
-    grid = {axis: values for axis, values in declaration.get("grid", {}).items() if isinstance(values, list)}
+    declared = declaration.get("grid", {}).items()
+    grid = {axis: [*map(axis_value, values)] for axis, values in declared if isinstance(values, list)}
     found = [
         _with_point(Record(run, PurePath(run.path.relative_to(results)).as_posix(), name, scale, arms[folder]), grid)
         for run in runs
@@ -49,11 +49,10 @@ def _with_point(record: Record, grid: Grid) -> Record:
         options = run_options(record.directory)
     except UserError as error:
         return replace(record, error=str(error))
-    point = named_point(_point(options, grid))
-    return replace(record, point=point, seed=options.seed, known_options=options)
+    return replace(record, point=tuple(_point(options, grid)), seed=options.seed, known_options=options)
 
 
-def _point(options: dict[str, str], grid: Grid) -> Iterator[tuple[str, Any]]:
+def _point(options: dict[str, str], grid: Grid) -> Iterator[tuple[str, AxisValue]]:
     """Yield every axis with the declared value, a number where it is one; else with what the run says."""
     for axis, values in grid.items():
         said = options.get(axis)

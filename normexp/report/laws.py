@@ -12,7 +12,7 @@ from normexp.errors import UserError
 from normexp.experiments.load import laws, read
 from normexp.experiments.shape import CLAIMS
 from normexp.records import find_runs, printable
-from normexp.report.claims import read_report
+from normexp.report.judged import read_report
 
 SCALE = "paper"  # laws are at full scale
 WIDTH = 118

@@ -11,7 +11,8 @@ from normexp.evidence.audit import cited
 from normexp.experiments.keys import LEDGER as KEYS
 from normexp.experiments.keys import RESULTS
 from normexp.records import plain_json, write_atomically
-from normexp.report.claims import as_json, as_markdown, read_reports, with_claims
+from normexp.report.claims import as_json, as_markdown
+from normexp.report.judged import read_reports, with_claims
 from normexp.report.links import markdown_links
 from normexp.report.named import check_there, empty, folder_of, split
 from normexp.report.sources import entries, summary

@@ -6,7 +6,7 @@ import csv
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from normexp.errors import UserError, did_you_mean, listed, unknown
+from normexp.errors import UserError, unknown
 from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, PROBES, TIMING, RunDirectory
 
@@ -114,9 +114,6 @@ def _check_end(steps: Sequence[float], status: Mapping[str, object]) -> None:
 
 def check_metric(metric: str, known: Collection[str]) -> None:
     """Raise UserError for a metric that no run has; of `accuracy` alone that of the validation split is meant."""
-    if (measure := f"validation/{metric}") in known:
-        raise UserError(
-            f"metric {metric!r} does not exist; allowed: {listed(list(known), metric)}{did_you_mean(measure)}"
-        )
-    if metric not in known:
-        raise unknown("metric", metric, known)
+    measure = f"validation/{metric}"
+    if metric not in known or measure in known:
+        raise unknown("metric", metric, known, measure if measure in known else None)

@@ -18,7 +18,7 @@ from normexp.experiments.load import laws, load, names, read, scales, usual_scal
 from normexp.experiments.reproduce import Reproduction, chosen_arms
 from normexp.experiments.shape import CLAIMS
 from normexp.records import read_json
-from normexp.report.claims import shown_verdict
+from normexp.report.judged import shown_verdict
 from normexp.report.named import plugins_of, split
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import take_sharing

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from normexp.evidence.audit import CITED, cited
 from normexp.evidence.claims import NOT_JUDGED, NOT_YET
-from normexp.report.claims import PREVIEW, VERDICTS, Judged, Report, shown_verdict
 from normexp.report.formats import in_cell
+from normexp.report.judged import PREVIEW, VERDICTS, Judged, Report, shown_verdict
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
 OWN = ("ours", "our own", "beyond", "follows from")  # places that say what a document does not

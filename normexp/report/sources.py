@@ -13,8 +13,8 @@ from normexp.evidence.audit import BEST_FIRST, CITED, CORRECT, DEPENDS, DOCUMENT
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
-from normexp.report.claims import Report
 from normexp.report.formats import in_cell, unguarded
+from normexp.report.judged import Report
 from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"

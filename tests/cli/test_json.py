@@ -106,7 +106,8 @@ def test_json_of_claims_is_as_documented(cli):
 
 def test_json_of_all_claims_and_laws_is_as_documented():
     from normexp.records import plain_json
-    from normexp.report.claims import as_json, read_reports
+    from normexp.report.claims import as_json
+    from normexp.report.judged import read_reports
     from normexp.report.laws import as_json as laws_as_json
     from normexp.report.laws import read_laws
 

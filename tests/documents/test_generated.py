@@ -9,11 +9,12 @@ import pytest
 from normexp.evidence.audit import cited
 from normexp.evidence.sensitivity import FEWEST
 from normexp.experiments.load import load, read
-from normexp.report.claims import as_markdown, read_reports
+from normexp.report.claims import as_markdown
 from normexp.report.experiment.claims import claims_text
 from normexp.report.experiment.rates import RATE
 from normexp.report.experiment.render import CLAIMS, NothingTrained, rendered
 from normexp.report.formats import csv_text, markdown
+from normexp.report.judged import read_reports
 from normexp.report.ledger import LEDGER
 from normexp.report.links import markdown_links
 from normexp.report.named import recorded

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from normexp.evidence.audit import CORRECT, DEPENDS, DOCUMENTS, OWN, ROUNDED, WRONG, audited, counted, judged
-from normexp.report.claims import Report
+from normexp.report.judged import Report
 from normexp.report.sentences import is_from
 from normexp.report.sources import Entry, entries, page, quoted_results, ranged, slips, summary
 

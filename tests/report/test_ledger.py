@@ -11,8 +11,9 @@ import pytest
 
 from normexp.errors import UserError
 from normexp.records.files import unwritable
-from normexp.report.claims import as_json, as_markdown, read_reports
+from normexp.report.claims import as_json, as_markdown
 from normexp.report.formats import _harmless, unguarded
+from normexp.report.judged import read_reports
 from normexp.report.ledger import LEDGER, ledger
 
 

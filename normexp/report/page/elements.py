@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from normexp.records import printable
-from normexp.report.claims import VERDICTS, shown_verdict
+from normexp.report.judged import VERDICTS, shown_verdict
 from normexp.report.table import Table
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from normexp import __version__
 from normexp.evidence.claims import KINDS
-from normexp.report.claims import VERDICTS, Report
 from normexp.report.experiment.render import Rendered
+from normexp.report.judged import VERDICTS, Report
 from normexp.report.page import elements as html
 from normexp.report.page.section import Section, section
 

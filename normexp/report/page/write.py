@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from normexp.report.claims import read_reports
 from normexp.report.experiment.render import Rendered
 from normexp.report.files import write
+from normexp.report.judged import read_reports
 from normexp.report.page import PAGE
 from normexp.report.page.page import page
 

@@ -1,0 +1,120 @@
+"""The judged claims of experiments: every claims.json under results/, checked, and those that are asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError, unknown
+from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
+from normexp.evidence.stats import false_discovery_rate
+from normexp.experiments.shape import CLAIMS
+from normexp.records import damaged, printable, read_json
+
+VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
+EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
+PREVIEW = "smoke"
+_FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
+_FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
+_FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
+_FORM |= {"holm_interval": list | None}
+Judged = Mapping[str, Any]  # one entry of claims.json
+
+
+@dataclass(frozen=True)
+class Report:
+    """One claims.json. The claims that were tested have `q`: the least false discovery rate over the whole ledger at
+    which they still count as found.
+    """
+
+    experiment: str
+    scale: str
+    command: str
+    claims: tuple[dict[str, Any], ...]
+    changed: tuple[str, ...] = ()
+    underpowered: str = ""
+
+    def counts(self, kind: str) -> Counter[str]:
+        return Counter(claim["verdict"] for claim in self.claims if claim["kind"] == kind)
+
+
+def read_reports(results: Path) -> list[Report]:
+    """Return every claims.json under results/NAME/SCALE, by name; each tested claim with its `q`."""
+    reports = [read_report(path) for path in sorted(results.glob(f"*/*/{CLAIMS}"))]
+    family = tested(reports)
+    for claim, q in zip(family, false_discovery_rate([claim["p"] for claim in family]), strict=True):
+        claim["q"] = q
+    return reports
+
+
+def read_report(path: Path) -> Report:
+    """Read one claims.json. Raises UserError where it is damaged, or was written by an older program."""
+    content = read_json(path) or {}
+    claims = tuple(content["claims"]) if isinstance(content.get("claims"), list) else ("none",)
+    if not all(isinstance(claim, dict) for claim in claims):
+        raise damaged(path, "not a list of claims")
+    if not all("changed" in claim for claim in claims):
+        raise UserError(
+            f"{path}: was written by an older normexp; `normexp report {path.parent.parent.name}` renews it"
+        )
+    if not _is_report(content):
+        raise damaged(path, "not the judged claims of an experiment; `normexp report` writes it from the records")
+    name, scale, command = (printable(content[key]) for key in ("experiment", "scale", "command"))
+    return Report(name, scale, command, tuple(map(_shown, claims)), tuple(map(printable, content["changed"])),
+                  printable(content.get("underpowered", "")))  # fmt: skip
+
+
+def _shown(claim: Judged) -> dict[str, Any]:
+    """Return a claim whose texts are one line each, without anything that a terminal would obey."""
+    return {key: printable(value) if isinstance(value, str) else value for key, value in claim.items()}
+
+
+def _is_report(content: Mapping[str, Any]) -> bool:
+    head = all(isinstance(content.get(key), str) for key in ("experiment", "scale", "command"))
+    head = head and isinstance(content.get("underpowered", ""), str)
+    claims = content["claims"]
+    right = all(isinstance(claim.get(key), kind) for claim in claims for key, kind in _FORM.items())
+    return head and right and isinstance(content.get("changed"), list)
+
+
+def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> list[Report]:
+    """Return the reports with those claims alone that have the verdict, and all words in what is said of them.
+
+    Args:
+        verdict: None for any.
+        find: words, whatever their case, of the claim, its source or its experiment.
+
+    Raises: UserError where nothing is left.
+    """
+    if verdict not in (None, *EVERY_VERDICT):
+        raise unknown("verdict", str(verdict), EVERY_VERDICT)
+    left = []
+    for report in reports:
+        claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))
+        found = tuple(
+            claim for claim in claims if _says(f"{report.experiment} {claim['source']} {claim['text']}", find)
+        )
+        left += [replace(report, claims=found)] if found or not (find or verdict) else []
+    if not left:
+        given = [f"verdict={verdict}"] * bool(verdict) + [f"find={find}"] * bool(find)
+        raise UserError(f"{' '.join(given)}: no claim is like that")
+    return left
+
+
+def _says(text: str, words: str) -> bool:
+    return all(word in text.casefold() for word in words.casefold().split())
+
+
+def tested(reports: Sequence[Report]) -> list[dict[str, Any]]:
+    """Return the claims with a p-value; a preview decides nothing, so it is no part of the family."""
+    return [claim for each in reports if each.scale != PREVIEW for claim in each.claims
+            if isinstance(claim["p"], int | float)]  # fmt: skip
+
+
+def shown_verdict(claim: Judged) -> str:
+    """Return the verdict in words that say at which scale; what is undecided is so at any."""
+    scaled = claim["kind"] == "scaled" and claim["verdict"] in (HOLDS, CONTRADICTED)
+    return f"{claim['verdict']} at this scale" if scaled else str(claim["verdict"])

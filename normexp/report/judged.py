@@ -114,6 +114,11 @@ def tested(reports: Sequence[Report]) -> list[dict[str, Any]]:
             if isinstance(claim["p"], int | float)]  # fmt: skip
 
 
+def records_alone(reports: Sequence[Report]) -> list[Report]:
+    """Return the reports that are no previews; a ledger has previews (scale smoke) only where there is nothing else."""
+    return [each for each in reports if each.scale != PREVIEW] or list(reports)
+
+
 def shown_verdict(claim: Judged) -> str:
     """Return the verdict in words that say at which scale; what is undecided is so at any."""
     scaled = claim["kind"] == "scaled" and claim["verdict"] in (HOLDS, CONTRADICTED)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.evidence.audit import cited
 from normexp.experiments.keys import LEDGER as KEYS
 from normexp.experiments.keys import RESULTS
 from normexp.records import plain_json, write_atomically
 from normexp.report.claims import as_json, as_markdown
-from normexp.report.judged import read_reports, with_claims
+from normexp.report.judged import Report, read_reports, records_alone, with_claims
 from normexp.report.links import markdown_links
 from normexp.report.named import check_there, empty, folder_of, split
 from normexp.report.sources import entries, summary
@@ -37,6 +38,7 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     if not reports:
         raise empty(results, "judged claims", [report.scale for report in there])
     check_there(chosen, {report.experiment for report in reports}, given, f"{results} holds no judged claims of it")
+    reports = reports if chosen or _previews_asked(given) else _without_previews(reports)
     reports = with_claims(reports, given.get("verdict"), given.get("find", ""))
     everything = not chosen and not given.keys() - {RESULTS}
     lines = [*as_markdown(reports, every), *(summary(entries(results)) if everything else ())]
@@ -44,6 +46,17 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     if everything:
         _keep(results / LEDGER, text)
     return plain_json(as_json(reports)) if plain else text
+
+
+def _previews_asked(given: Mapping[str, str]) -> bool:
+    return "scale" in given or given.get("verdict") == "preview"
+
+
+def _without_previews(reports: Sequence[Report]) -> list[Report]:
+    kept = records_alone(reports)
+    if left := len(reports) - len(kept):
+        logger.info(f"left out: {amount(left, 'experiment')} at scale smoke, a preview; scale=smoke shows them")
+    return kept
 
 
 def _keep(path: Path, text: str) -> None:

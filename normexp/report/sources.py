@@ -14,7 +14,7 @@ from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.records import read_rows
 from normexp.report.formats import in_cell, unguarded
-from normexp.report.judged import Report
+from normexp.report.judged import PREVIEW, Report
 from normexp.report.sentences import sentences
 
 HEADING = "Printed numbers of the sources"
@@ -84,9 +84,12 @@ def ranged(texts: Sequence[str]) -> str:
 
 
 def entries(results: Path) -> list[Entry]:
-    """Return every checked number under results/NAME/SCALE, in the order of document, experiment and place."""
+    """Return every checked number under results/NAME/SCALE, in the order of document, experiment and place.
+
+    Those of a preview (scale smoke) are no records.
+    """
     found: dict[tuple[str, str, str, str, str], list[Audited]] = {}
-    for path in sorted(results.glob(f"*/*/{NUMBERS}")):
+    for path in sorted(each for each in results.glob(f"*/*/{NUMBERS}") if each.parent.name != PREVIEW):
         command = f"normexp reproduce {path.parent.parent.name} scale={path.parent.name}"
         for row in read_rows(path):
             one = Audited(**{key: unguarded(text) for key, text in row.items()})

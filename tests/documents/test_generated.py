@@ -14,7 +14,7 @@ from normexp.report.experiment.claims import claims_text
 from normexp.report.experiment.rates import RATE
 from normexp.report.experiment.render import CLAIMS, NothingTrained, rendered
 from normexp.report.formats import csv_text, markdown
-from normexp.report.judged import read_reports
+from normexp.report.judged import read_reports, records_alone
 from normexp.report.ledger import LEDGER
 from normexp.report.links import markdown_links
 from normexp.report.named import recorded
@@ -25,7 +25,8 @@ FOLDERS = recorded([f"results_dir={RESULTS}"])
 
 
 def ledger(*more: str) -> str:
-    return markdown_links(cited("\n".join([*as_markdown(read_reports(RESULTS)), *more]).rstrip() + "\n"))
+    reports = records_alone(read_reports(RESULTS))
+    return markdown_links(cited("\n".join([*as_markdown(reports), *more]).rstrip() + "\n"))
 
 
 def test_the_ledger_is_that_of_the_verdicts() -> None:

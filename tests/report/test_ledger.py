@@ -5,6 +5,7 @@ import json
 import logging
 import os
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -214,6 +215,30 @@ def test_a_ledger_that_cannot_be_kept_is_shown(results: Path, monkeypatch: pytes
         text = ledger([f"results_dir={results}"])
     assert text.startswith("# Claims")
     assert caplog.messages == [f"{results / LEDGER}: cannot be written (Read-only file system)"]
+
+
+def test_previews_are_no_part_of_the_ledger_of_records(results: Path, caplog: Any) -> None:
+    (results / "first" / "smoke").mkdir()
+    numbers = "document,place,quantity,printed,computed,verdict,reading,remark\nS003,equation 8,x,1,2,wrong,,\n"
+    (results / "first" / "smoke" / "numbers.csv").write_text(numbers)
+    with caplog.at_level(logging.INFO, logger="normexp"):
+        text = ledger([f"results_dir={results}"])
+    assert (results / LEDGER).read_text() == text
+    assert not any(absent in text for absent in ("third", "preview", "equation 8"))
+    assert caplog.messages == ["left out: 1 experiment at scale smoke, a preview; scale=smoke shows them"]
+    rmtree(results / "third")
+    rmtree(results / "first" / "smoke")
+    assert ledger([f"results_dir={results}"]) == text
+
+
+@pytest.mark.parametrize("words", [["scale=smoke"], ["verdict=preview"], ["covariate_shift"]])
+def test_previews_that_are_asked_for_are_shown(results: Path, caplog: Any, words: list[str]) -> None:
+    write(results, "covariate_shift", "smoke", [claim("own", "preview")])
+    write(results, "covariate_shift", "cpu", [claim("own", "holds")])
+    with caplog.at_level(logging.INFO, logger="normexp"):
+        assert "| covariate_shift | smoke | " in ledger([*words, f"results_dir={results}"])
+    assert caplog.messages == []
+    assert not (results / LEDGER).exists()
 
 
 def test_where_claims_are_at_another_scale_it_is_named(results: Path) -> None:

@@ -222,6 +222,7 @@ EXPERIMENTS = {
         .replace("> 0", "> 1")
         .replace("than: none", "than: none\n    target: [0.5, 95]"),
     ),
+    "closed_region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", ">= 0")),
     "bare_region": OWN.replace("\nclaims: []", CLAIM.replace('"> 0"', "> 0")),
     "range": OWN.replace("[0, 1, 2, 3, 4]", "range(5)"),
     "no_split": OWN.replace("steps: 2", "steps: 2, dataset.validation: 0")

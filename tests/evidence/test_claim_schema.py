@@ -48,6 +48,8 @@ def check(data: dict[str, Any], **changes: Any) -> Any:
         ({"in": "higher"}, "in: 'higher' is no region; allowed: `> NUMBER`"),
         ({"in": "> one"}, "no region"),
         ({"in": "> nan"}, "no region"),
+        ({"in": ">= 0"}, "in: '>= 0': a half line is open, .* write `> 0`"),
+        ({"in": "<=-0.5"}, "in: '<=-0.5': a half line is open, .* write `< -0.5`"),
         ({"in": [2, 1]}, "no region"),
         ({"in": [0, 0.0]}, "is one number: no finite number of seeds shows equality"),
         ({"in": [True, 1]}, "no region"),
@@ -132,7 +134,7 @@ def test_a_target_is_a_number_a_printed_text_or_the_best_of_an_arm() -> None:
     ("text", "low", "high"),
     [
         ("> 0", 0.0, math.inf),
-        (">= 2", 2.0, math.inf),
+        (">2", 2.0, math.inf),
         ("< -0.01", -math.inf, -0.01),
         ([-1, 2.5], -1.0, 2.5),
         ("within 0.5 of 3.2", 3.2 - 0.5, 3.2 + 0.5),

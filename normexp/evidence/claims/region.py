@@ -11,7 +11,7 @@ from normexp.config.schema import refusal, shortened
 from normexp.errors import UserError
 from normexp.evidence.stats import Interval, Printed
 
-_BOUND = re.compile(r"(?P<side>[<>])=?\s*(?P<end>\S+)")
+_BOUND = re.compile(r"(?P<side>[<>])(?P<closed>=?)\s*(?P<end>\S+)")
 _NEAR = re.compile(r"within\s+(?P<margin>\S+)\s+of\s+(?P<printed>printed\s+)?(?P<centre>.+)")
 ALLOWED = "`> NUMBER`, `< NUMBER`, [LOW, HIGH], `within MARGIN of NUMBER` or `within MARGIN of printed NUMBER`"
 
@@ -21,7 +21,7 @@ class Region:
     """A set of numbers.
 
     Args:
-        low, high: its ends, either may be infinite. They count as inside, which no test can tell from outside.
+        low, high: its ends, either may be infinite. Whether they count as inside no test can tell; a half line is open.
         text: as it is written in the YAML.
         centre: what `within` is to be near, as written; empty for the others.
     """
@@ -78,9 +78,18 @@ def _pair(given: list[Any]) -> Region | None:
 
 def _text(text: str) -> Region | None:
     if match := _BOUND.fullmatch(text.strip()):
-        end = _number(match["end"])
-        return Region(end, math.inf, text) if match["side"] == ">" else Region(-math.inf, end, text)
+        return _half_line(text, match)
     return _near(text, match) if (match := _NEAR.fullmatch(text.strip())) else None
+
+
+def _half_line(text: str, match: re.Match[str]) -> Region:
+    end = _number(match["end"])
+    if match["closed"]:
+        raise UserError(
+            f"{text!r}: a half line is open, since no number of seeds tells its end from what is next to it; "
+            f"write `{match['side']} {match['end']}`"
+        )
+    return Region(end, math.inf, text) if match["side"] == ">" else Region(-math.inf, end, text)
 
 
 def _near(text: str, match: re.Match[str]) -> Region:

@@ -94,6 +94,7 @@ def best(choice: Choice, depends: Table | None = None) -> Table:
         rows=[_line(group, choice) for group in choice.groups],
         values=[_plain(group, choice) | _beside(further.get(_name(group, shown), {})) for group in choice.groups],
         texts=len(shown),
+        remarks=["remark"],
         notes={"": [MEANING, *choice.frame.left_out]},
     )
 

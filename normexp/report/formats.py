@@ -22,9 +22,8 @@ def markdown(table: Table) -> str:
     """Return the title, a pipe table that is aligned in its source, and the notes below their headings."""
     lines = [[escaped(text) for text in line] for line in (table.heads, *table.rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(table.heads))]
-    left = table.texts
-    rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-    padded = [[_pad(text, widths[i], i < left) for i, text in enumerate(line)] for line in lines]
+    rule = ["-" * width if table.holds_text(i) else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    padded = [[_pad(text, widths[i], table.holds_text(i)) for i, text in enumerate(line)] for line in lines]
     rows = [f"| {' | '.join(line)} |" for line in (padded[0], rule, *padded[1:])]
     title = f"{table.title} {table.source}".strip()
     return "\n".join([markdown_links(escaped(title)), "", *rows, *_markdown_notes(table)]) + "\n"

@@ -38,9 +38,9 @@ def html_page(table: Table, figures: Sequence[Drawn] = (), further: Sequence[Tab
 def _table(table: Table, figures: Sequence[Drawn] = ()) -> list[str]:
     return [
         f"<div><table><caption>{escape(table.title)}</caption>",
-        f"<thead>{_row('th', table.heads, table.texts)}</thead>",
+        f"<thead>{_row('th', table.heads, table)}</thead>",
         "<tbody>",
-        *(_row("td", line, table.texts) for line in table.rows),
+        *(_row("td", line, table) for line in table.rows),
         "</tbody></table></div>",
         *([f"<p>{html_links(escape(table.source))}</p>"] if table.source else []),
         *map(_figure, figures),
@@ -61,7 +61,7 @@ def _notes(table: Table) -> Iterator[str]:
             yield from (f"<p>{escape(note)}</p>" for note in notes)
 
 
-def _row(tag: str, line: Sequence[str], left: int) -> str:
-    kinds = [' class="text"' if i < left else "" for i in range(len(line))]
+def _row(tag: str, line: Sequence[str], table: Table) -> str:
+    kinds = [' class="text"' if table.holds_text(i) else "" for i in range(len(line))]
     cells = (f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, line, strict=True))
     return f"<tr>{''.join(cells)}</tr>"

@@ -82,8 +82,9 @@ def _float(table: Table, number: int, parts: int) -> Iterator[str]:
     label = f"tab:{table.label}" + (f"-{number + 1}" if number else "")
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{_text(title)}}}\label{{{label}}}", r"\vspace{0.5em}")
     yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-    yield rf"\begin{{tabular}}{{{'l' * table.texts}{'r' * (len(table.heads) - table.texts)}}}"
-    heads = [_head(text, "l" if i < table.texts else "r") for i, text in enumerate(table.heads)]
+    sides = ["l" if table.holds_text(i) else "r" for i in range(len(table.heads))]
+    yield rf"\begin{{tabular}}{{{''.join(sides)}}}"
+    heads = list(map(_head, table.heads, sides))
     yield from (r"\toprule", " & ".join(heads) + r" \\", r"\midrule", *map(_row, table.rows), r"\bottomrule")
     yield from (r"\end{tabular}}", r"\end{table}")
 

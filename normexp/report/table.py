@@ -18,7 +18,7 @@ class Table:
         title: one short sentence; the caption in LaTeX.
         source: whose table it is and where it is printed; a sentence, or nothing.
         label: of the LaTeX table, tab:LABEL.
-        heads: of the columns; the first `texts` columns hold text, the others numbers.
+        heads: of the columns; the first `texts` columns and those of `remarks` hold text, the others numbers.
         rows: as people read them: rounded, with their deviations.
         values: as programs read them, in full precision: column of the CSV -> one value per row.
         notes: heading -> sentences that belong to the table; the heading may be empty.
@@ -32,6 +32,10 @@ class Table:
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     source: str = ""
     label: str = "runs"
+    remarks: Sequence[str] = ()
+
+    def holds_text(self, column: int) -> bool:
+        return column < self.texts or self.heads[column] in self.remarks
 
 
 def one_line(text: str) -> str:

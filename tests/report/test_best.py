@@ -55,6 +55,19 @@ def test_best_is_that_of_the_validation_split(swept: Callable[..., Path]) -> Non
     assert cells(by_test)["batch"][:2] == ["1.0", "29.0 ± 1.4"]
 
 
+@pytest.mark.parametrize(
+    ("format", "heads"),
+    [
+        ("md", f"------: | {'-' * 35} |\n| none"),
+        ("html", '<th>next best</th><th class="text">remark</th>'),
+        ("tex", r"\begin{tabular}{lrrrl}"),
+    ],
+)
+def test_a_remark_is_set_as_text(swept: Callable[..., Path], format: str, heads: str) -> None:
+    folder = swept("none", {0.01: (0.9, 0.9), 0.1: (0.8, 0.8)})
+    assert heads in best_command([str(folder)], format=format)
+
+
 def test_json_without_a_choice_says_why(swept: Callable[..., Path]) -> None:
     folder = swept("batch", {0.1: (0.5, 0.5)}, status="diverged")
     (row,) = json.loads(best_command([str(folder)], over=["optim.lr"], format="json"))["rows"]

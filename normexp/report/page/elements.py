@@ -35,8 +35,8 @@ def listing(sentences: Iterable[str]) -> str:
 
 def table(content: Table) -> str:
     """Return a table whose columns the page's script can sort."""
-    heads = (_head(head, _side(i, content.texts)) for i, head in enumerate(content.heads))
-    rows = (_row(row, content.texts) for row in content.rows)
+    sides = ["text" if content.holds_text(i) else "number" for i in range(len(content.heads))]
+    heads, rows = map(_head, content.heads, sides), (_row(row, sides) for row in content.rows)
     return _wide(element("caption", text(content.title)), heads, rows, f"Table: {content.title}")
 
 
@@ -60,7 +60,7 @@ def claim(entry: Mapping[str, Any]) -> str:
 
 def plain_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
     """Return a table of texts."""
-    return _wide("", (_head(head, "text") for head in heads), (_row(row, len(heads)) for row in rows), label)
+    return _wide("", (_head(head, "text") for head in heads), (_row(row, ["text"] * len(heads)) for row in rows), label)
 
 
 def _wide(caption: str, heads: Iterable[str], rows: Iterable[str], label: str) -> str:
@@ -74,11 +74,7 @@ def _head(head: str, side: str) -> str:
     return element("th", text(head), scope="col", class_=side)
 
 
-def _row(row: Sequence[str], texts: int) -> str:
+def _row(row: Sequence[str], sides: Sequence[str]) -> str:
     first = element("th", text(row[0]), scope="row", class_="text")
-    cells = (element("td", text(cell), class_=_side(i, texts)) for i, cell in enumerate(row[1:], 1))
+    cells = (element("td", text(cell), class_=side) for cell, side in zip(row[1:], sides[1:], strict=True))
     return f"<tr>{first}{''.join(cells)}</tr>"
-
-
-def _side(place: int, texts: int) -> str:
-    return "text" if place < texts else "number"

@@ -74,7 +74,8 @@ class Figure(Drawing):
         caption: sentences beside the picture; what lines, bands and marks mean is added to them.
         arms: those to show; all where it is empty.
         where: {AXIS: VALUE}: only these points of the grid.
-        labels: {x | y | z: words with the unit} of an axis; {COLUMN | ARM | AXIS | LAYER: words} wherever it is named.
+        labels: {x | y | z: words with the unit} of an axis; {COLUMN | ARM | AXIS | LAYER: words} wherever it is named;
+            an arm that is called as a scheme is has the scheme's one name otherwise (RMSNorm for `RMS norm`).
         limits: [LOW, HIGH] of y, or {x: ..., y: ...}, at paper scale; or {SCALE: one of these}.
         zoom: the same, of a second panel that shows a part of the first one larger.
         reference: lines at values, with words.

@@ -24,6 +24,11 @@ from normexp.report.figures.words import in_words, of_arm
         ("batch, evals_per_epoch=3, eval_every=10", "Batch norm, evaluations per epoch 3, evaluated every 10"),
         ("my_norms.Scale", "my_norms.Scale"),
         ("With batch normalization", "With batch normalization"),
+        ("RMS norm", "RMSNorm"),
+        ("BatchNorm, Muon", "Batch norm, Muon"),
+        ("No normalization, gain 1.1", "No norm, gain 1.1"),
+        ("Batch renormalization", "Batch renorm"),
+        ("CNN, batch norm", "CNN, batch norm"),
         ("gamma = 1/1.21", "gamma = 1/1.21"),
     ],
 )

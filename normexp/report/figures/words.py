@@ -33,10 +33,25 @@ def _of_part(part: str) -> str:
     for group in NAMED:
         if part in options(group):
             return called(group, part) or part.replace("_", " ")
+    if scheme := _scheme_spelled(part):
+        return scheme
     setting = SETTING.fullmatch(part)
     if setting:
         return called(setting[1], setting[2]) or f"{of_key(setting[1])} {setting[2]}"
     return part if CODE.fullmatch(part) else part.replace("_", " ")
+
+
+def _scheme_spelled(part: str) -> str:
+    """Return what a scheme is called in every figure, for another spelling of it: RMSNorm for RMS norm.
+
+    Capitals alone are left as they are, within an arm's name they may be small. Nothing for what is no scheme's name.
+    """
+    names = (called("norm", scheme) for scheme in options("norm"))
+    return next((name for name in names if _letters(name) == _letters(part) and name.lower() != part.lower()), "")
+
+
+def _letters(name: str) -> str:
+    return re.sub("[ _-]", "", name.lower().replace("normalization", "norm"))
 
 
 def called(group: str, name: str) -> str:

@@ -36,7 +36,7 @@ from normexp.training.network import make_model
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
 
-TRIAL_EXAMPLES = 32  # enough for a scheme that needs more examples than channels, few enough to take no time
+TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
 
 
@@ -114,7 +114,6 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
 
 def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
-    batch = torch.zeros(min(TRIAL_EXAMPLES, config["batch_size"], len(data.train)), *data.input_shape)
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
     if (rows := len(data.train)) < config["batch_size"]:
         way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
@@ -122,11 +121,25 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     shape = f"; an example has shape {data.input_shape}"
     with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
         trial = copy.deepcopy(model)
-        outputs = trial(batch)
+        batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
         if own:
             expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
             check_outputs(outputs, expected, trains=True)
             check_outputs(trial.eval()(batch), expected, trains=False)
+
+
+def _tried(model: nn.Module, shape: tuple[int, ...], most: int) -> tuple[Tensor, object]:
+    """Return a few examples, and what the network makes of them; a whole batch where few are not enough for a scheme.
+
+    Args:
+        most: examples of a batch.
+    """
+    few = torch.zeros(min(TRIAL_EXAMPLES, most), *shape)
+    try:
+        return few, model(few)
+    except ValueError:  # whitening needs more of them than channels
+        whole = torch.zeros(most, *shape)
+        return whole, model(whole)
 
 
 def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -57,8 +57,7 @@ class UpdateNoise(Study):
 
     def _noise(self, components: Components, size: int) -> float:
         source = generator(components.seed, "update noise", size)
-        gradients = torch.stack([self._gradient(components, size, source) for _ in range(self.draws)])
-        return float(gradients.double().var(dim=0).sum())
+        return float(variance(self._gradient(components, size, source) for _ in range(self.draws)).sum())
 
     def _gradient(self, components: Components, size: int, source: torch.Generator) -> Tensor:
         examples = components.batches.examples
@@ -67,3 +66,18 @@ class UpdateNoise(Study):
         parameters = [each for each in components.model.parameters() if each.requires_grad]
         gradients = torch.autograd.grad(components.task.loss(components.model(x), y), parameters)
         return torch.cat([each.flatten() for each in gradients])
+
+
+def variance(vectors: Iterable[Tensor]) -> Tensor:
+    """Return the variance of each entry in float64, with one vector in memory at a time.
+
+    The steps are those of `torch.var` over rows (Welford 1962), so that on a CPU it has the same bits.
+
+    Shape: two or more of (P,) -> (P,).
+    """
+    count, mean, squares = 0, torch.zeros(()), torch.zeros(())
+    for count, vector in enumerate(map(Tensor.double, vectors), 1):
+        before = vector - mean
+        mean = mean + before / count
+        squares = squares + before * (vector - mean)
+    return squares / (count - 1)

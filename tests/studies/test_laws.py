@@ -2,6 +2,7 @@
 
 import math
 import re
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from normexp.studies.least_squares_rate import LeastSquaresRate
 from normexp.studies.orthogonalization import expected_likeness
 from normexp.studies.rezero import ReZero
 from normexp.studies.selectable_keys import in_hull_of_others
+from normexp.studies.update_noise import variance
 from normexp.studies.weight_distance import line, misfits
 from normexp.training.build import build_norm
 
@@ -257,6 +259,22 @@ def test_update_noise_is_constant_for_the_root_of_the_batch_size():
     for scaling, expected in (("root", 1.0), ("linear", 4.0), ("none", 0.25)):
         relative = [measured(*small, f"study.scaling={scaling}", f"seed={seed}").rows[1]["relative"] for seed in (0, 1)]
         assert np.mean(relative) == pytest.approx(expected, rel=0.35)
+
+
+def test_the_variance_of_one_gradient_after_the_other_has_the_bits_of_all_at_once():
+    gradients = 0.01 * torch.randn(24, 5000) + torch.randn(5000)
+    taken, kept = [], []
+
+    def one_by_one():
+        for each in gradients:
+            kept.append(sum(earlier() is not None for earlier in taken))
+            gradient = each.clone()
+            taken.append(weakref.ref(gradient))
+            yield gradient
+            del gradient
+
+    assert torch.equal(variance(one_by_one()), gradients.double().var(dim=0))
+    assert max(kept) <= 1
 
 
 def test_update_noise_wants_growing_batches():

@@ -8,10 +8,10 @@ from functools import cache
 from normexp import __version__
 from normexp.bench.suites import ABOUT
 from normexp.cli.diagnose_parser import add_diagnose
-from normexp.cli.parser import Parser, Verbs, add_names, number, whole
-from normexp.cli.record_parsers import add_archive, add_merge, add_verify
+from normexp.cli.parser import Parser, Verbs, add_names, whole
+from normexp.cli.record_parsers import add_archive, add_merge, add_sample, add_verify
 from normexp.cli.report_parsers import add_best, add_plot, add_report, add_table
-from normexp.cli.sweep_parsers import add_status, add_worker
+from normexp.cli.sweep_parsers import add_grid_flags, add_settings, add_status, add_sweep, add_worker
 from normexp.config.options import groups, options
 
 SUITES = tuple(ABOUT)
@@ -31,7 +31,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for add in (
         _add_run,
-        _add_sweep,
+        add_sweep,
         _add_reproduce,
         add_report,
         _add_claims,
@@ -47,7 +47,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
         add_archive,
         add_merge,
         add_verify,
-        _add_sample,
+        add_sample,
         _add_new,
         _add_freeze,
         add_worker,
@@ -77,28 +77,8 @@ def _add_run(verbs: Verbs[Parser]) -> None:
     command.add_argument("--quiet", action="store_true", help="print the run directory only")
     command.add_argument("--save", metavar="FILE", help="write the settings to a file for --config")
     command.add_argument("-m", "--multirun", action="store_true", help="train a grid, as `normexp sweep` does")
-    _add_settings(command)
-    _add_sweep_flags(command)
-
-
-def _add_sweep(verbs: Verbs[Parser]) -> None:
-    command = verbs.add_parser(
-        "sweep",
-        help="train a grid of configurations",
-        description="Train every run of a grid: norm=none,batch seed='range(5)'. Finished runs are skipped, "
-        "interrupted ones continue: re-run the command to resume. jobs=N trains N runs side by side; "
-        "stack=true trains small networks that differ in seed and optim.lr alone together. sampler=tpe trials=N draws "
-        "the values of keys with an interval.",
-    )
-    command.add_argument("overrides", nargs="*", metavar="GROUP=A,B|KEY='range(N)'")
-    _add_settings(command)
-    _add_sweep_flags(command)
-    command.add_argument("--force", action="store_true", help="train finished runs again")
-
-
-def _add_settings(command: Parser) -> None:
-    command.add_argument("--config", metavar="FILE", help="settings from a YAML file; what is typed beside it wins")
-    command.add_argument("--like", metavar="RUN", help="the settings of a run that is recorded; what is typed wins")
+    add_settings(command)
+    add_grid_flags(command)
 
 
 def _add_diff(verbs: Verbs[Parser]) -> None:
@@ -110,11 +90,6 @@ def _add_diff(verbs: Verbs[Parser]) -> None:
     )
     command.add_argument("first", metavar="RUN_A", help="a run directory")
     command.add_argument("second", metavar="RUN_B", help="another one")
-
-
-def _add_sweep_flags(command: Parser) -> None:
-    command.add_argument("--jobs", type=whole, metavar="N", help="runs side by side (the same as jobs=N)")
-    command.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 
 def _add_reproduce(verbs: Verbs[Parser]) -> None:
@@ -131,7 +106,7 @@ def _add_reproduce(verbs: Verbs[Parser]) -> None:
     command.add_argument("--cell", metavar="ARM", help="one row of the table only")
     command.add_argument("--power", action="store_true", help="run nothing; say how many seeds would decide each claim")
     command.add_argument("--force", action="store_true", help="train finished runs again")
-    _add_sweep_flags(command)
+    add_grid_flags(command)
 
 
 def _add_claims(verbs: Verbs[Parser]) -> None:
@@ -167,21 +142,6 @@ def _add_list(verbs: Verbs[Parser]) -> None:
     command.add_argument("--schema", action="store_true", help="with experiments: their YAML as JSON schema")
     command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
     command.add_argument("--json", action="store_true", help="print the same as JSON")
-
-
-def _add_sample(verbs: Verbs[Parser]) -> None:
-    command = verbs.add_parser(
-        "sample",
-        help="print text that a trained network generates",
-        description="Generate text with the network of a run with dataset=text, the same every time.",
-    )
-    command.add_argument("path", metavar="PATH", help="a run directory")
-    command.add_argument("words", nargs="*", default=[], metavar="plugins=[MODULE]", help="modules of your own in it")
-    command.add_argument("--file", metavar="PATH", help="the text that was learned, where it is a file of your own")
-    command.add_argument("--prompt", metavar="TEXT", help="how the texts begin (default: new line)")
-    command.add_argument("--length", type=whole, default=300, metavar="N", help="characters a text (default 300)")
-    command.add_argument("--texts", type=whole, default=1, metavar="N", help="number of texts (default 1)")
-    command.add_argument("--temperature", type=number, default=1.0, metavar="T", help="softmax temperature (default 1)")
 
 
 def _add_new(verbs: Verbs[Parser]) -> None:

@@ -1,8 +1,8 @@
-"""What `normexp archive`, `merge` and `verify` accept."""
+"""What `normexp archive`, `merge`, `verify` and `sample` accept."""
 
 from __future__ import annotations
 
-from normexp.cli.parser import Parser, Verbs, add_names, whole
+from normexp.cli.parser import Parser, Verbs, add_names, number, whole
 
 
 def add_archive(verbs: Verbs[Parser]) -> None:
@@ -46,3 +46,18 @@ def add_verify(verbs: Verbs[Parser]) -> None:
         "--seed", type=whole, metavar="S", help="resume: of the instants (default 0); drift: draws among all runs"
     )
     command.add_argument("--csv", metavar="FILE", help="drift: put a row per experiment into a table")
+
+
+def add_sample(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "sample",
+        help="print text that a trained network generates",
+        description="Generate text with the network of a run with dataset=text, the same every time.",
+    )
+    command.add_argument("path", metavar="PATH", help="a run directory")
+    command.add_argument("words", nargs="*", default=[], metavar="plugins=[MODULE]", help="modules of your own in it")
+    command.add_argument("--file", metavar="PATH", help="the text that was learned, where it is a file of your own")
+    command.add_argument("--prompt", metavar="TEXT", help="how the texts begin (default: new line)")
+    command.add_argument("--length", type=whole, default=300, metavar="N", help="characters a text (default 300)")
+    command.add_argument("--texts", type=whole, default=1, metavar="N", help="number of texts (default 1)")
+    command.add_argument("--temperature", type=number, default=1.0, metavar="T", help="softmax temperature (default 1)")

@@ -47,18 +47,28 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
             a normalization whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is not.
     """
     check_network(model, valued=False)
+    _check_scheme(norm)
+    plan = Conversion(model, norm, output)
+    if strict and plan.left:
+        raise _incomplete(plan, model, norm)
+    plan.carry_out()
+    model.not_converted = plan.left  # type: ignore[assignment]
+    return model
+
+
+def _check_scheme(norm: object) -> None:
+    """Raise ValueError for what is no scheme, and for one that is to stand behind the activation."""
     if not isinstance(norm, Norm):
         raise _no_scheme(norm)
     if norm.placement != "pre":
         raise ValueError(f"a ready-made network fixes its own order: placement={norm.placement} must be pre")
-    plan = Conversion(model, norm, output)
-    if strict and plan.left:
-        more = f" (and {len(plan.left) - 1} more)" if len(plan.left) > 1 else ""
-        what = f"{type(model).__name__} cannot be converted to {type(norm).__name__}"
-        raise ValueError(f"{what}: {plan.left[0]}{more}; {WAY_OUT}")
-    plan.carry_out()
-    model.not_converted = plan.left  # type: ignore[assignment]
-    return model
+
+
+def _incomplete(plan: Conversion, model: nn.Module, norm: Norm) -> ValueError:
+    """Return the error for a network of which not all can be converted."""
+    more = f" (and {len(plan.left) - 1} more)" if len(plan.left) > 1 else ""
+    what = f"{type(model).__name__} cannot be converted to {type(norm).__name__}"
+    return ValueError(f"{what}: {plan.left[0]}{more}; {WAY_OUT}")
 
 
 def _no_scheme(given: object) -> ValueError:

@@ -57,10 +57,7 @@ def run(
         check_stale(directory, config)
     reason = why_new(config) if status["status"] == "new" and path is None else ""
     if ended:
-        check_complete(directory)
-        check_data(directory, config)
-        logs = f", so logger={','.join(config['logger'])} gets no curves" if config["logger"] else ""
-        logger.info(f"{status['status']} already (step {status.get('step', 0)}){logs}; --force trains it again")
+        _leave(config, directory, status)
     elif config.choices["study"] != "none":
         from normexp.runs.study_run import run_study
 
@@ -71,6 +68,14 @@ def run(
         said = [*notes, *[reason] * bool(reason)]
         _train(config, directory, {} if force else status, force, progress, loader or Loader(), said)
     return directory
+
+
+def _leave(config: Config, directory: RunDirectory, status: Mapping[str, Any]) -> None:
+    """Check that a finished run is whole and of the same data, and say that it is not trained again."""
+    check_complete(directory)
+    check_data(directory, config)
+    logs = f", so logger={','.join(config['logger'])} gets no curves" if config["logger"] else ""
+    logger.info(f"{status['status']} already (step {status.get('step', 0)}){logs}; --force trains it again")
 
 
 def _train(

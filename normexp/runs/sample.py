@@ -44,20 +44,16 @@ def sample(
     import torch
 
     from normexp.data.base import check_fits
-    from normexp.data.text import BYTES, decode
+    from normexp.data.text import decode
     from normexp.models.transformer.sampling import generate
     from normexp.seeding import generator
 
     named = os.fspath(path)
     directory = find_run(named, f"sample {named}:")
-    config = recorded(directory, plugins)
-    if file is not None and "file" in config["dataset"]:
-        config = replace(config, values={**config.values, "dataset": {**config["dataset"], "file": file}})
+    config = _config(directory, file, plugins)
     data = _text(named, directory, config, given=file is not None)
     model = load_model(directory, input_shape=data.input_shape, num_outputs=data.num_outputs, plugins=plugins)
-    if prompt is None:
-        prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
-    begin = _encoded(data, prompt) or [0]
+    begin = _begin(data, prompt)
     check_fits(2 * texts * (len(begin) + count), f"a sample of {amount(texts, 'text')} with {count:,} tokens each")
     tokens, source = torch.tensor(begin).expand(texts, -1), generator(config["seed"], "sample")
     try:
@@ -67,11 +63,22 @@ def sample(
     return [decode(data.classes, row.tolist()) for row in drawn]
 
 
-def _encoded(data: Data, prompt: str) -> list[int]:
-    from normexp.data.text import encode
+def _config(directory: RunDirectory, file: str | None, plugins: Sequence[str]) -> Config:
+    """Return what a record holds, with the file of its text where that is now."""
+    config = recorded(directory, plugins)
+    if file is None or "file" not in config["dataset"]:
+        return config
+    return replace(config, values={**config.values, "dataset": {**config["dataset"], "file": file}})
 
+
+def _begin(data: Data, prompt: str | None) -> list[int]:
+    """Return the tokens that the texts begin behind, at least one."""
+    from normexp.data.text import BYTES, encode
+
+    if prompt is None:
+        prompt = "\n" if data.classes == BYTES or "\n" in data.classes else ""
     try:
-        return encode(data.classes, prompt)
+        return encode(data.classes, prompt) or [0]
     except UserError as error:
         raise UserError(f"--prompt {shortened(prompt)!r}: {error}") from None
 

@@ -130,8 +130,9 @@ def _multiplicity(reports: Sequence[Report], ledger: Sequence[Report]) -> Iterat
     """Say what a correction over the whole ledger would leave of these reports' decided claims."""
     own, family = tested(reports), tested(ledger)
     decided = [claim for claim in own if claim["verdict"] in (HOLDS, CONTRADICTED)]
-    over_all = holm([claim["p"] for claim in family])
-    kept = sum(p < LEVEL for p, claim in zip(over_all, family, strict=True) if claim in decided)
+    over_all = zip(family, holm([claim["p"] for claim in family]), strict=True)
+    found = {id(claim) for claim, p in over_all if p < LEVEL}  # two claims may read the same
+    kept = sum(id(claim) in found for claim in decided)
     whole = f" (of {len(family)} in the whole ledger)" if len(family) > len(own) else ""
     was, be = "was" if len(own) == 1 else "were", "is" if len(decided) == 1 else "are"
     yield (

@@ -261,6 +261,14 @@ def test_a_part_of_the_ledger_is_corrected_over_the_whole(results: Path) -> None
     assert "over the whole ledger would leave 0 of them" in ledger(["covariate_shift", f"results_dir={results}"])
 
 
+def test_a_claim_of_another_experiment_that_reads_the_same_is_another_claim(tmp_path: Path) -> None:
+    for name in ("covariate_shift", "mnist1d"):
+        write(tmp_path, name, "cpu", [claim("own", "holds", 0.01)])
+    part = ledger(["covariate_shift", f"results_dir={tmp_path}"])
+    assert "1 claim was tested (of 2 in the whole ledger), 1 of them is decided" in part
+    assert "Holm's correction over the whole ledger would leave 1 of them." in part
+
+
 def test_claims_are_found_by_verdict_and_by_words(results: Path) -> None:
     there = f"results_dir={results}"
     found = json.loads(ledger(["verdict=contradicted", there], plain=True))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,25 +10,6 @@ from typing import Any
 from normexp.records import write_atomically
 from normexp.report.formats import markdown
 from normexp.report.table import Table
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Paired ratios; as text their median, with the least and the greatest."""
-
-    values: tuple[float, ...]
-
-    @classmethod
-    def of(cls, ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-        return cls(tuple(a / b for a, b in zip(ours, theirs, strict=True)))
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.values)
-
-    def __str__(self) -> str:
-        ends = f" ({min(self.values):.2f} to {max(self.values):.2f})" if len(self.values) > 1 else ""
-        return f"{self.median:.2f}{ends}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from normexp.bench.command import bench
 from normexp.bench.commands import python, usage
 from normexp.bench.picture import races, write_picture
 from normexp.bench.race import Side
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.bench.sides import ABOUT, NEEDS, side
 from normexp.bench.suites import ABOUT as ABOUT_SUITES
 from normexp.bench.suites import offset, tokens

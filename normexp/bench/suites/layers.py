@@ -13,13 +13,14 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from normexp.bench.operators import flops, moved
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.bench.turns import in_turns, one_thread
 from normexp.config import option, options
 from normexp.norms.base import Norm
-from normexp.norms.checks.cost import Maps, Task, seconds, tasks
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
 from normexp.norms.checks.subject import reproducible
+from normexp.norms.checks.tasks import Maps, Task, seconds, tasks
 from normexp.training.build import named_norm
 from normexp.training.compiled_norms import GAINS, compile_norms, gaining
 from normexp.training.process import large_blocks_kept

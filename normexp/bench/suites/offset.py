@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import nn
 
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.bench.suites.layers import DTYPES, spent
 from normexp.bench.turns import in_turns, one_thread
-from normexp.norms.checks.cost import Maps, on_maps
 from normexp.norms.checks.subject import reproducible
+from normexp.norms.checks.tasks import Maps, on_maps
 from normexp.training.build import named_norm
 from normexp.training.process import large_blocks_kept
 

@@ -8,13 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.bench.turns import in_turns, one_thread
 from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.cell import weight_of
 from normexp.models.recurrent.lstm import LSTMCell
-from normexp.norms.checks.cost import Task, seconds
 from normexp.norms.checks.subject import reproducible
+from normexp.norms.checks.tasks import Task, seconds
 from normexp.training.build import named_norm
 
 SHAPE, UNITS, CLASSES = (100, 100, 28), 100, 10  # batch, time steps, features

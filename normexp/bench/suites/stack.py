@@ -12,11 +12,12 @@ from pathlib import Path
 
 import torch
 
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.bench.turns import in_turns
 from normexp.config import Config, compose
 from normexp.data.loading import Loader
-from normexp.norms.checks.cost import seconds
+from normexp.norms.checks.tasks import seconds
 from normexp.runs.progress import NullProgress
 from normexp.runs.run import run as run_alone
 from normexp.runs.stack import train_stack

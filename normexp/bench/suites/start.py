@@ -6,7 +6,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 
 from normexp.bench.commands import normexp, python, seconds
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 
 DATA = (
     "import torch; from normexp.config.instantiate import instantiate as i; from normexp.config import compose as c; "

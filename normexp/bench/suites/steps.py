@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from normexp.bench.race import Side, race
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.bench.sides import ABOUT, NEEDS
 
 CNN = ("dataset=cifar10", "dataset.crop=4", "dataset.flip=true", "batch_size=128", "norm=batch")

@@ -10,7 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from normexp.bench.commands import normexp, seconds
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.training.cores import physical_cores
 
 WORKS = {

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from normexp.bench.race import Process
-from normexp.bench.result import Ratio, Result
+from normexp.bench.ratio import Ratio
+from normexp.bench.result import Result
 from normexp.training.cores import BRIEFLY, physical_cores
 
 WORKS = {

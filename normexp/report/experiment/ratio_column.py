@@ -10,7 +10,7 @@ from normexp.report.experiment.columns import Metric, Row, Values
 
 
 @dataclass(frozen=True)
-class Ratio(Metric):
+class RatioTo(Metric):
     """A metric over that of another arm at the same point of the grid, paired by seed: mean ± standard deviation."""
 
     over: str = ""

@@ -23,7 +23,7 @@ from normexp.report.experiment.columns import (
     Verdict,
 )
 from normexp.report.experiment.measured import Measured
-from normexp.report.experiment.ratio_column import Ratio
+from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
 from normexp.report.table import Table
 
@@ -103,7 +103,7 @@ def _key(look: Look) -> tuple[object, ...]:
 def _column(measured: Measured, look: Look, usual: str) -> Column:
     if look.at is not None:
         looked = (measured, look.metric, look.at, look.at != usual)
-        return Ratio(*looked, look.relative_to) if look.relative_to else Metric(*looked)
+        return RatioTo(*looked, look.relative_to) if look.relative_to else Metric(*looked)
     assert look.target is not None  # a look has the one or the other
     race = StepsTo(measured, look.metric, look.target)
     return SpeedUpOver(race, look.than) if look.than else race

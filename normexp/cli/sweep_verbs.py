@@ -28,7 +28,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 def _closing(plan: Plan) -> None:
     """Print the table of a sweep, and what to type next."""
-    from normexp.report.commands import after_sweep
+    from normexp.report.closing import after_sweep
 
     text, commands = after_sweep([cell.path for cell in plan.cells], plan.results)
     if text:

@@ -7,7 +7,7 @@ from fabricated import Fabric
 
 from normexp.records import CONFIG, METRICS, STATUS, RunDirectory
 from normexp.records.parsing import yaml_mapping
-from normexp.report.commands import compare
+from normexp.report.closing import compare
 from normexp.report.neighbours import latest, neighbours
 
 

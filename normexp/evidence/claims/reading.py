@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from normexp.evidence.claims.claim import Measured
-from normexp.evidence.claims.estimands import Count, StepsToTarget
 from normexp.evidence.claims.fields import Place
 from normexp.evidence.curves import Column, Curve, Curves, Point, short_commit
-from normexp.evidence.stats import Steps, steps_to_target
 
 Runs = Mapping[int, Curve]  # seed -> finished run
 Values = dict[int, float]  # seed -> value
@@ -86,7 +84,7 @@ def value_at(curve: Curve, metric: str, at: str, better: str | None) -> float:
     step = int(at.removeprefix("step ")) if at.startswith("step ") else None
     if curve.diverged and (step is None or curve.diverged_at is None or step >= curve.diverged_at):
         return worst(better)
-    column = _column(curve, metric)
+    column = column_of(curve, metric)
     value = _at_step(curve, column, step) if step is not None else _over_all(column, at, better)
     return value if math.isfinite(value) else worst(better)
 
@@ -97,36 +95,10 @@ def worst(better: str | None) -> float:
 
 def best(curve: Curve, metric: str, better: str | None) -> float:
     """Return the best finite value of a metric, also of a run that diverged later; NaN where it has none."""
-    return _over_all(_column(curve, metric), "best", better)
+    return _over_all(column_of(curve, metric), "best", better)
 
 
-def targets(claim: StepsToTarget | Count, reference: Runs, *arms: Runs) -> dict[int, float]:
-    """Return the target of every seed: one number for all, or the best of the reference's run with that seed."""
-    if isinstance(claim.target, Place):
-        return {seed: best(curve, claim.metric, claim.better) for seed, curve in reference.items()}
-    assert isinstance(claim.target, float)  # a list is looked at target by target
-    return {seed: claim.target for runs in arms for seed in runs}
-
-
-def goal(claim: StepsToTarget | Count) -> str:
-    target = f"the best of {claim.target}" if isinstance(claim.target, Place) else f"{claim.target:.4g}"
-    return f"{claim.metric} {target}"
-
-
-def steps(claim: StepsToTarget | Count, runs: Runs, wanted: Mapping[int, float]) -> dict[int, Steps]:
-    """Return the steps to the target of every run; a seed without a target has an unknown number of them."""
-    return {
-        seed: steps_of(curve, claim.metric, wanted.get(seed, math.nan), claim.better == "higher")
-        for seed, curve in runs.items()
-    }
-
-
-def steps_of(curve: Curve, metric: str, target: float, larger_is_better: bool) -> Steps:
-    column = _column(curve, metric)
-    return steps_to_target(curve.step.tolist(), column.tolist(), target, larger_is_better, diverged=curve.diverged)
-
-
-def _column(curve: Curve, metric: str) -> Column:
+def column_of(curve: Curve, metric: str) -> Column:
     """Return a metric's values; a run that diverged before its first evaluation may have none."""
     if metric in curve.columns and len(curve.step):
         return curve.columns[metric]

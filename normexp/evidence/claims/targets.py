@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from normexp.evidence.claims.reading import MissingRuns, Runs, best, steps_of
+from normexp.evidence.claims.reading import MissingRuns, Runs, best
+from normexp.evidence.claims.steps_to_target import steps_of
 from normexp.evidence.curves import Column, Curve
 from normexp.evidence.stats import EquivalenceTest, Interval, median, paired, speed_up
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from normexp.evidence.claims.reading import MissingRuns, best, steps_of
+from normexp.evidence.claims.reading import MissingRuns
+from normexp.evidence.claims.steps_to_target import best_by_seed, steps_of_each
 from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Steps
 from normexp.experiments.shape import BEST_OF
@@ -22,7 +23,7 @@ def steps_by_seed(measured: Measured, cell: Cell, metric: str, target: Target, b
     try:
         targets = _targets(measured, cell, metric, target, better)
         known = {seed: run for seed, run in runs.items() if not math.isnan(targets.get(seed, math.nan))}
-        return {seed: steps_of(run, metric, targets[seed], better == "higher") for seed, run in known.items()}
+        return steps_of_each(known, metric, targets, better)
     except MissingRuns:
         return {}
 
@@ -31,4 +32,4 @@ def _targets(measured: Measured, cell: Cell, metric: str, target: Target, better
     if not isinstance(target, str):
         return dict.fromkeys(measured.curves.get(cell, {}), float(target))
     rival = Cell(target.removeprefix(BEST_OF), cell.point)
-    return {seed: best(run, metric, better) for seed, run in measured.curves.get(rival, {}).items()}
+    return best_by_seed(measured.curves.get(rival, {}), metric, better)

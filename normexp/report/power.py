@@ -7,7 +7,7 @@ from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
-from normexp.evidence.claims.power import smallest_adjusted_p
+from normexp.evidence.claims.power import smallest_adjusted_p, smallest_sign_p
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
@@ -33,8 +33,9 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
         f"from {max(used) + 1} on, and judge by those alone"
     )
     yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]))
+    family = sum(verdict.p is not None for _, verdict in verdicts)
     for claim, verdict in undecided:
-        yield f"- {claim.text}: {_wanted(claim, verdict)}"
+        yield f"- {claim.text}: {_by_signs(verdict, family) or _wanted(claim, verdict)}"
 
 
 def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
@@ -43,6 +44,17 @@ def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
         enough = next(size for size in range(n, MANY) if smallest_adjusted_p(claims, size) < LEVEL)
         least_p = f"ranks give no claim here an adjusted p below {least:.2g}"
         yield f"with {amount(n, 'seed')} {least_p}; {enough} seeds can decide"
+
+
+def _by_signs(verdict: Verdict, family: int) -> str:
+    """Say how many seeds a claim takes whose runs all agree, where these are too few for the sign test; else nothing.
+
+    It is what equal values leave: they have no spread.
+    """
+    if verdict.fresh_seeds or not verdict.n or verdict.p != smallest_sign_p(verdict.n):
+        return ""
+    enough = next(size for size in range(verdict.n, MANY) if family * smallest_sign_p(size) < LEVEL)
+    return f"all {verdict.n} agree, and equal values leave only their signs; {enough} fresh seeds that agree can decide"
 
 
 def _wanted(claim: Claim, verdict: Verdict) -> str:

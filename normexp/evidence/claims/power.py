@@ -34,6 +34,11 @@ def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
     return min(1.0, len(tested) * smallest_rank_p(n)) if by_rank else 0.0
 
 
+def smallest_sign_p(n: int) -> float:
+    """Return the least two-sided p of the sign test of n values, all of them on one side."""
+    return min(1.0, 2 * 0.5**n)
+
+
 def smallest_rank_p(n: int) -> float:
     """Return the least two-sided p of the exact rank-sum test of n runs against n."""
     return 2 / math.comb(2 * n, n)

@@ -331,6 +331,18 @@ def test_a_stack_that_was_stopped_when_another_had_ended_goes_on_whole(sweep):
     assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
 
 
+def test_the_last_run_of_a_stack_that_was_killed_while_it_ended_goes_on_in_its_program(sweep):
+    _, _, runs = sweep("last", "stack=true")
+    expected = {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()}
+    last = max(runs.values(), key=lambda run: run.environment["row"])
+    (last.path / CHECKPOINT).unlink()
+    last.write_status("running", step=0, steps=9, attempts=1, seconds=0.0)
+    status, stderr, runs = sweep("last", "stack=true")
+    assert (status, "1 of 1 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
+    assert {run.environment["stacked"] for run in runs.values()} == {4}
+
+
 def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")

@@ -80,25 +80,28 @@ MUTATIONS: dict[str, list[Mutation]] = {
                 "else self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps)",
             ),
         ),
+        ("var=unbiased: eps is added to the biased variance", "share**0.5, share * eps", "share**0.5, eps"),
+        ("var=unbiased: the factor is of the variance", "else weight * share**0.5", "else weight * share"),
     )
     + of(
         "batch.py",
         (
             "momentum is the weight of the old estimate",
-            "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
-            "return AnyRankBatchNorm(num_features, self.eps, 1 - self.momentum, self.affine)",
+            "= AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
+            "= AnyRankBatchNorm(num_features, self.eps, 1 - self.momentum, self.affine)",
         ),
         (
             "eps is not the one given",
-            "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
-            "return AnyRankBatchNorm(num_features, self.eps**2, self.momentum, self.affine)",
+            "= AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
+            "= AnyRankBatchNorm(num_features, self.eps**2, self.momentum, self.affine)",
         ),
         (
             "affine=false is ignored",
-            "return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
-            "return AnyRankBatchNorm(num_features, self.eps, self.momentum)",
+            "= AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)",
+            "= AnyRankBatchNorm(num_features, self.eps, self.momentum)",
         ),
         ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
+        ("var=unbiased is ignored", 'module.unbiased = self.var == "unbiased"', "pass"),
         (
             "running=source averages the unbiased deviation",
             "(unbiased_var * ((count - 1) / count)).sqrt()",

@@ -76,8 +76,9 @@ def _needs(name: str) -> str:
     """Return the data of an experiment, and how long it takes at each scale: `data: mnist; cpu 6 min, paper 36 min`."""
     about = option("experiment", name)
     scales = {scale: each or {} for scale, each in about["scales"].items() if scale != "smoke"}
-    common = [about.get("common", {}), *(each.get("common", {}) for each in scales.values())]
-    data = dict.fromkeys(str(each["dataset"]) for each in (*common, *about["arms"].values()) if "dataset" in each)
+    sets = [about.get("common", {}), *(each.get("common", {}) for each in scales.values()), *about["arms"].values()]
+    sets += [own for each in scales.values() for own in each.get("arms", {}).values()]
+    data = dict.fromkeys(str(each["dataset"]) for each in sets if "dataset" in each)
     known = about.get("minutes", {})
     times = [f"{scale} {_time(known[scale]) if scale in known else 'not measured'}" for scale in scales]
     return f"data: {', '.join(data) or 'its own'}; {', '.join(times)}"

@@ -195,7 +195,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
         item=file.item,
         title=file.title,
         about=own.about or file.about,
-        arms=file.arms,
+        arms={arm: {**overrides, **own.arms.get(arm, {})} for arm, overrides in file.arms.items()},
         refused=file.refused,
         grid=grid,
         common={**file.common, **own.common, **({PLUGINS: list(plugins)} if plugins else {})},

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
+from normexp.errors import unknown
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
@@ -25,6 +26,8 @@ class AtScale(Strict):
     """The set-up in a paragraph, where it is another one."""
     common: Overrides = Field(default_factory=dict)
     """Overrides of every run."""
+    arms: dict[str, Overrides] = Field(default_factory=dict)
+    """Name of an arm -> overrides of its runs, laid over its own."""
     grid: Grid = Field(default_factory=dict)
     """Other values of axes of the grid."""
     select: SelectionAtScale | None = None
@@ -97,6 +100,17 @@ class ExperimentFile(Strict):
     """What differs from the paper; printed under the table."""
     underpowered: str = ""
     """Why the claims stand although so few seeds cannot decide them by ranks."""
+
+    @model_validator(mode="after")
+    def _scales_name_arms(self) -> ExperimentFile:
+        for scale, own in self.scales.items():
+            for arm, overrides in own.arms.items() if own else ():
+                if arm not in self.arms:
+                    raise refusal(unknown("arm", arm, self.arms), "scales", scale, "arms", arm)
+                if axis := next((key for key in overrides if key in self.grid), None):
+                    replaced = f"{axis} is an axis of the grid, whose values would replace it"
+                    raise refusal(replaced, "scales", scale, "arms", arm, axis)
+        return self
 
     @model_validator(mode="after")
     def _margin_has_a_number(self) -> ExperimentFile:

@@ -64,11 +64,13 @@ class BatchNorm(Norm):
     """Mean and variance of each channel over the batch and all positions.
 
     y = weight (x - mean) / sqrt(var + eps) + bias, with weight = gamma and bias = beta of the paper.
-    Training uses the batch's mean and biased variance, and moves running estimates towards the batch's mean
+    Training uses the batch's mean and its variance `var`, and moves running estimates towards the batch's mean
     and unbiased variance; evaluation uses the running estimates, a fixed affine map per channel.
 
     Args:
         momentum: weight of the new batch in the running estimates (1 - momentum of the old ones).
+        var: of the batch in training: `biased` divides by n, the values of a channel, as the paper does, `unbiased` by
+            n - 1 as Ba, Kiros & Hinton 2016 in batches of 4 (arXiv:1607.06450, section 6.6). Evaluation is the same.
         running: `torch` averages unbiased variances from a start of 1. `source` follows the lecture notes that
             this project began with: it averages biased standard deviations, and both estimates start at 0, so
             that the first evaluations divide by far too small a number. Training is the same.
@@ -90,6 +92,7 @@ class BatchNorm(Norm):
     eps: float = positive(1e-5)
     momentum: float = share(0.1)
     affine: bool = True
+    var: str = one_of("biased", "unbiased")
     running: str = one_of("torch", "source")
     bias_correction: bool = False
     estimates: str = one_of(*ESTIMATES)
@@ -101,11 +104,15 @@ class BatchNorm(Norm):
             raise ValueError("bias_correction needs running=source: torch's estimates do not start at 0")
         if self.estimates == "population" and self.running == "source":
             raise ValueError("estimates=population needs running=torch: nothing is left of running averages")
+        if self.var == "unbiased" and self.running == "source":
+            raise ValueError("var=unbiased needs running=torch: running=source is of biased deviations")
 
     def normalization(self, num_features: int) -> nn.Module:
-        if self.running == "torch":
-            return AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)
-        return DeviationBatchNorm(num_features, self.eps, self.momentum, self.affine, self.bias_correction)
+        if self.running == "source":
+            return DeviationBatchNorm(num_features, self.eps, self.momentum, self.affine, self.bias_correction)
+        module = AnyRankBatchNorm(num_features, self.eps, self.momentum, self.affine)
+        module.unbiased = self.var == "unbiased"
+        return module
 
     def before_evaluation(self, model: nn.Module, inputs: Callable[[int], Tensor]) -> None:
         if self.estimates == "population":

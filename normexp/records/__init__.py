@@ -40,3 +40,5 @@ from normexp.records.printable import printable as printable
 from normexp.records.printable import printable_lines as printable_lines
 from normexp.records.run import RunDirectory as RunDirectory
 from normexp.records.run import read_rows as read_rows
+from normexp.records.together import Together as Together
+from normexp.records.together import together_before as together_before

@@ -24,7 +24,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _is_seconds(value: Any) -> bool:
+def _is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
@@ -44,7 +44,7 @@ STATUS_FORM: dict[str, Form] = {
     "step": _is_count,
     "steps": _is_count,
     "attempts": _is_count,
-    "seconds": _is_seconds,
+    "seconds": _is_amount,
     "cause": _is_text,
     "sha256": _are_digests,
 }
@@ -52,6 +52,9 @@ ENVIRONMENT_FORM: dict[str, Form] = {
     "commit": lambda value: value is None or isinstance(value, str),
     "precision": _is_text,
     "stacked": _is_count,
+    "stack": _is_text,
+    "row": _is_count,
+    "rate": _is_amount,
     "packages": _is_mapping,
     "continued": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
     "data": lambda value: isinstance(value, dict) and isinstance(value.get("note", ""), str | None),

@@ -109,6 +109,16 @@ def _read(path: Path, model: nn.Module) -> Checkpoint:
     return checkpoint
 
 
+def step_of(path: Path) -> int | None:
+    """Return how far the run of a checkpoint was; None where there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(head := file.read(8), "little")
+            return int(_facts(head + file.read(min(size, MOST_BESIDE)))["step"])
+    except (OSError, KeyError, ValueError, TypeError):
+        return None
+
+
 def _facts(data: bytes) -> dict[str, Any]:
     """Return the facts in the header of safetensors bytes: eight bytes of length, then JSON."""
     header = json_object(data[8 : 8 + int.from_bytes(data[:8], "little")])

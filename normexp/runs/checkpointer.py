@@ -53,12 +53,12 @@ class Checkpointer:
         """Tell whether it is time to save."""
         return time.monotonic() >= self._next
 
-    def save(self, position: Position, accumulator: MetricAccumulator) -> None:
-        """Write the checkpoint; the curves it counts on have to be on the disk."""
+    def save(self, position: Position, accumulator: MetricAccumulator, path: Path | None = None) -> None:
+        """Write the checkpoint, or the same to another path; the curves it counts on have to be on the disk."""
         began = time.monotonic()
         window = {"losses": accumulator.losses[: accumulator.steps], "hits": accumulator.num_correct}
         write_checkpoint(
-            self.path,
+            path or self.path,
             self.components.model,
             self.components.optimizer,
             window,

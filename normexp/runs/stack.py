@@ -1,36 +1,41 @@
 """Runs of one shape -> their ordinary run directories, trained together as one batched program.
 
 Each has its own files, and ends, diverges and is read as if it had been alone; environment.json says with how many it
-was stacked. Checkpoints are written at the end only: of a stack that is stopped or killed, the runs start again.
+was stacked. A stack that is stopped or killed goes on from the checkpoints of its runs, which are all of one step.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from normexp.config import Config
+from normexp.config import Config, compose
+from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import Interrupted
 from normexp.norms.base import Norm
-from normexp.records import FINISHED, RunDirectory
+from normexp.records import FINISHED, RunDirectory, Together, together_before
+from normexp.runs.checkpointer import SAVE_INTERVAL
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import held
 from normexp.runs.signals import stop_signals
+from normexp.runs.stack_checkpoint import save_together, settle
 from normexp.runs.timer import Timer
 from normexp.runs.trainer import POLL_INTERVAL, Trainer
-from normexp.training.build import build, initialize_from_data
+from normexp.training.build import build, build_schedule, initialize_from_data
+from normexp.training.components import Components
 from normexp.training.process import process_settings
-from normexp.training.stacked import Stacked, why_not
+from normexp.training.stacked import Stacked, copied, why_not
 
-logger = logging.getLogger("normexp")
+Parts = tuple[Config, Data, Components, RunDirectory]
 
 
 def why_not_stacked(configs: Sequence[Config], loader: Loader) -> str | None:
@@ -51,46 +56,61 @@ def train_stack(
         Ctrl-C or SIGTERM.
     """
     directories, stopped = [RunDirectory(path) for path in paths], threading.Event()
+    stack: Stack | None = None
     with (
         process_settings(configs[0]["compile"], configs[0]["precision"]),
         ExitStack() as locks,
         stop_signals(stopped.set),
     ):
-        built = []
-        for config, directory in zip(configs, directories, strict=True):
-            data = loader.load(config)
-            built.append((config, data, build(config, data, loader.examples), directory))
-        torch.set_num_threads(built[0][2].threads)
-        members: list[Member] = []
+        datas = [loader.load(config) for config in configs]
+        built = [build(*parts, loader.examples) for parts in zip(configs, datas, strict=True)]
+        torch.set_num_threads(built[0].threads)
         for directory in directories:
-            locks.enter_context(held(directory, lambda: any(member.position.step for member in members)))
-        members += [
-            Member(*parts, stopped, restart=True)
-            for parts in built
-            if force or parts[-1].status["status"] not in FINISHED
-        ]
-        if members:
-            Stack(members, stopped).run(progress)
+            locks.enter_context(held(directory, lambda: stack is not None and stack.done > 0))
+        settle(paths)
+        for restart in (force, True):
+            parts = zip(configs, datas, built, directories, strict=True)
+            going = [each for each in parts if force or each[-1].status["status"] not in FINISHED]
+            places = _places(going, force)
+            stack = Stack([Member(*each, stopped, restart) for each in going], places, stopped)
+            if stack.begin():
+                break
+            built = [build(*parts, loader.examples) for parts in zip(configs, datas, strict=True)]
+        assert stack is not None  # the loop is entered
+        stack.run(progress)
         return [str(RunDirectory(path).status["status"]) for path in paths]
+
+
+def _places(going: Sequence[Parts], force: bool) -> list[Together]:
+    """Return the place of each run in the program: where they are continued, that which it had."""
+    before = [] if force else [together_before(directory) for *_, directory in going]
+    programs, rows = {each._replace(row=0) for each in before}, {each.row for each in before}
+    if len(programs) == 1 and len(rows) == len(before) and max(rows) < before[0].stacked:
+        return before
+    rate = max((float(config["optim"]["lr"]) for config, *_ in going), default=0.0)
+    return [Together(len(going), going[0][-1].path.name, row, rate) for row in range(len(going))]
 
 
 class Member(Trainer):
     """One run of a stack: the records of a run alone, but for what the stack does for it."""
 
-    together = 1  # runs in its stack
+    in_stack = True
+    place = Together()
     measured: dict[str, float] = {}  # noqa: RUF012  replaced before every evaluation is recorded
     ended = False
 
-    def window(self, step: int, losses: torch.Tensor, hits: torch.Tensor, seconds: float) -> bool:
-        """Take over what was trained since the last evaluation; return whether the run goes on."""
+    def hold(self, step: int, losses: torch.Tensor, hits: torch.Tensor, seconds: float) -> None:
+        """Take over what was trained since the last evaluation."""
         self.position.step = step
         self.accumulator.restore(losses, hits, self.components.batches.batch_size)
         self.recorder.timer = self.timer = Timer(seconds)
+
+    def window(self) -> None:
+        """Find out whether the run goes on after what it has taken over."""
         self.ended = self._diverged()
-        return not self.ended
 
     def _environment(self) -> dict[str, Any]:
-        return {**super()._environment(), "stacked": self.together}
+        return {**super()._environment(), **self.place._asdict()}
 
     def _evaluate(self) -> dict[str, float]:
         return self.measured
@@ -100,56 +120,87 @@ class Stack:
     """One attempt at several runs: the batched program, and the members' records.
 
     Args:
+        places: of the members in the program. The rows of runs that have ended before it was continued are not left
+            out, for a program of another size rounds in another order.
         stopped: set by whoever wants it to end.
     """
 
-    def __init__(self, members: Sequence[Member], stopped: threading.Event) -> None:
+    def __init__(self, members: Sequence[Member], places: Sequence[Together], stopped: threading.Event) -> None:
         self.members, self.stopped = members, stopped
-        for member in members:
-            member.together = len(members)
-        self.first = members[0].components
-        self.timer = Timer()
+        for member, place in zip(members, places, strict=True):
+            member.place = place
+        self.done = self.used = 0  # updates: of the whole training, and since the last evaluation
+        self.next_save = time.monotonic() + SAVE_INTERVAL
 
     @property
     def going(self) -> list[tuple[int, Member]]:
         """The members that have not diverged, and their rows."""
-        return [(row, member) for row, member in enumerate(self.members) if not member.ended]
+        return [(member.place.row, member) for member in self.members if not member.ended]
+
+    def begin(self) -> bool:
+        """Continue all members, or prepare step 0; return whether all are at one step: a file may be damaged."""
+        for member in self.members:
+            member.begin()
+        steps = {member.position.step for member in self.members}
+        self.done = max(steps, default=0)
+        return len(steps) < 2
 
     def run(self, progress: Progress = NullProgress) -> None:
         """Train all to the end. Raises Interrupted."""
-        batches = self.first.batches
+        if not self.members:
+            return
         try:
-            for member in self.members:
-                member.begin()
-            self.stacked = Stacked([member.components for member in self.members])
-            self._evaluate()
-            for _, member in self.going:
-                member.record(member.measured)
-            shown = progress(self.first.steps, batches.steps_per_epoch, batches.batch_size * len(self.members), 0)
-            self._train(shown)
+            self._prepare()
+            if not self.done:
+                self._evaluate()
+                for _, member in self.going:
+                    member.record(member.measured)
+            batches = self.first.batches
+            size = batches.batch_size * len(self.members)
+            self._train(progress(self.first.steps, batches.steps_per_epoch, size, self.done))
         except Interrupted:
             raise
         except BaseException as error:
             for _, member in self.going:
-                member.recorder.failed(0, error)
+                member.recorder.failed(self.done, error)
             raise
 
+    def _prepare(self) -> None:
+        """Build the batched program, and take over what its members have trained since their last evaluation."""
+        first, size = self.members[0], self.members[0].place.stacked
+        self.first, held = first.components, {row: member.components for row, member in self.going}
+        self.stacked = Stacked([held.get(row) or self._stand_in() for row in range(size)])
+        self.timer = Timer(first.timer.seconds * len(self.members))
+        self.losses = torch.zeros(size, len(first.accumulator.losses), device=self.first.device)
+        self.hits = torch.zeros(size, device=self.first.device)
+        self.used = first.accumulator.steps
+        for row, member in self.going:
+            self.losses[row], self.hits[row] = member.accumulator.losses, member.accumulator.num_correct
+
+    def _stand_in(self) -> Components:
+        """Return what is trained in a row that is nobody's any more, with the rate that all updates are made with."""
+        first, copy = self.members[0], copied(self.first)
+        rate = first.place.rate
+        copy.optimizer.param_groups[0]["lr"] = rate
+        config = compose([*first.config.overrides, f"optim.lr={rate!r}"])
+        return replace(copy, schedule=build_schedule(config, copy.steps))
+
     def _train(self, shown: NullProgress) -> None:
-        steps, every = self.first.steps, min(self.first.eval_every, self.first.steps)
-        losses = torch.zeros(len(self.members), every, device=self.first.device)
-        hits, used, poll = torch.zeros(len(self.members), device=self.first.device), 0, 0.0
+        steps, poll = self.first.steps, 0.0
+        if self.used and self._at_evaluation():  # killed after the checkpoint of its last update
+            self._end_window()
         self.timer.start()
-        for done, (x, y) in zip(range(1, steps + 1), self.stacked.batches(), strict=False):
-            losses[:, used], correct = self.stacked.step(x, y, done - 1)
-            hits, used = hits + correct, used + 1
+        for x, y in islice(self.stacked.batches(self.done), steps - self.done if self.going else 0):
+            self.losses[:, self.used], correct = self.stacked.step(x, y, self.done)
+            self.hits += correct
+            self.done, self.used = self.done + 1, self.used + 1
             if time.monotonic() >= poll:
                 poll = time.monotonic() + POLL_INTERVAL
-                shown.poll(done, 0.0)
-                self._stop_if_asked()
-            if done == steps or done % every == 0:
+                shown.poll(self.done, 0.0)
+                self._other_duties()
+            if self._at_evaluation():
                 self.timer.stop()
-                self._end_window(done, losses[:, :used], hits)
-                hits, used = torch.zeros_like(hits), 0
+                self._end_window()
                 if not self.going:
                     return
                 self.timer.start()
@@ -158,13 +209,23 @@ class Stack:
         for _, member in self.going:
             member.end()
 
-    def _end_window(self, done: int, losses: torch.Tensor, hits: torch.Tensor) -> None:
-        seconds = self.timer.seconds / len(self.members)
-        for row, member in self.going:
-            member.window(done, losses[row], hits[row], seconds)
+    def _at_evaluation(self) -> bool:
+        return self.done == self.first.steps or self.done % self.first.eval_every == 0
+
+    def _end_window(self) -> None:
+        self._hold()
+        for _, member in self.going:
+            member.window()
         self._evaluate()
         for _, member in self.going:
             member.end_window()
+        self.hits.zero_()
+        self.used = 0
+
+    def _hold(self) -> None:
+        seconds = self.timer.seconds / len(self.members)
+        for row, member in self.going:
+            member.hold(self.done, self.losses[row, : self.used], self.hits[row], seconds)
 
     def _evaluate(self) -> None:
         """Measure all members at once; what a scheme wants from training inputs it gets from each network."""
@@ -177,10 +238,28 @@ class Stack:
             for row, member in self.going:
                 member.measured |= {f"{split}/{name}": value for name, value in found[row].items()}
 
-    def _stop_if_asked(self) -> None:
+    def _other_duties(self) -> None:
         if self.stopped.is_set():
-            for _, member in self.going:
-                member.recorder.status("interrupted", 0, cause="stopped by a signal; a stack starts again")
-            text = f"the same command starts {len(self.members)} stacked runs again"
-            logger.warning(text)  # a sweep says of itself that all is saved
-            raise Interrupted(f"stopped; {text}")
+            self._save("interrupted", cause="stopped by a signal")
+            text = f"stopped at step {self.done}; the same command continues {len(self.members)} stacked runs"
+            raise Interrupted(text)
+        if self._due():
+            self._save("running")
+
+    def _due(self) -> bool:
+        """Tell whether it is time to save; not where a loss since the last evaluation says that a run ends there."""
+        rows = [row for row, _ in self.going]
+        return time.monotonic() >= self.next_save and bool(self.losses[rows, : self.used].isfinite().all())
+
+    def _save(self, status: str, **facts: Any) -> None:
+        """Write checkpoints and status of all that go on. Not training time."""
+        began = time.monotonic()
+        self.timer.stop()
+        self._hold()
+        self.stacked.part_optimizers()
+        going = [member for _, member in self.going]
+        save_together(going)
+        for member in going:
+            member.recorder.status(status, self.done, **facts)
+        self.next_save = time.monotonic() + max(SAVE_INTERVAL, 20 * (time.monotonic() - began))
+        self.timer.start()

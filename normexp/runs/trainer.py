@@ -16,7 +16,7 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, Damaged, RunDirectory
+from normexp.records import FINISHED, Damaged, RunDirectory, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
@@ -87,6 +87,8 @@ class Trainer:
         restart: forget earlier attempts.
     """
 
+    in_stack = False  # whether others are trained in the same program, which rounds in another order
+
     def __init__(
         self,
         config: Config,
@@ -104,7 +106,8 @@ class Trainer:
         self.checkpointer = Checkpointer(directory.path, components, data.fingerprint, config.identity)
         capacity = min(components.eval_every, components.steps)
         self.accumulator = MetricAccumulator(components.task, capacity, components.device)
-        self.resumes = not restart and self.checkpointer.path.exists()
+        saved = not restart and self.checkpointer.path.exists()
+        self.resumes = saved and self.in_stack == bool(together_before(directory).stacked)
         self.begins_again = not restart and not self.resumes
         self.position = Position()
         self.last_row: dict[str, float] = {}
@@ -145,7 +148,8 @@ class Trainer:
             else:
                 keep_until = self.position.step - self.accumulator.steps
         if self.begins_again:
-            logger.info("the run was stopped before its first checkpoint: training begins again")
+            why = "begun in a stack" if self.checkpointer.path.exists() else "stopped before its first checkpoint"
+            logger.info(f"the run was {why}: training begins again")
         if not self.resumes:
             self.checkpointer.path.unlink(missing_ok=True)
             self.timer.reset()

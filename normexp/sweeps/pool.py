@@ -172,9 +172,9 @@ class Pool:
 
         Raises: Interrupted, once every run is saved, where the workers were told to stop.
         """
-        waiting: queue.SimpleQueue[tuple[Cell, ...]] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[Cell | tuple[Cell, ...]] = queue.SimpleQueue()
         for cell in cells:
-            waiting.put(cell if isinstance(cell, tuple) else (cell,))
+            waiting.put(cell)
         threads = [threading.Thread(target=self._loop, args=(worker, waiting, force)) for worker in self.workers]
         for thread in threads:
             thread.start()
@@ -183,31 +183,38 @@ class Pool:
         if any(worker.stopping for worker in self.workers):
             raise Interrupted(STOPPED)
 
-    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[tuple[Cell, ...]], force: bool) -> None:
+    def _loop(self, worker: Worker, waiting: queue.SimpleQueue[Cell | tuple[Cell, ...]], force: bool) -> None:
         while not worker.stopping:
             try:
-                cells = waiting.get_nowait()
+                job = waiting.get_nowait()
+                cells = job if isinstance(job, tuple) else (job,)
                 busy = any(cell.directory.is_locked() for cell in cells)
-                answers = [{"status": "busy"}] if busy else self._train(worker, cells, force)
+                answers = [{"status": "busy"}] if busy else self._train(worker, job, force)
             except (queue.Empty, Interrupted):
                 return
             if answers[0]["status"] == "busy":  # another sweep is at it: look again later
-                waiting.put(cells)
+                waiting.put(job)
                 time.sleep(BUSY_PAUSE)
                 continue
             for cell, answer in zip(cells, answers, strict=True):
                 record_failure(cell.directory, answer)
                 self.on_end(cell, answer)
 
-    def _train(self, worker: Worker, cells: tuple[Cell, ...], force: bool) -> list[dict[str, Any]]:
+    def _train(self, worker: Worker, job: Cell | tuple[Cell, ...], force: bool) -> list[dict[str, Any]]:
         """Train one cell, or several together; return how each ended."""
-        jobs = [{"overrides": cell.overrides, "path": str(cell.directory.path)} for cell in cells]
-        message = {"verb": "train", **jobs[0]} if len(cells) == 1 else {"verb": "stack", "cells": jobs}
-        answer = worker.request({**message, "force": force}, lambda step, steps: self.on_step(cells[0], step, steps))
+        if not isinstance(job, tuple):
+            message = {"verb": "train", **_message(job), "force": force}
+            return [worker.request(message, lambda step, steps: self.on_step(job, step, steps))]
+        message = {"verb": "stack", "cells": [_message(cell) for cell in job], "force": force}
+        answer = worker.request(message, lambda step, steps: self.on_step(job[0], step, steps))
         if "statuses" in answer:
             return [{"status": status} for status in answer["statuses"]]
-        recorded = [cell.directory.status["status"] if len(cells) > 1 and not force else "" for cell in cells]
+        recorded = ["" if force else cell.directory.status["status"] for cell in job]
         return [{"status": status} if status in FINISHED else answer for status in recorded]  # some may have ended
+
+
+def _message(cell: Cell) -> dict[str, Any]:
+    return {"overrides": cell.overrides, "path": str(cell.directory.path)}
 
 
 def record_failure(directory: RunDirectory, answer: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from normexp.config.overrides import take_out
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT
+from normexp.records import CHECKPOINT, METRICS, together_before
 from normexp.sweeps.plan import DAMAGED, Cell
 from normexp.sweeps.pool import Worker
 
@@ -42,9 +42,13 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
     """
     if word == "false":
         return list(cells)
-    jobs: list[Job] = []
+    begun = [] if force else _begun(cells)
+    jobs: list[Job] = [*begun]
+    there = {cell.path for group in begun for cell in group}
     shapes: dict[str, list[Cell]] = {}
     for cell in cells:
+        if cell.path in there:
+            continue
         if cell.state == DAMAGED or (cell.directory.has(CHECKPOINT) and not force):
             jobs.append(cell)
         else:
@@ -82,22 +86,31 @@ def _why_not(group: Sequence[Cell], worker: Worker) -> str:
     return str(worker.request({"verb": "stackable", "overrides": two}).get("cause", ""))
 
 
+def _begun(cells: Sequence[Cell]) -> list[tuple[Cell, ...]]:
+    """Return the stacks that were stopped while they trained, without those of their runs that have ended."""
+    groups: dict[tuple[str, int, str], list[Cell]] = {}
+    for cell in cells:
+        if (before := together_before(cell.directory)).stacked:
+            groups.setdefault((_shape(cell), before.stacked, before.stack), []).append(cell)
+    return [tuple(group) for group in groups.values() if any(map(_has_begun, group))]
+
+
+def _has_begun(cell: Cell) -> bool:
+    """Tell whether there is a row of step 0, which is written when all runs of a stack are there."""
+    try:
+        return bool(cell.directory.rows(METRICS))
+    except (UserError, FileNotFoundError):
+        return False
+
+
 def _parts(group: Sequence[Cell], workers: int) -> list[Job]:
     """Divide a group evenly: a stack for every worker, and none above the largest size.
 
-    Runs that were begun in stacks of one size, of which others have ended, go on in such: others round otherwise.
+    Where a stack was stopped before all of its runs were there, they are divided as they were.
     """
     count = max(-(-len(group) // MOST), min(workers, len(group) // 2))
-    sizes = {size for cell in group if (size := _begun_with(cell))}
+    sizes = {before.stacked for cell in group if (before := together_before(cell.directory)).stacked}
     if len(sizes) == 1 and len(group) % (size := sizes.pop()) == 0:
         count = min(count, len(group) // size)
     cuts = [len(group) * part // count for part in range(count + 1)]
     return [tuple(group[start:stop]) for start, stop in pairwise(cuts)]
-
-
-def _begun_with(cell: Cell) -> int:
-    """Return how many runs a begun one was stacked with, itself among them; 0 for what was not begun in a stack."""
-    try:
-        return int(cell.directory.environment.get("stacked", 0))
-    except UserError:  # a damaged record, which is written anew
-        return 0

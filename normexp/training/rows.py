@@ -15,7 +15,7 @@ from torch.func import functional_call, vmap
 
 from normexp.models import MLP, Linear
 from normexp.models.activations import ACTIVATIONS
-from normexp.norms.kernels.batched import AnyRankBatchNorm, check_batch
+from normexp.norms.kernels.batched import AnyRankBatchNorm, as_biased, check_batch
 
 Tensors = dict[str, Tensor]  # by their name in the network, the runs first
 CHAINS = (Linear, MLP)  # they flatten their input and call their children in order
@@ -65,8 +65,10 @@ def _layer(layer: nn.Module, parameters: Tensors, buffers: Tensors, x: Tensor) -
     if type(layer) is AnyRankBatchNorm and layer.training and layer.momentum is not None:
         check_batch(x[0], "batch normalization")
         buffers["num_batches_tracked"].add_(1)
-        estimates = buffers["running_mean"], buffers["running_var"], layer.momentum, layer.eps
-        return BatchNormOfRows.apply(x, parameters.get("weight"), parameters.get("bias"), *estimates)
+        weight, eps, estimates = parameters.get("weight"), layer.eps, (buffers["running_mean"], buffers["running_var"])
+        if layer.unbiased:
+            weight, eps = as_biased(weight, eps, x.shape[1], like=estimates[0])
+        return BatchNormOfRows.apply(x, weight, parameters.get("bias"), *estimates, layer.momentum, eps)
     if type(layer) is AnyRankBatchNorm and not layer.training and layer.affine and layer.track_running_stats:
         scale = parameters["weight"] * (buffers["running_var"] + layer.eps).rsqrt()
         shift = parameters["bias"] - buffers["running_mean"] * scale

@@ -35,7 +35,7 @@ CLOSE = 1e-2  # of a tensor's norm, between the gradients of a run alone and sta
 
 
 class Stacked:
-    """The batched program of several runs, which are initialized and not yet trained.
+    """The batched program of several runs, which are initialized, or all continued from one step.
 
     From now on the parameters and buffers of each run's own network are views of a row: what looks at a run alone
     (a checkpoint, estimates from training inputs) sees it as it is.
@@ -54,6 +54,7 @@ class Stacked:
         self.shares = None if bool((rates == rates[0]).all()) else (rates / rates.max()).to(first.device)
         self.optimizer = copy.deepcopy(self.leader.optimizer)
         self.optimizer.param_groups[0]["params"] = list(self.parameters.values())
+        self._join_optimizers()
         self._update = optimizer_step(self.optimizer)
         self.gradient = self._gradient if first.compiled is None else compile_fullgraph(self._gradient)
 
@@ -98,17 +99,19 @@ class Stacked:
 
         return vmap(alone, in_dims=(0, 0, None if shared else 0))(self.parameters, self.buffers, x)
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield x: (K, N, *) and y of step 0, 1, ...: every run's batches in its own order."""
+    def batches(self, step: int = 0) -> Iterator[Batch]:
+        """Yield x: (K, N, *) and y of step, step + 1, ...: every run's batches in its own order."""
         streams = [run.batches for run in self.runs]
         examples, size = streams[0].examples, streams[0].batch_size
         if any(stream.examples is not examples for stream in streams) or examples.crop or examples.flip:
-            yield from _side_by_side(stream.from_step(0) for stream in streams)
-        for epoch in itertools.count():
+            yield from _side_by_side(stream.from_step(step) for stream in streams)
+        first, skip = divmod(step, streams[0].steps_per_epoch)
+        for epoch in itertools.count(first):
             orders = torch.stack([stream.order(epoch) for stream in streams])
-            for part in orders.split(size, 1)[: streams[0].steps_per_epoch]:
+            for part in orders.split(size, 1)[skip : streams[0].steps_per_epoch]:
                 x, y = examples.take(part.flatten())
                 yield x.unflatten(0, part.shape), y.unflatten(0, part.shape)
+            skip = 0
 
     @torch.no_grad()
     def evaluate(self, split: str) -> list[dict[str, float]]:
@@ -128,8 +131,21 @@ class Stacked:
             own = run.optimizer.param_groups[0]["params"]
             for parameter, stacked in zip(own, self.parameters.values(), strict=True):
                 state = self.optimizer.state[stacked]
-                rows = {name: value for name, value in state.items() if isinstance(value, Tensor) and value.dim()}
-                run.optimizer.state[parameter] = {**state, **{name: value[row] for name, value in rows.items()}}
+                run.optimizer.state[parameter] = {**state, **{name: rows[row] for name, rows in _of_weights(state)}}
+
+    def _join_optimizers(self) -> None:
+        """Have the stacked optimizer remember what those of runs that are continued do."""
+        self.optimizer.state.clear()
+        own = [run.optimizer.param_groups[0]["params"] for run in self.runs if run.optimizer.state]
+        for stacked, *parameters in zip(self.parameters.values(), *own, strict=True) if own else ():
+            states = [run.optimizer.state[each] for run, each in zip(self.runs, parameters, strict=True)]
+            joined = {name: torch.stack([state[name] for state in states]) for name, _ in _of_weights(states[0])}
+            self.optimizer.state[stacked] = {**copy.deepcopy(states[0]), **joined}
+
+
+def _of_weights(state: dict[str, object]) -> list[tuple[str, Tensor]]:
+    """Return what an optimizer remembers of every weight; the rest is the same for all runs."""
+    return [(name, value) for name, value in state.items() if isinstance(value, Tensor) and value.dim()]
 
 
 def _evaluated(examples: Sequence[Examples]) -> Iterator[tuple[Tensor, Tensor, bool]]:
@@ -185,7 +201,7 @@ def _different_sizes(runs: Sequence[Components]) -> str | None:
 def _tried(runs: Sequence[Components]) -> str | None:
     """Make the first step of copies both ways; say what fails or differs."""
     alone = [copy.deepcopy(run.model) for run in runs]
-    copies = [_copied(run) for run in runs]
+    copies = [copied(run) for run in runs]
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=".*batching rule.*")  # runs one after the other
@@ -203,7 +219,8 @@ def _tried(runs: Sequence[Components]) -> str | None:
     return None
 
 
-def _copied(run: Components) -> Components:
+def copied(run: Components) -> Components:
+    """Return a run with a network and an optimizer of its own; the rest is shared, and nothing compiled."""
     model, optimizer = copy.deepcopy((run.model, run.optimizer))
     return replace(run, model=model, optimizer=optimizer, compiled=None)
 

@@ -232,6 +232,8 @@ EXPERIMENTS = {
     "target": OWN.replace("[test/accuracy]", "[{metric: test/accuracy, target: 95}]"),
     "select": OWN + "select: {search: {optim.lrr: [1]}, seeds: [100], metric: validation/accuracy}\n",
     "scale": OWN.replace("smoke: {}", "tiny: {}"),
+    "scale_arm": OWN.replace("cpu: {}", "cpu: {arms: {bacth: {norm.var: unbiased}}}"),
+    "scale_arm_key": OWN.replace("cpu: {}", "cpu: {arms: {batch: {norm.vra: unbiased}}}"),
     "unicode_seed": OWN.replace("[0, 1, 2, 3, 4]", "[½]"),
 }
 

@@ -169,6 +169,27 @@ UNSOUND = {
     ),
     "no values": (change("grid", "batch_size", to=[]), "grid.batch_size: [] is not a list of values"),
     "scale with a wrong key": (change("scales", "cpu", "gird", to={}), "cpu.gird: key 'gird'", "did you mean grid?"),
+    "arms of a scale that are no mapping": (
+        change("scales", "cpu", "arms", to=["Plain"]),
+        "cpu.arms: ['Plain'] is not",
+    ),
+    "arm of another scale that is none": (
+        change("scales", "cpu", "arms", to={"With NB": {"norm.var": "unbiased"}}),
+        "scales.cpu.arms.With NB: arm 'With NB' does not exist; allowed: Plain, With BN; did you mean With BN?",
+    ),
+    "arm of a scale with a wrong key": (
+        change("scales", "smoke", to={"arms": {"With BN": {"norm.vra": "unbiased"}}}),
+        "experiment x, arm 'With BN': key 'norm.vra' does not exist",
+        "did you mean norm.var=unbiased?",
+    ),
+    "arm of a scale with a plugin": (
+        change("scales", "cpu", "arms", to={"Plain": {"plugins": ["os"]}}),
+        "scales.cpu.arms.Plain.plugins: which code may be run",
+    ),
+    "arm of a scale with an axis": (
+        change("scales", "smoke", to={"arms": {"Plain": {"batch_size": 4}}}),
+        "scales.smoke.arms.Plain.batch_size: batch_size is an axis of the grid",
+    ),
     "scale with a wrong grid": (change("scales", "cpu", "grid", "seed", to=3), "scales.cpu.grid.seed: 3 is not a list"),
     "select with a wrong key": (change("select", "serch", to={}), "select.serch: key 'serch'", "did you mean search?"),
     "select without search": (drop("select", "search"), "select.search: is missing"),
@@ -299,6 +320,21 @@ def test_claims_that_so_few_seeds_cannot_decide_by_ranks_are_refused(seeds, clai
     data["scales"]["cpu"]["underpowered"] = "a pilot; more seeds are planned"
     assert parse("x", "cpu", data).underpowered == "a pilot; more seeds are planned"
     assert parse("x", "smoke", data).underpowered == ""
+
+
+def test_a_scale_lays_overrides_over_single_arms():
+    data = copy.deepcopy(SOUND)
+    data["arms"]["With BN"]["norm.eps"] = 1e-3
+    data["scales"]["cpu"]["arms"] = {"With BN": {"norm.var": "unbiased", "norm.eps": 1e-4}}
+    usual, own = parse("x", "smoke", data), parse("x", "cpu", data)
+    assert usual.arms == data["arms"]
+    assert own.arms == {
+        "Plain": {"norm": "none"},
+        "With BN": {"norm": "batch", "norm.eps": 1e-4, "norm.var": "unbiased"},
+    }
+    assert list(own.arms) == ["Plain", "With BN"]
+    found = [each.config("With BN", each.points()[0])["norm"]["var"] for each in (usual, own)]
+    assert found == ["biased", "unbiased"]
 
 
 def test_an_error_names_file_line_and_key(tmp_path):

@@ -103,6 +103,13 @@ def test_each_change_is_said_with_both_versions(frozen: Path, path: tuple[Any, .
     assert words in str(found[0])
 
 
+def test_what_a_scale_lays_over_an_arm_is_a_change_at_this_scale_alone(frozen: Path) -> None:
+    own = {"arms": {"batch": {"norm.var": "unbiased"}}}
+    assert changes_since_frozen(changed("scales", "paper", to=own), frozen) == []
+    (change,) = changes_since_frozen(changed("scales", "cpu", to=own), frozen)
+    assert "arm 'batch' was changed after the runs: nothing before, norm.var: unbiased now" in str(change)
+
+
 def test_wording_is_no_change(frozen: Path) -> None:
     assert changes_since_frozen(changed("claims", 0, "source", to="page 2"), frozen) == []
     modern = {"text": "batch is better", "source": "s", "compare": "difference", "metric": "test/accuracy",

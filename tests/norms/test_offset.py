@@ -11,6 +11,8 @@ from normexp.norms.kernels.batched import shifted_statistics
 
 SCHEMES = {
     "batch": BatchNorm(),
+    "batch, unbiased": BatchNorm(var="unbiased"),
+    "batch, unbiased, no scale": BatchNorm(var="unbiased", affine=False),
     "batch, source": BatchNorm(running="source"),
     "renorm": BatchRenorm(),
     "ghost": GhostBatchNorm(chunk_size=64),

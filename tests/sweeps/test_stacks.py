@@ -14,13 +14,15 @@ from normexp.config import compose
 from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
 from normexp.records import CHECKPOINT, RunDirectory, find_runs
-from normexp.runs import stack
+from normexp.runs import stack, stack_checkpoint, trainer
+from normexp.runs.checkpoint import step_of
 from normexp.runs.progress import NullProgress
 from normexp.runs.python import load_model
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.shared import Pace, write_plan
 
 SMALL = ("dataset=digits", "model=mlp", "model.widths=[16]", "batch_size=50", "steps=9", "eval_every=4", "device=cpu")
+RATES = (0.003, 0.001)  # that of the run which ends first is the larger one
 GRID = (*SMALL, "recipe=none", "threads=1", "jobs=1", "norm=batch", "seed=0,1", "optim.lr=0.05,0.01")
 
 
@@ -152,26 +154,145 @@ def test_a_run_that_diverges_is_recorded_as_alone_and_the_others_end(sweep):
         assert run.environment["stacked"] == 2
 
 
-def test_a_stack_that_is_stopped_begins_again(tmp_path, monkeypatch):
-    configs = [compose([*SMALL, f"seed={seed}", f"results_dir={tmp_path}"]) for seed in (0, 1)]
-    paths = [tmp_path / "runs" / config.name for config in configs]
-    monkeypatch.setattr(stack, "POLL_INTERVAL", 0.0)
+@pytest.fixture
+def pair(tmp_path):
+    """Two runs of one shape: (configurations, folders)."""
+    own = [f"seed={seed} optim=adam optim.lr={rate} schedule=cosine".split() for seed, rate in enumerate(RATES)]
+    configs = [compose([*SMALL, *words, f"results_dir={tmp_path}"]) for words in own]
+    return configs, [tmp_path / "runs" / config.name for config in configs]
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the runs gets to know it."""
+
+
+def train_pair(pair, stop_at: int | None = None, error: BaseException | None = None) -> list[str]:
+    """Train two runs together; at a step raise the error, or ask as a batch system does."""
 
     class Stopping(NullProgress):
         def poll(self, done: int, loss: float) -> None:
-            if done == 6:
+            if done == stop_at and error is not None:
+                raise error
+            if done == stop_at:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Interrupted, match="starts 2 stacked runs again"):
-        stack.train_stack(configs, paths, False, Stopping, Loader())
-    for path in paths:
-        assert RunDirectory(path).status["status"] == "interrupted"
-        assert not (path / "checkpoint.safetensors").exists()
-    assert stack.train_stack(configs, paths, False, NullProgress, Loader()) == ["done", "done"]
+    return stack.train_stack(*pair, False, Stopping, Loader())
+
+
+@pytest.fixture
+def watched(monkeypatch, caplog):
+    """A stack that looks at its other duties after every update, and is heard."""
+    caplog.set_level("INFO", "normexp")
+    monkeypatch.setattr(stack, "POLL_INTERVAL", 0.0)
+    monkeypatch.setattr(stack.Member, "_environment", lambda self: self.place._asdict())
+    monkeypatch.setattr("normexp.runs.recorder.Recorder.failed", lambda *_: None)
+
+
+def whole(pair, tmp_path) -> list[bytes]:
+    """Return curves and checkpoints of the same two runs, trained without a stop."""
+    configs, paths = pair
     once = [tmp_path / "once" / path.name for path in paths]
     stack.train_stack(configs, once, False, NullProgress, Loader())
-    for path, other in zip(paths, once, strict=True):
-        assert metrics(path) == metrics(other)
+    return [record(path) for path in once]
+
+
+def record(path: Path) -> bytes:
+    return metrics(path) + (path / CHECKPOINT).read_bytes()
+
+
+@pytest.mark.parametrize("step", [1, 4, 6, 9])
+def test_a_stack_that_is_stopped_goes_on_to_the_same_bytes(pair, tmp_path, watched, step):
+    with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues 2 stacked runs"):
+        train_pair(pair, step)
+    for path in pair[1]:
+        assert (status := RunDirectory(path).status)["status"] == "interrupted"
+        assert status["step"] == step
+    assert train_pair(pair) == ["done", "done"]
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
+@pytest.mark.parametrize("dies", [1, 4, 8])
+@pytest.mark.parametrize("renamed", [0, 1, 2])
+def test_a_stack_that_is_killed_while_it_saves_goes_on_from_one_step(
+    pair, tmp_path, watched, monkeypatch, dies, renamed
+):
+    """Killed when so many of its two runs' new checkpoints had taken the place of the old ones."""
+    monkeypatch.setattr(stack.Stack, "_due", lambda self: True)
+    saves, replace = [], os.replace
+
+    def dying(source, target):
+        if Path(source).name == stack_checkpoint.NEXT:
+            saves.append(target)
+            if len(saves) > 2 * (dies - 1) + renamed:
+                raise Killed
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dying)
+        with pytest.raises(Killed):
+            train_pair(pair, dies + 1, Killed())
+    steps, settle = [], stack.settle
+
+    def settled(paths):
+        settle(paths)
+        steps.append([step_of(path / CHECKPOINT) for path in paths])
+        assert not list(tmp_path.rglob(stack_checkpoint.NEXT))
+
+    monkeypatch.setattr(stack, "settle", settled)
+    assert train_pair(pair) == ["done", "done"]
+    assert steps == [[dies, dies]]  # all were written: none is lost
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
+def test_a_stack_that_is_killed_before_all_are_written_goes_on_from_the_save_before(pair, tmp_path, watched):
+    with pytest.raises(Interrupted):
+        train_pair(pair, 3)
+    folder = pair[1][1]
+    (folder / stack_checkpoint.NEXT).write_bytes(
+        (folder / CHECKPOINT).read_bytes().replace(b'"step\\": 3', b'"step\\": 5')
+    )
+    assert step_of(folder / stack_checkpoint.NEXT) == 5
+    assert train_pair(pair) == ["done", "done"]
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
+def test_a_stack_with_a_damaged_checkpoint_begins_again_together(pair, tmp_path, watched, caplog):
+    with pytest.raises(Interrupted):
+        train_pair(pair, 6)
+    (pair[1][1] / CHECKPOINT).write_bytes(b"no checkpoint")
+    assert train_pair(pair) == ["done", "done"]
+    assert "set aside as *.damaged" in caplog.text
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
+def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pair, tmp_path, watched):
+    with pytest.raises(Interrupted):
+        train_pair(pair, 6)
+    RunDirectory(pair[1][0]).write_status("diverged", step=5, steps=9, attempts=1, seconds=1.0)
+    sizes, prepare = [], stack.Stack._prepare
+
+    def noted(self):
+        prepare(self)
+        sizes.append((len(self.members), len(self.stacked.runs)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stack.Stack, "_prepare", noted)
+        assert train_pair(pair) == ["diverged", "done"]
+    assert sizes == [(1, 2)]
+    assert record(pair[1][1]) == whole(pair, tmp_path)[1]
+    assert RunDirectory(pair[1][1]).environment["stacked"] == 2
+
+
+def test_a_run_that_was_begun_in_a_stack_and_goes_on_alone_begins_again(sweep, pair, watched, caplog, tmp_path):
+    with pytest.raises(Interrupted):
+        train_pair(pair, 6)
+    configs, paths = pair
+    trainer.train(configs[0], Loader().load(configs[0]), RunDirectory(paths[0]), False)
+    assert "the run was begun in a stack: training begins again" in caplog.text
+    alone = tmp_path / "alone" / paths[0].name
+    trainer.train(configs[0], Loader().load(configs[0]), RunDirectory(alone), False)
+    assert record(paths[0]) == record(alone)
+    assert "stacked" not in RunDirectory(paths[0]).environment
 
 
 def metrics(path: Path) -> bytes:
@@ -195,17 +316,31 @@ def test_many_cells_make_stacks_for_every_worker(sweep):
 
 
 def test_a_stack_that_was_stopped_when_another_had_ended_goes_on_whole(sweep):
-    grid = ("stack=true", "jobs=2", "seed=range(4)", "optim.lr=0.05,0.01")
-    _, _, runs = sweep("parted", *grid)
+    """With jobs=2 there would be two stacks of two, without what environment.json says of the one that was begun."""
+    grid = ("stack=true", "seed=range(4)", "optim.lr=0.05,0.01")
+    _, _, runs = sweep("parted", *grid, "jobs=2")
     assert {run.environment["stacked"] for run in runs.values()} == {4}
+    assert len({run.environment["stack"] for run in runs.values()}) == 2
     expected = {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()}
     for run in runs.values():
         if run.config["seed"] > 1:
             (run.path / CHECKPOINT).unlink()
             run.write_status("running", step=4, steps=9, attempts=1, seconds=1.0)
-    status, stderr, runs = sweep("parted", *grid)
+    status, stderr, runs = sweep("parted", *grid, "jobs=2")
     assert (status, "4 of 4 runs are trained in 1 stacks" in stderr) == (0, True), stderr
     assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
+
+
+def test_the_last_run_of_a_stack_that_was_killed_while_it_ended_goes_on_in_its_program(sweep):
+    _, _, runs = sweep("last", "stack=true")
+    expected = {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()}
+    last = max(runs.values(), key=lambda run: run.environment["row"])
+    (last.path / CHECKPOINT).unlink()
+    last.write_status("running", step=0, steps=9, attempts=1, seconds=0.0)
+    status, stderr, runs = sweep("last", "stack=true")
+    assert (status, "1 of 1 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
+    assert {run.environment["stacked"] for run in runs.values()} == {4}
 
 
 def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
@@ -226,10 +361,9 @@ def _weights_and_curves(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_stack_that_is_killed_at_any_file_operation_ends_in_the_same_bytes_or_says_that_it_was_parted(tmp_path):
-    """Killed while its runs end: those that had not are stacked with fewer, and are rounded in another order."""
+def test_a_stack_that_is_killed_at_any_file_operation_ends_in_the_same_bytes(tmp_path):
     stacked_sweep = ["sweep", *GRID, "stack=true"]
-    whole, parted = tmp_path / "whole", 0
+    whole = tmp_path / "whole"
     status, operations = run_until(None, command(*stacked_sweep, f"results_dir={whole}"), whole)
     assert status == 0
     expected = _weights_and_curves(whole)
@@ -238,10 +372,6 @@ def test_a_stack_that_is_killed_at_any_file_operation_ends_in_the_same_bytes_or_
         here = command(*stacked_sweep, f"results_dir={folder}")
         assert run_until(dies, here, folder)[0] == KILLED
         assert run_until(None, here, folder)[0] == 0
-        found = _weights_and_curves(folder)
-        assert found.keys() == expected.keys()
-        stacked = {name: RunDirectory(folder / name).environment["stacked"] for name in found}
-        parted += set(stacked.values()) != {4}
-        assert {name for name in found if found[name] != expected[name]} <= {n for n in stacked if stacked[n] < 4}
+        assert _weights_and_curves(folder) == expected
+        assert {run.environment["stacked"] for run in find_runs([folder])} == {4}
         assert not [path for path in folder.rglob(".*.????????") if path.is_file()]
-    assert parted < operations / 20 / 2

@@ -105,6 +105,8 @@ STACKED = [
 CHOICES = {
     **{norm: (f"norm={norm}",) for norm in STACKED},
     "population": ("norm=batch", "norm.estimates=population"),
+    "unbiased": ("norm=batch", "norm.var=unbiased", "batch_size=4"),
+    "unbiased, no scale": ("norm=batch", "norm.var=unbiased", "norm.affine=false", "batch_size=4"),
     "no scale, no shift": ("norm=batch", "norm.affine=false"),
     "normalized outputs": ("norm=batch", "model.normalize_output=true", "norm.placement=post"),
     "softmax regression": ("model=linear",),

@@ -28,11 +28,15 @@ EXACT = {torch.bfloat16: 2**17}
 
 
 class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
-    """torch's batch normalization (its parameters, buffers and kernels) on (N, C, *) of any rank."""
+    """torch's batch normalization (its parameters, buffers and kernels) on (N, C, *) of any rank.
+
+    With `unbiased`, training divides by the unbiased variance of the batch.
+    """
 
     running_mean: Tensor
     running_var: Tensor
     num_batches_tracked: Tensor
+    unbiased = False
 
     def forward(self, input: Tensor) -> Tensor:
         if not self.training:
@@ -41,7 +45,14 @@ class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
         check_batch(input, "batch normalization")
         self.num_batches_tracked.add_(1)
         momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
-        return batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, momentum, self.eps)
+        weight: Tensor | None = self.weight
+        eps = self.eps
+        if self.unbiased:
+            weight, eps = as_biased(weight, eps, input.numel() // input.shape[1], like=self.running_mean)
+        return batch_norm(input, self.running_mean, self.running_var, weight, self.bias, momentum, eps)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ", unbiased=True" * self.unbiased
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
@@ -56,6 +67,20 @@ class AlwaysBatchNorm(AnyRankBatchNorm):
             return super().forward(input)
         estimates = self.running_mean.clone(), self.running_var.clone()
         return batch_norm(input, *estimates, self.weight, self.bias, 0.0, self.eps)
+
+
+def as_biased(weight: Tensor | None, eps: float, count: int, like: Tensor) -> tuple[Tensor, float]:
+    """Return the weight and eps with which division by a biased variance is what it was by the unbiased one.
+
+    1 / sqrt(var n / (n - 1) + eps) = sqrt(share) / sqrt(var + share eps), for the share (n - 1) / n.
+
+    Args:
+        weight: (*, C), None for 1.
+        count: n, the values per channel.
+        like: (*, C), of the weight's type.
+    """
+    share = (count - 1) / count
+    return torch.full_like(like, share**0.5) if weight is None else weight * share**0.5, share * eps
 
 
 def batch_norm(

@@ -13,6 +13,7 @@ from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
 from normexp.norms.base import num_outputs
+from normexp.norms.kernels.batched import AnyRankBatchNorm
 
 BATCH_OR_INSTANCE = nn.modules.batchnorm._NormBase
 NORMS = (BATCH_OR_INSTANCE, nn.GroupNorm)
@@ -156,7 +157,7 @@ def fused_tail(norm: nn.Module) -> list[nn.Module] | None:
 
     None if it computes something else than torch's normalization followed by its children in order.
     """
-    if type(norm) in TORCHS:
+    if type(norm) in (*TORCHS, AnyRankBatchNorm):
         return []
     tail = list(norm.children())
     exact: Any = on_cpu(norm)

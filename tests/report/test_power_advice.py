@@ -1,10 +1,15 @@
 """What `--power` advises where so many seeds would be needed that another question is better."""
 
+import json
+from dataclasses import replace
+
 import pytest
 from claim_maker import read_claim
 from drawn import made
 from fabricated import Fabric
 
+from normexp.experiments.grids import Selection
+from normexp.experiments.selection import choice_path
 from normexp.report.power import power
 
 ADVICE = "rather an equivalence, `in: within MARGIN of 0`"
@@ -26,3 +31,16 @@ def test_an_equivalence_is_advised_unless_the_claim_is_one(fabricate: Fabric, re
     *_, line = power(experiment.experiment, fabricate.root)
     assert line.startswith("- t: more than a thousand if the effect is as observed") or "fresh seeds" in line
     assert (ADVICE in line) is advised
+
+
+def test_seeds_that_broke_ties_are_used_as_well(fabricate: Fabric) -> None:
+    experiment = made(fabricate, claims=[read_claim({**COMPARED, "in": "> 0"})])
+    experiment.run(lambda arm, point, random: [{"step": 0, "test/accuracy": 0.5 + point["seed"] / 100}])
+    chosen = {"search": {"optim.lr": [0.1, 0.2]}, "seeds": [100], "ties": [101, 102], "metric": "validation/accuracy"}
+    tuned = replace(experiment.experiment, select=Selection.model_validate(chosen))
+    path = choice_path(tuned, fabricate.root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"chosen": {}, "tried": {}, "metric": "validation/accuracy", "seeds": [100]}))
+    _, used, *_ = power(tuned, fabricate.root)
+    assert "100, 101, 102; " in used
+    assert "from 103 on" in used

@@ -14,7 +14,11 @@ from pathlib import Path
 
 from normexp.evidence.claims import NOT_YET, UNDECIDED
 from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
+from normexp.experiments.noise import within_noise
+from normexp.experiments.selection import recorded_selection
+from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
 
 TOP = Path(__file__).resolve().parent.parent
@@ -81,7 +85,8 @@ def waiting() -> Iterator[list[str]]:
             experiment, folder = read(name, scale), TOP / "results" / name / scale
             counted, chosen = trained(experiment, folder)
             left = len(experiment.arms) * len(experiment.points()) - counted
-            if (scale in there and left and undecided(experiment, folder)) or not (there or scale == "smoke"):
+            waits = (left and undecided(experiment, folder)) or are_tied(experiment)
+            if (scale in there and waits) or not (there or scale == "smoke"):
                 yield [*declared(experiment), str(counted), str(chosen)]
 
 
@@ -90,6 +95,15 @@ def undecided(experiment: Experiment, folder: Path) -> bool:
     path = folder / "claims.json"
     verdicts = {claim["verdict"] for claim in json.loads(path.read_text())["claims"]} if path.exists() else {NOT_YET}
     return experiment.design is None or bool(verdicts & {UNDECIDED, NOT_YET})
+
+
+def are_tied(experiment: Experiment) -> bool:
+    """Tell whether best two that lie within noise have yet to train with the further seeds that are declared."""
+    select, record = experiment.select, recorded_selection(experiment, TOP / "results")
+    if select is None or not select.ties or record is None:
+        return False
+    last = map(last_rung, record["tried"].values())
+    return any(SEEDS not in tried[0] and within_noise(tried, experiment, select) for tried in last)
 
 
 def trained(experiment: Experiment, folder: Path) -> tuple[int, int]:
@@ -109,13 +123,16 @@ def declared(experiment: Experiment) -> list[str]:
 
 
 def trials(experiment: Experiment) -> int:
-    """Return how many runs choose hyperparameters: all combinations at the first rung, those kept at the others."""
+    """Return how many runs choose hyperparameters at most: all combinations at the first rung, those kept at the
+    others, the best two with the further seeds of ties.
+    """
     select = experiment.select
     if select is None:
         return 0
     places = prod(len(experiment.grid[axis]) for axis in select.per)
     tried = prod(map(len, select.search.values())) + sum(select.halving.keep if select.halving else ())
-    return len(experiment.selection_arms(list(experiment.arms))) * places * tried * len(select.seeds)
+    of_a_choice = tried * len(select.seeds) + 2 * len(select.ties)
+    return len(experiment.selection_arms(list(experiment.arms))) * places * of_a_choice
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:

@@ -20,6 +20,7 @@ from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, folder_name
 from normexp.experiments.figures import SELECTION
 from normexp.experiments.grids import Selection
+from normexp.experiments.noise import images_of
 from normexp.experiments.shape import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.trials import combinations, points
 
@@ -126,7 +127,8 @@ def _check_select(experiment: Experiment, document: Document) -> None:
         raise document.error("give either arm or per", "select")
     choosing = experiment.selection_arms(list(experiment.arms))
     lengths = select.halving.steps if select.halving else [None]
-    trials = [point for steps in lengths for values in combinations(select) for point in points(select, values, steps)]
+    seeds = [*select.seeds, *select.ties]
+    trials = [point for n in lengths for values in combinations(select) for point in points(select, values, n, seeds)]
     if select.halving and len(combinations(select)) <= select.halving.keep[0]:
         there = len(combinations(select))
         raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")
@@ -144,8 +146,16 @@ def _check_held_out(experiment: Experiment, select: Selection, document: Documen
             "select",
             "metric",
         )
-    if both := [seed for seed in select.seeds if seed in experiment.grid["seed"]]:
-        raise document.error(f"{both[0]} is a seed of the grid, too; choose with others", "select", "seeds")
+    for key in ("seeds", "ties"):
+        if both := [seed for seed in getattr(select, key) if seed in experiment.grid["seed"]]:
+            raise document.error(f"{both[0]} is a seed of the grid, too; choose with others", "select", key)
+    if select.ties and len(select.seeds) == 1 and images_of(experiment, select) is None:
+        raise document.error(
+            f"one seed does not say what is noise in {select.metric}; give two in select.seeds, or choose by an "
+            "accuracy with a number of images as dataset.validation",
+            "select",
+            "ties",
+        )
 
 
 def _check_table(

@@ -46,9 +46,9 @@ class Change:
     """Something that is not as it was when the runs began.
 
     Args:
-        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `halving`, `sampler`, `grid`,
-            `search`, `selection`, `setting`, `arm` or `trial setting`; `declaration` where there was none before the
-            runs.
+        what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `further selection seeds`,
+            `halving`, `sampler`, `grid`, `search`, `selection`, `setting`, `arm` or `trial setting`; `declaration`
+            where there was none before the runs.
         name: the claim's text, the axis, the key, the arm, the published number's arm and place; empty where there is
             but one of the kind.
         before, after: both versions, `nothing` where there was or is none.
@@ -185,6 +185,7 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
         "seeds": {"": list(experiment.grid["seed"])},
         "looks": {"": [*design.looks, design.spending]} if design else {},
         "selection seeds": {"": list(select.seeds)} if select else {},
+        "further selection seeds": {"": list(select.ties)} if select and select.ties else {},
         "grid": {axis: list(values) for axis, values in experiment.axes.items()},
         "halving": {"": select.halving.model_dump()} if select and select.halving else {},
         "sampler": {"": select.sampler.model_dump()} if select and select.sampler else {},

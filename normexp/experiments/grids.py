@@ -68,6 +68,7 @@ def _values_or_intervals(search: dict[str, Any]) -> dict[str, Any]:
 
 
 Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_once)]
+FurtherSeeds = Annotated[list[int], AfterValidator(_once)]
 Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
 Grid = Annotated[dict[str, Any], AfterValidator(_values)]
 Space = Annotated[dict[str, Any], AfterValidator(_values_or_intervals)]
@@ -113,6 +114,9 @@ class SelectionAtScale(Strict):
     """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
     of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
     had fewer."""
+    ties: FurtherSeeds | None = None
+    """Further seeds, none of them the grid's, for the best two combinations of a choice where these lie within noise;
+    of these two the better mean over all seeds is chosen. `[]` at a scale: none there."""
     metric: str | None = None
     """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
     common: Overrides | None = None
@@ -137,6 +141,9 @@ class Selection(SelectionAtScale):
     """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
     of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
     had fewer."""
+    ties: FurtherSeeds = Field(default_factory=list)
+    """Further seeds, none of them the grid's, for the best two combinations of a choice where these lie within noise;
+    of these two the better mean over all seeds is chosen. `[]` at a scale: none there."""
     metric: Text
     """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
     common: Overrides = Field(default_factory=dict)
@@ -153,6 +160,14 @@ class Selection(SelectionAtScale):
                 raise refusal(f"{values!r} is a list; `sampler` draws from an interval, as {EXAMPLE}", "search", key)
             if not self.sampler and isinstance(values, str):
                 raise refusal(f"{values!r} is an interval; give `sampler` with it, or a list of values", "search", key)
+        return self
+
+    @model_validator(mode="after")
+    def _ties_have_other_seeds(self) -> Selection:
+        if self.ties and self.sampler:
+            raise refusal("give either sampler or ties; a sampler takes more trials, or more seeds for all", "ties")
+        if both := [seed for seed in self.ties if seed in self.seeds]:
+            raise refusal(f"{both[0]} is one of the seeds of every trial, too", "ties")
         return self
 
     @property

@@ -27,6 +27,11 @@ and a `frozen.json` that is missing, or was written when runs were there, as dec
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
 100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.
 
+`select: {{seeds: [100], ties: [101, 102]}}` buys seeds only where they are needed: after the grid, or the last rung,
+the best two of every choice train with seeds 101 and 102, too, where they lie within noise, at the settings of their
+trials, and of these two the better mean over all three seeds is chosen. `--dry-run` says how many runs that is at most,
+and for which choices once the others are trained. Declared or changed after the runs, `ties` is shown as changed.
+
 `select: {{search: {{optim.lr: "tag(log,interval(0.001,1))"}}, sampler: {{name: tpe, trials: 20}}}}` draws 20 rates,
 each in view of the scores before it (`pip install 'normexp[optuna]'`). Trials are ordinary runs, and a command that was
 stopped goes on with the same ones: what was scored stands beside the results in `optuna.journal`, and in chosen.json.

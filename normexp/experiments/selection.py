@@ -7,18 +7,17 @@ searches and only those values that it tries; nothing else in it gets into a con
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from normexp.config.intervals import read_interval
 from normexp.errors import UserError
-from normexp.evidence.stats import TTest, paired
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
-from normexp.experiments.halving import compared, last_rung, rungs, trials_of
-from normexp.experiments.trials import STEPS, Trial, best, choosings, combinations, is_number, losses, ranked
+from normexp.experiments.halving import last_rung, rungs, trials_of
+from normexp.experiments.noise import within_noise
+from normexp.experiments.trials import SEEDS, STEPS, Trial, best, choosings, combinations, is_number, losses, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 
@@ -72,8 +71,11 @@ def _read_record(path: Path, experiment: Experiment) -> dict[str, Any]:
 def _trial(given: Mapping[str, Any]) -> Trial:
     scores = [None if score is None else float(score) for score in given["scores"]]
     budget = {STEPS: int(given[STEPS])} if STEPS in given else {}
+    seeds = {SEEDS: [int(seed) for seed in given[SEEDS]]} if SEEDS in given else {}
+    if len(seeds.get(SEEDS, scores)) != len(scores):
+        raise ValueError("every seed has a score")
     mean = None if None in scores else float(given["mean"])
-    return {"values": dict(given["values"]), **budget, "scores": scores, "mean": mean}
+    return {"values": dict(given["values"]), **budget, **seeds, "scores": scores, "mean": mean}
 
 
 def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any] | str]) -> str | None:
@@ -91,7 +93,7 @@ def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any] 
 
 
 def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
-    """Choose the combination that is best in the mean over the selection's seeds, and record all of them.
+    """Choose the combination that is best in the mean over its seeds, and record all of them.
 
     Of several that are equally good, what was chosen before stays; otherwise `ranked` decides.
     """
@@ -100,12 +102,12 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     path = choice_path(experiment, results)
     before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}}
     for name, choosing in choosings(experiment, results, arms).items():
-        by_rung = [trials_of(choosing, rung) for rung in range(rungs(select))]
-        last = compared(select, by_rung)
+        tried = [trial for rung in range(rungs(select)) for trial in trials_of(choosing, rung)]
+        last = last_rung(tried)
         recorded = [trial for trial in best(last, select) if trial["values"] == before["chosen"].get(name)]
         order = ranked(last, losses(choosing, last), select)
         before["chosen"][name] = (recorded or order)[0]["values"]
-        before["tried"][name] = [trial for tried in by_rung for trial in tried]
+        before["tried"][name] = tried
     ordered = {key: before[key] for key in ("chosen", "tried")}  # in one order, whoever wrote it before
     content = {**ordered, "metric": select.metric, "seeds": select.seeds}
     notes = {name: found for name in content["chosen"] if (found := remarks(content, name, select))}
@@ -113,7 +115,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
 
 
 def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str]:
-    """Return what a table has to say of a choice: a tie, an edge of its grid, an open choice between the best two."""
+    """Return what a table has to say of a choice: an edge of its grid, a tie, further seeds for the best two."""
     chosen, tried = record["chosen"][name], last_rung(record["tried"].get(name, []))
     found = [
         f"{key}={chosen[key]} is at the edge of its grid" for key in select.search if _at_edge(chosen, key, select)
@@ -122,6 +124,8 @@ def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str
     if len(equal) > 1:
         others = [values for values in equal if values != chosen]
         found.append(f"tied with {'; '.join(choice_text(values) for values in others)}")
+    if tried and (further := [seed for seed in tried[0].get(SEEDS, []) if seed not in record["seeds"]]):
+        found.append(f"the best two lay within noise and were trained with seeds {', '.join(map(str, further))}, too")
     return found
 
 
@@ -144,33 +148,13 @@ def recorded_selection(experiment: Experiment, results: Path) -> dict[str, Any] 
 
 
 def undecided_choices(experiment: Experiment, record: Mapping[str, Any]) -> list[str]:
-    """Return the choices whose best two combinations lie within noise and that were made with fewer than three seeds.
-
-    Noise of an accuracy is the standard error of a difference of two shares of the validation images; with several
-    seeds, that the 95 % interval of the paired difference holds 0.
-    """
-    select = experiment.select
-    if select is None or len(select.seeds) > 2:
+    """Return the choices with fewer than three seeds whose best two combinations lie within noise."""
+    if experiment.select is None:
         return []
-    return [name for name, tried in record["tried"].items() if within_noise(last_rung(tried), experiment, select)]
+    return [name for name, tried in record["tried"].items() if _is_undecided(last_rung(tried), experiment)]
 
 
-def noise_is_unknown(select: Selection) -> bool:
-    """Tell whether choices are made by the loss of one seed, which does not say how much a loss varies."""
-    return len(select.seeds) == 1 and not select.highest
-
-
-def within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
-    """Tell whether the best two of some trials are no further apart than noise, as `undecided_choices` says."""
-    scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
-    if len(scored) < 2:
-        return False
-    first, second = (scored[-1], scored[-2]) if select.highest else (scored[0], scored[1])
-    difference = paired(dict(enumerate(first["scores"])), dict(enumerate(second["scores"])))
-    if isinstance(difference, TTest):
-        return 0.0 in difference.confidence_interval()
-    images = {**experiment.common, **select.common}.get("dataset.validation")
-    if not select.highest or not isinstance(images, int) or images < 1:
-        return bool(first["mean"] == second["mean"])
-    share = min(1.0, max(0.0, first["mean"]))
-    return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))
+def _is_undecided(last: Sequence[Trial], experiment: Experiment) -> bool:
+    assert experiment.select is not None
+    few = all(len(trial["scores"]) < 3 for trial in last)
+    return few and within_noise(last, experiment, experiment.select)

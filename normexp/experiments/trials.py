@@ -15,7 +15,9 @@ from normexp.experiments.grids import Selection
 from normexp.records import METRICS, RunDirectory
 
 STEPS = "steps"
-Trial = dict[str, Any]  # values, scores (one per seed, None: diverged or not finite), mean; steps, where they vary
+SEEDS = "seeds"
+# values, scores (one per seed, None: diverged or not finite), mean; steps, where they vary; seeds, where there are more
+Trial = dict[str, Any]
 Values = dict[str, Any]  # of one combination
 
 
@@ -27,10 +29,12 @@ def combinations(select: Selection) -> list[Values]:
     return [{key: each.low for key, each in ends.items()}, {key: each.high for key, each in ends.items()}]
 
 
-def points(select: Selection, values: Mapping[str, Any], steps: int | None = None) -> list[Point]:
-    """Return the points of a combination's runs, one per seed."""
+def points(
+    select: Selection, values: Mapping[str, Any], steps: int | None = None, seeds: Sequence[int] | None = None
+) -> list[Point]:
+    """Return the points of a combination's runs, one per seed, those of the selection where no others are given."""
     budget = () if steps is None else ((STEPS, steps),)
-    return [(*values.items(), ("seed", seed), *budget) for seed in select.seeds]
+    return [(*values.items(), ("seed", seed), *budget) for seed in seeds or select.seeds]
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,11 @@ class Choosing:
         assert self.experiment.select is not None
         return self.experiment.select
 
-    def runs(self, values: Mapping[str, Any], steps: int | None = None) -> list[Path]:
+    def runs(
+        self, values: Mapping[str, Any], steps: int | None = None, seeds: Sequence[int] | None = None
+    ) -> list[Path]:
         """Return the run directories of a combination, one per seed."""
-        found = (self.at + point for point in points(self.select, values, steps))
+        found = (self.at + point for point in points(self.select, values, steps, seeds))
         return [run_place(self.results, self.experiment, self.arm, point, "select") for point in found]
 
 
@@ -62,24 +68,27 @@ def choosings(experiment: Experiment, results: Path, arms: Sequence[str]) -> dic
     return {name: Choosing(experiment, results, arm, at) for name, (arm, at) in experiment.choices(arms).items()}
 
 
-def trials(choosing: Choosing, compared: Sequence[Values], steps: int | None = None) -> list[Trial]:
+def trials(
+    choosing: Choosing, compared: Sequence[Values], steps: int | None = None, seeds: Sequence[int] | None = None
+) -> list[Trial]:
     """Return combinations with their scores per seed and their mean: None where one has no finite score.
 
     Args:
-        steps: of the runs, where it is not that of all.
+        steps, seeds: of the runs, where they are not those of all.
     """
+    own = {key: given for key, given in ((STEPS, steps), (SEEDS, seeds)) if given is not None}
     found = []
     for values in compared:
-        scores = [final_score(run, choosing.select.metric) for run in choosing.runs(values, steps)]
+        scores = [final_score(run, choosing.select.metric) for run in choosing.runs(values, steps, seeds)]
         mean = None if None in scores else sum(filter(None, scores)) / len(scores)
-        found.append({"values": values, **({} if steps is None else {STEPS: steps}), "scores": scores, "mean": mean})
+        found.append({"values": values, **own, "scores": scores, "mean": mean})
     return found
 
 
 def losses(choosing: Choosing, tried: Sequence[Trial]) -> list[float]:
     """Return each trial's mean loss on the split of the selection's metric; inf where it is not recorded."""
     metric = choosing.select.metric.rpartition("/")[0] + "/loss"
-    return [_mean_loss(choosing.runs(trial["values"], trial.get(STEPS)), metric) for trial in tried]
+    return [_mean_loss(choosing.runs(trial["values"], trial.get(STEPS), trial.get(SEEDS)), metric) for trial in tried]
 
 
 def _mean_loss(run_paths: Sequence[Path], metric: str) -> float:

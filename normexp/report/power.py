@@ -24,7 +24,8 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
         return
     verdicts = judged(experiment, measured)
     undecided = [(claim, verdict) for claim, verdict in verdicts if verdict.verdict == UNDECIDED]
-    used = {int(seed) for seed in experiment.grid["seed"]} | set(experiment.select.seeds if experiment.select else ())
+    chosen_with = [*select.seeds, *select.ties] if (select := experiment.select) else []
+    used = {int(seed) for seed in (*experiment.grid["seed"], *chosen_with)}
     yield f"{experiment.name}, scale {experiment.scale}: {len(undecided)} of {len(verdicts)} claims are undecided"
     if not undecided:
         return

@@ -231,6 +231,10 @@ EXPERIMENTS = {
     "figure": OWN.replace("figures: []", "figures: [{name: a, kind: curvs, metric: test/accuracy}]"),
     "target": OWN.replace("[test/accuracy]", "[{metric: test/accuracy, target: 95}]"),
     "select": OWN + "select: {search: {optim.lrr: [1]}, seeds: [100], metric: validation/accuracy}\n",
+    "ties": OWN
+    + "select: {search: {optim.lr: [0.1, 0.2]}, seeds: [100], ties: [100, 101], metric: validation/accuracy}\n",
+    "ties_of_one": OWN
+    + "select: {search: {optim.lr: [0.1, 0.2]}, seeds: [100], ties: [101], metric: validation/loss}\n",
     "scale": OWN.replace("smoke: {}", "tiny: {}"),
     "scale_arm": OWN.replace("cpu: {}", "cpu: {arms: {bacth: {norm.var: unbiased}}}"),
     "scale_arm_key": OWN.replace("cpu: {}", "cpu: {arms: {batch: {norm.vra: unbiased}}}"),

@@ -1,8 +1,13 @@
 """docs/campaign.md tells what the committed records cost and what is declared without them."""
 
 import importlib.util
+import json
+from dataclasses import replace
+
+import pytest
 
 from normexp.experiments.load import read
+from normexp.experiments.selection import choice_path
 from normexp.records.archive import packed
 from tests.documents.evidence import TOP
 
@@ -31,6 +36,35 @@ def test_what_is_trained_in_part_stays_declared(tmp_path, monkeypatch):
         (folder / place / "records.zip").write_bytes(packed({f"{point}/status.json": b'{"status": "done"}'}))
     assert ["which_norm", "desk", "10", "5", "50", "70", "1", "1"] in list(campaign.waiting())
     assert [row[:2] for row in campaign.spent()] == [["which_norm", "desk"]]
+
+
+TIED = {  # two rates of one arm within noise, those of another apart; 5,000 validation images
+    "batch": [[0.2, [0.9]], [0.8, [0.901]]],
+    "layer": [[0.2, [0.9]], [0.8, [0.7]]],
+}
+
+
+@pytest.mark.parametrize(
+    ("ties", "trained", "waits"), [([], False, False), ([101, 102], False, True), ([101, 102], True, False)]
+)
+def test_best_two_that_lie_within_noise_wait_for_the_further_seeds(tmp_path, monkeypatch, ties, trained, waits):
+    monkeypatch.setattr(campaign, "TOP", tmp_path)
+    experiment = read("which_norm", "desk")
+    experiment = replace(experiment, select=experiment.select.model_copy(update={"ties": ties}))
+    tried = {arm: [trial(*each) for each in trials] for arm, trials in TIED.items()}
+    if trained:
+        tried["batch"] += [trial(rate, [0.9, 0.8, 0.9], seeds=[100, *ties]) for rate in (0.2, 0.8)]
+    path = choice_path(experiment, tmp_path / "results")
+    path.parent.mkdir(parents=True)
+    chosen = {arm: {"optim.lr": 0.2} for arm in tried}
+    path.write_text(json.dumps({"chosen": chosen, "tried": tried, "metric": "validation/accuracy", "seeds": [100]}))
+    assert campaign.are_tied(experiment) is waits
+    assert campaign.trials(experiment) == 10 * (5 + 2 + 2 * len(ties))
+
+
+def trial(rate, scores, **seeds):
+    mean = sum(scores) / len(scores)
+    return {"values": {"optim.lr": rate}, "steps": 704, **seeds, "scores": scores, "mean": mean}
 
 
 def test_fresh_seeds_are_few_and_for_open_claims():

@@ -168,7 +168,8 @@ def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> Non
     assert set(declared) == {folder.name for folder in packed if is_trained(experiments[folder.name], folder)}
     for scale in declared:
         experiment = experiments[scale]
-        seeds = {*experiment.grid["seed"], *(experiment.select.seeds if experiment.select else ())}
+        select = experiment.select
+        seeds = {*experiment.grid["seed"], *([*select.seeds, *select.ties] if select else ())}
         runs = (
             run
             for run in find_runs([top / scale])

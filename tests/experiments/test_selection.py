@@ -14,10 +14,10 @@ from one_line import one_line_error
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import load
+from normexp.experiments.noise import noise_is_unknown
 from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import (
     choice_path,
-    noise_is_unknown,
     read_choice,
     recorded_selection,
     undecided_choices,

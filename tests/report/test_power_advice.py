@@ -1,5 +1,8 @@
 """What `--power` advises where so many seeds would be needed that another question is better."""
 
+import json
+from dataclasses import replace
+
 import pytest
 from claim_maker import read_claim
 from drawn import made
@@ -7,6 +10,8 @@ from fabricated import Fabric
 
 from normexp.evidence.claims.power import smallest_sign_p
 from normexp.evidence.stats import SignTest
+from normexp.experiments.grids import Selection
+from normexp.experiments.selection import choice_path
 from normexp.report.power import power
 
 ADVICE = "rather an equivalence, `in: within MARGIN of 0`"
@@ -55,3 +60,16 @@ def test_seeds_that_signs_take_are_told(fabricate: Fabric, accuracies: tuple[flo
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_the_least_p_by_signs_is_that_of_the_test(n: int) -> None:
     assert smallest_sign_p(n) == min(1.0, 2 * SignTest((1.0,) * n).p_above(0.0))
+
+
+def test_seeds_that_broke_ties_are_used_as_well(fabricate: Fabric) -> None:
+    experiment = made(fabricate, claims=[read_claim({**COMPARED, "in": "> 0"})])
+    experiment.run(lambda arm, point, random: [{"step": 0, "test/accuracy": 0.5 + point["seed"] / 100}])
+    chosen = {"search": {"optim.lr": [0.1, 0.2]}, "seeds": [100], "ties": [101, 102], "metric": "validation/accuracy"}
+    tuned = replace(experiment.experiment, select=Selection.model_validate(chosen))
+    path = choice_path(tuned, fabricate.root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"chosen": {}, "tried": {}, "metric": "validation/accuracy", "seeds": [100]}))
+    _, used, *_ = power(tuned, fabricate.root)
+    assert "100, 101, 102; " in used
+    assert "from 103 on" in used

@@ -12,7 +12,7 @@ from normexp.experiments.experiment import Experiment, Point, run_place
 from normexp.experiments.grids import Halving
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.load import load
-from normexp.experiments.selection import within_noise
+from normexp.experiments.noise import within_noise
 from normexp.experiments.trials import Trial, combinations, goodness, points
 from normexp.records import METRICS, RunDirectory
 

@@ -11,7 +11,8 @@ from normexp.evidence.curves import better_direction, named_point
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import last_rung, share_of_grid
-from normexp.experiments.selection import noise_is_unknown, recorded_selection, remarks, undecided_choices
+from normexp.experiments.noise import noise_is_unknown
+from normexp.experiments.selection import recorded_selection, remarks, undecided_choices
 from normexp.report.experiment.measured import Measured
 
 

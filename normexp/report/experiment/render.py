@@ -16,7 +16,7 @@ from normexp.experiments.reproduce import command
 from normexp.experiments.selection import choice_text, read_choice, read_selection
 from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
-from normexp.experiments.trials import STEPS
+from normexp.experiments.trials import SEEDS, STEPS
 from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.measured import Measured, read_measured
@@ -124,14 +124,17 @@ def selection_text(experiment: Experiment, results: Path) -> dict[str, str]:
     if experiment.select is None:
         return {}
     record = read_selection(experiment, results)
+    further = (seed for trials in record["tried"].values() for trial in trials for seed in trial.get(SEEDS, []))
+    seeds = list(dict.fromkeys([*record["seeds"], *further]))
     rows = []
     for arm, trials in record["tried"].items():
         for trial in trials:
             scores = ["diverged or not finite" if score is None else repr(score) for score in trial["scores"]]
-            by_seed = {f"{record['metric']} seed={n}": score for n, score in zip(record["seeds"], scores, strict=True)}
+            by_seed = dict(zip(trial.get(SEEDS, record["seeds"]), scores, strict=True))
+            columns = {f"{record['metric']} seed={seed}": by_seed.get(seed, "") for seed in seeds}
             chosen = "yes" if trial["values"] == record["chosen"][arm] else ""
             budget = {STEPS: trial[STEPS]} if STEPS in trial else {}
-            rows.append({"arm": arm, **trial["values"], **budget, **by_seed, "chosen": chosen})
+            rows.append({"arm": arm, **trial["values"], **budget, **columns, "chosen": chosen})
     return {"selection.csv": csv_of(rows)}
 
 

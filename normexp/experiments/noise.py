@@ -1,0 +1,41 @@
+"""Whether the best two combinations of a choice lie within noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from normexp.evidence.stats import TTest, paired
+from normexp.experiments.experiment import Experiment
+from normexp.experiments.grids import Selection
+from normexp.experiments.trials import Trial
+
+
+def noise_is_unknown(select: Selection) -> bool:
+    """Tell whether choices are made by the loss of one seed, which does not say how much a loss varies."""
+    return len(select.seeds) == 1 and not select.highest
+
+
+def images_of(experiment: Experiment, select: Selection) -> int | None:
+    """Return of how many validation images an accuracy is the share; None of a loss, and where no number is set."""
+    images = {**experiment.common, **select.common}.get("dataset.validation")
+    return images if select.highest and isinstance(images, int) and images > 0 else None
+
+
+def within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
+    """Tell whether the best two of some trials are no further apart than noise.
+
+    Noise of an accuracy is the standard error of a difference of two shares of the validation images; with several
+    seeds, that the 95 % interval of the paired difference holds 0.
+    """
+    scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
+    if len(scored) < 2:
+        return False
+    first, second = (scored[-1], scored[-2]) if select.highest else (scored[0], scored[1])
+    difference = paired(dict(enumerate(first["scores"])), dict(enumerate(second["scores"])))
+    if isinstance(difference, TTest):
+        return 0.0 in difference.confidence_interval()
+    if (images := images_of(experiment, select)) is None:
+        return bool(first["mean"] == second["mean"])
+    share = min(1.0, max(0.0, first["mean"]))
+    return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))

@@ -103,7 +103,7 @@ BY_HAND: Mapping[str, str] = {
     "arpit_weight_norm_initialization/deviations": "100 50 500",
     "ba2016_figure2/deviations": "5,000 120 65,829",
     "ba2016_figure2_babi/deviations": "240 800,000 5,000 120",
-    "ba2016_figure6/deviations": "0.001 8 8",
+    "ba2016_figure6/deviations": "0.001 8 8 0.4",
     "batch_collision/deviations": "8 4 5",
     "conditioning/deviations": "700",
     "conditioning_cifar10/deviations": "5",

@@ -71,15 +71,23 @@ def _measured(config: Config, loader: Loader) -> Speed:
         components = build(config, loader.load(config), loader.examples)
         torch.set_num_threads(components.threads)
         initialize_from_data(components)
-        step = _step_seconds(components)
-        evaluation = _evaluation_seconds(components, EVALUATION_BATCH if step < SECONDS else FEW)
+        compiles = bool(config["compile"])
+        step = _step_seconds(components, compiles)
+        evaluation = _evaluation_seconds(components, EVALUATION_BATCH if step < SECONDS else FEW, compiles)
         return Speed(step, evaluation, components.batches.steps_per_epoch)
 
 
-def _step_seconds(components: Components) -> float:
-    """Return the mean of a few steps; where a step is slow, of those that one second begins, the first if need be."""
+def _step_seconds(components: Components, compiles: bool) -> float:
+    """Return the mean of a few steps; where a step is slow, of those that one second begins, the first if need be.
+
+    Args:
+        compiles: the first steps take as long as torch's compiler does, once in a run, and are left out.
+    """
     seconds: list[float] = []
-    updates = fit(components, stop=WARM_UP + STEPS)
+    untimed = WARM_UP if compiles else 0
+    updates = fit(components, stop=untimed + WARM_UP + STEPS)
+    for _ in range(untimed):
+        next(updates)
     while len(seconds) < WARM_UP + STEPS and sum(seconds) < SECONDS:
         began = time.perf_counter()
         next(updates)
@@ -88,11 +96,13 @@ def _step_seconds(components: Components) -> float:
     return sum(timed) / len(timed)
 
 
-def _evaluation_seconds(components: Components, size: int) -> float:
+def _evaluation_seconds(components: Components, size: int, compiles: bool) -> float:
     if not components.evaluated:
         return 0.0
     examples = next(iter(components.evaluated.values()))
     first = [next(sequential_batches(examples, size))]
+    if compiles:
+        evaluate(components, first)
     began = time.perf_counter()
     components.before_evaluation()
     prepared = time.perf_counter()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+import torch
 
 from normexp.config import compose
+from normexp.data.loading import Loader
 from normexp.runs import estimate
 from normexp.runs.estimate import Speed, estimate_seconds
 
@@ -49,8 +53,30 @@ def test_slow_steps_are_few(drawn, monkeypatch):
     assert drawn == [1]
 
 
+class Compiled(torch.nn.Module):
+    """Stands for what torch.compile makes of a network: the first call of each mode takes long."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model, self.modes = model, set()
+
+    def forward(self, x):
+        if self.model.training not in self.modes:
+            self.modes.add(self.model.training)
+            time.sleep(1.5 * estimate.SECONDS)
+        return self.model(x)
+
+
+def test_what_the_compiler_takes_once_is_not_counted_for_every_step(monkeypatch):
+    monkeypatch.setattr(estimate, "SECONDS", 0.2)
+    monkeypatch.setattr(
+        torch, "compile", lambda given, **_: Compiled(given) if isinstance(given, torch.nn.Module) else given
+    )
+    speed = estimate._measured(compose([*SMALL, "compile=true"]), Loader())
+    assert speed.step < 0.3 > speed.evaluation
+
+
 def test_a_build_has_the_length_that_is_estimated():
-    from normexp.data.loading import Loader
     from normexp.training.build import build
     from normexp.training.length import length_of
 

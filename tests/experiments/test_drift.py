@@ -98,6 +98,21 @@ def test_the_library_that_differs_is_named(recorded, cli):
     assert "torch 1.0.0 -> " in cli("verify", "drift", "mine.yaml", "scale=smoke", "--seed", 3)[1]
 
 
+def test_a_record_of_a_gpu_is_tried_on_what_there_is(recorded, cli, monkeypatch):
+    for run in find_runs([recorded]):
+        path = run.path / "config.yaml"
+        path.write_text(path.read_text().replace("_changes_:\n", "_changes_:\n  device: cuda\n"))
+        path = run.path / "environment.json"
+        path.write_text(path.read_text().replace('"device": "cpu"', '"device": "cuda"'))
+        status = {key: value for key, value in run.status.items() if key != "sha256"}
+        (run.path / "status.json").write_text(json.dumps(status))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    change(recorded, "test/loss", 1.5)
+    status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke")
+    assert (status, stderr) == (1, "")
+    assert "device cuda -> cpu" in stdout
+
+
 def test_what_cannot_be_trained_again_is_left_out(recorded, cli):
     for run in find_runs([recorded]):
         config = run.path / "config.yaml"

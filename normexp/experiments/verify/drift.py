@@ -17,7 +17,7 @@ from normexp.config import Config, compose
 from normexp.config.identity import PATH_KEYS
 from normexp.config.options import option, options
 from normexp.config.text import amount, override_text
-from normexp.errors import UserError
+from normexp.errors import Unavailable, UserError
 from normexp.experiments.verify.drift_table import add_row, read_table
 from normexp.experiments.verify.environments import causes
 from normexp.experiments.verify.records import OWN_CODE
@@ -133,7 +133,7 @@ def proposed(folders: Sequence[Path], seed: int | None) -> list[RunDirectory]:
 
 
 def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
-    """Return the configuration of a record, for the threads that it was made with.
+    """Return the configuration of a record, for the threads that it was made with, on its device where there is one.
 
     Raises: UserError where it cannot be trained again: code of somebody's own, other defaults, other or missing data.
     """
@@ -144,7 +144,9 @@ def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
         raise UserError("it measured time, so no two runs are equal")
     check_complete(record)
     threads = {"threads": record.environment["threads"]} if "threads" in record.environment else {}
-    kept = {key: value for key, value in {**changes, **threads}.items() if key not in (*PATH_KEYS, "results_dir")}
+    device = {"device": _device_here(changes["device"])} if "device" in changes else {}
+    kept = {**changes, **threads, **device}
+    kept = {key: value for key, value in kept.items() if key not in (*PATH_KEYS, "results_dir")}
     words = [f"{key}={override_text(value)}" for key, value in kept.items()]
     if missing := [key for key in PATH_KEYS if key in changes and not _of(key, given)]:
         raise UserError(f"it was made from a file; give {missing[0]}=PATH")
@@ -153,6 +155,16 @@ def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
     if names := to_download([config]):
         raise UserError(f"dataset={names[0]} is not on this machine")
     return config
+
+
+def _device_here(name: str) -> str:
+    """Return a record's device, or the best one of a machine that has none such: another rounds otherwise, no more."""
+    from normexp.training.hardware import choose_device
+
+    try:
+        return choose_device(name).type
+    except Unavailable:
+        return "auto"
 
 
 def _of(key: str, given: Iterable[str]) -> list[str]:

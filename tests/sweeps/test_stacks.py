@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 from in_process import InProcess
 from killed import KILLED, command, run_until
 
@@ -198,6 +199,13 @@ def whole(pair, tmp_path) -> list[bytes]:
 
 def record(path: Path) -> bytes:
     return metrics(path) + (path / CHECKPOINT).read_bytes()
+
+
+def test_a_stack_depends_on_nothing_that_was_drawn_before_it(pair, tmp_path):
+    torch.manual_seed(7)
+    train_pair(pair)
+    torch.manual_seed(8)
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
 
 
 @pytest.mark.parametrize("step", [1, 4, 6, 9])

@@ -30,7 +30,7 @@ from normexp.runs.signals import stop_signals
 from normexp.runs.stack_checkpoint import save_together, settle
 from normexp.runs.timer import Timer
 from normexp.runs.trainer import POLL_INTERVAL, Trainer
-from normexp.seeding import seed_all, stream
+from normexp.seeding import seed_all
 from normexp.training.build import build, build_schedule, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.process import process_settings
@@ -153,7 +153,7 @@ class Stack:
         try:
             self._prepare()
             if not self.done:
-                seed_all(stream(self.first.seed, "noise"))  # nothing draws from it, but a checkpoint holds where it is
+                seed_all(0)  # nothing is drawn from it, but a checkpoint holds where it is
                 self._evaluate()
                 for _, member in self.going:
                     member.record(member.measured)

@@ -351,6 +351,21 @@ def test_the_last_run_of_a_stack_that_was_killed_while_it_ended_goes_on_in_its_p
     assert {run.environment["stacked"] for run in runs.values()} == {4}
 
 
+def test_a_damaged_run_of_a_stack_that_was_stopped_is_trained_afresh_and_the_others_go_on(sweep):
+    _, _, runs = sweep("damaged", "stack=true")
+    expected = {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()}
+    first, *others = sorted(runs.values(), key=lambda run: run.environment["row"])
+    for run in runs.values():
+        (run.path / CHECKPOINT).unlink()
+        run.write_status("running", step=0, steps=9, attempts=1, seconds=0.0)
+    (first.path / "status.json").write_text("no status")
+    status, stderr, runs = sweep("damaged", "stack=true")
+    assert (status, "3 of 4 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    for run in others:
+        found = RunDirectory(run.path)
+        assert found.read("metrics.csv") + found.read(CHECKPOINT) == expected[run.path.name]
+
+
 def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")

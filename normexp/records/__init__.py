@@ -39,6 +39,7 @@ from normexp.records.plain import plain_json as plain_json
 from normexp.records.printable import printable as printable
 from normexp.records.printable import printable_lines as printable_lines
 from normexp.records.run import RunDirectory as RunDirectory
+from normexp.records.run import environment_before as environment_before
 from normexp.records.run import read_rows as read_rows
 from normexp.records.together import Together as Together
 from normexp.records.together import together_before as together_before

@@ -199,3 +199,11 @@ def free_name(path: Path) -> Path:
 def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a run directory's CSV file that end in a line break; none where there is no file."""
     return RunDirectory(path.parent).rows(path.name)
+
+
+def environment_before(directory: RunDirectory) -> Mappings:
+    """Return environment.json as the attempt before left it; nothing where it is damaged."""
+    try:
+        return directory.environment
+    except UserError:
+        return {}

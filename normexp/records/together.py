@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from normexp.errors import UserError
-from normexp.records.run import RunDirectory
+from normexp.records.run import RunDirectory, environment_before
 
 
 class Together(NamedTuple):
@@ -26,8 +25,5 @@ class Together(NamedTuple):
 
 def together_before(directory: RunDirectory) -> Together:
     """Return in what program the attempt before was trained; alone where its environment.json is damaged."""
-    try:
-        before = directory.environment
-    except UserError:
-        return Together()
+    before = environment_before(directory)
     return Together(*(before.get(key, usual) for key, usual in Together._field_defaults.items()))  # type: ignore[arg-type]

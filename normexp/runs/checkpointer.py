@@ -32,8 +32,14 @@ class Position:
     last_loss: float | None = None
 
 
+def next_save(began: float) -> float:
+    """Return when to save again after a save that began at a time: saving stays under five percent of it all."""
+    now = time.monotonic()
+    return now + max(SAVE_INTERVAL, 20 * (now - began))
+
+
 class Checkpointer:
-    """Saves a run and continues it; large ones less often, so that saving stays under five percent of the time.
+    """Saves a run and continues it; large ones less often, see `next_save`.
 
     Wall-clock times stay out of the checkpoint: equal runs end in equal bytes.
 
@@ -47,7 +53,7 @@ class Checkpointer:
         self.directory, self.components = directory, components
         self.fingerprint, self.identity = fingerprint, identity
         self.path = directory / CHECKPOINT
-        self._next = time.monotonic() + SAVE_INTERVAL
+        self._next = next_save(time.monotonic())
 
     def due(self) -> bool:
         """Tell whether it is time to save."""
@@ -69,8 +75,7 @@ class Checkpointer:
             threads=torch.get_num_threads(),
             curves=known_curves(self.directory),
         )
-        spent = time.monotonic() - began
-        self._next = time.monotonic() + max(SAVE_INTERVAL, 20 * spent)
+        self._next = next_save(began)
 
     def restore(self, accumulator: MetricAccumulator) -> Position:
         """Load the checkpoint, and the accumulator's part of it; the process computes on as many threads as then.

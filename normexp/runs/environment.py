@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from normexp.config import Config
 from normexp.data.base import Data
-from normexp.errors import UserError
-from normexp.records import RunDirectory
 from normexp.training.components import Components
 from normexp.training.hardware import describe
 
@@ -29,11 +26,3 @@ def environment(config: Config, data: Data, components: Components) -> dict[str,
 def about_data(config: Config, data: Data) -> dict[str, Any]:
     """Return what a record says of the data of a run or a study."""
     return {"note": data.note, "sha256": data.fingerprint, "content": config.content}
-
-
-def environment_before(directory: RunDirectory) -> Mapping[str, Any]:
-    """Return environment.json as the attempt before left it; nothing where it is damaged."""
-    try:
-        return directory.environment
-    except UserError:
-        return {}

@@ -23,7 +23,7 @@ from normexp.data.loading import Loader
 from normexp.errors import Interrupted
 from normexp.norms.base import Norm
 from normexp.records import FINISHED, RunDirectory, Together, together_before
-from normexp.runs.checkpointer import SAVE_INTERVAL
+from normexp.runs.checkpointer import next_save
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import held
 from normexp.runs.signals import stop_signals
@@ -131,7 +131,7 @@ class Stack:
         for member, place in zip(members, places, strict=True):
             member.place = place
         self.done = self.used = 0  # updates: of the whole training, and since the last evaluation
-        self.next_save = time.monotonic() + SAVE_INTERVAL
+        self.next_save = next_save(time.monotonic())
 
     @property
     def going(self) -> list[tuple[int, Member]]:
@@ -263,5 +263,5 @@ class Stack:
         save_together(going)
         for member in going:
             member.recorder.status(status, self.done, **facts)
-        self.next_save = time.monotonic() + max(SAVE_INTERVAL, 20 * (time.monotonic() - began))
+        self.next_save = next_save(began)
         self.timer.start()

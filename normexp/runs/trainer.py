@@ -16,11 +16,11 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, Damaged, RunDirectory, together_before
+from normexp.records import FINISHED, Damaged, RunDirectory, environment_before, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
-from normexp.runs.environment import environment, environment_before
+from normexp.runs.environment import environment
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.own_part import name_own_part

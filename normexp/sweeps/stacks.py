@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from normexp.config.overrides import take_out
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, METRICS, together_before
+from normexp.records import CHECKPOINT, METRICS, Together, together_before
 from normexp.sweeps.plan import DAMAGED, Cell
 from normexp.sweeps.pool import Worker
 
@@ -42,7 +43,8 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
     """
     if word == "false":
         return list(cells)
-    begun = [] if force else _begun(cells)
+    before = {cell.path: together_before(cell.directory) for cell in cells}
+    begun = [] if force else _begun(cells, before)
     jobs: list[Job] = [*begun]
     there = {cell.path for group in begun for cell in group}
     shapes: dict[str, list[Cell]] = {}
@@ -61,7 +63,7 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
             logger.info(f"{len(group)} not stacked: {group[0].config.title}: {reason}")
             jobs += group
         else:
-            jobs += _parts(group, len(workers))
+            jobs += _parts(group, len(workers), {before[cell.path].stacked for cell in group} - {0})
     together = [len(job) for job in jobs if isinstance(job, tuple)]
     told = f"{sum(together)} of {len(cells)} runs are trained in {len(together)} stacks, in less time than that"
     logger.info(told if together else "no run is stacked")
@@ -86,12 +88,12 @@ def _why_not(group: Sequence[Cell], worker: Worker) -> str:
     return str(worker.request({"verb": "stackable", "overrides": two}).get("cause", ""))
 
 
-def _begun(cells: Sequence[Cell]) -> list[tuple[Cell, ...]]:
+def _begun(cells: Sequence[Cell], before: Mapping[Path, Together]) -> list[tuple[Cell, ...]]:
     """Return the stacks that were stopped while they trained, without those of their runs that have ended."""
     groups: dict[tuple[str, int, str], list[Cell]] = {}
     for cell in cells:
-        if (before := together_before(cell.directory)).stacked:
-            groups.setdefault((_shape(cell), before.stacked, before.stack), []).append(cell)
+        if (program := before[cell.path]).stacked:
+            groups.setdefault((_shape(cell), program.stacked, program.stack), []).append(cell)
     return [tuple(group) for group in groups.values() if any(map(_has_begun, group))]
 
 
@@ -103,13 +105,13 @@ def _has_begun(cell: Cell) -> bool:
         return False
 
 
-def _parts(group: Sequence[Cell], workers: int) -> list[Job]:
+def _parts(group: Sequence[Cell], workers: int, sizes: set[int]) -> list[Job]:
     """Divide a group evenly: a stack for every worker, and none above the largest size.
 
-    Where a stack was stopped before all of its runs were there, they are divided as they were.
+    Args:
+        sizes: of stacks that were stopped before all of their runs were there; these are divided as they were.
     """
     count = max(-(-len(group) // MOST), min(workers, len(group) // 2))
-    sizes = {before.stacked for cell in group if (before := together_before(cell.directory)).stacked}
     if len(sizes) == 1 and len(group) % (size := sizes.pop()) == 0:
         count = min(count, len(group) // size)
     cuts = [len(group) * part // count for part in range(count + 1)]

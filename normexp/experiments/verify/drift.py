@@ -145,9 +145,9 @@ def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
     check_complete(record)
     threads = {"threads": record.environment["threads"]} if "threads" in record.environment else {}
     device = {"device": _device_here(changes["device"])} if "device" in changes else {}
-    kept = {**changes, **threads, **device}
-    kept = {key: value for key, value in kept.items() if key not in (*PATH_KEYS, "results_dir")}
-    words = [f"{key}={override_text(value)}" for key, value in kept.items()]
+    left = (*PATH_KEYS, "results_dir")
+    settings = {**changes, **threads, **device}.items()
+    words = [f"{key}={override_text(value)}" for key, value in settings if key not in left]
     if missing := [key for key in PATH_KEYS if key in changes and not _of(key, given)]:
         raise UserError(f"it was made from a file; give {missing[0]}=PATH")
     config = _with_files(record, words, [_of(key, given) for key in PATH_KEYS if key in changes])

@@ -89,7 +89,7 @@ def _train(
 ) -> None:
     """Load the data, estimate what is left after `status`, train; say why it diverged if it did."""
     data = loader.load(config)
-    notes = [*notes, *_notes(config["batch_size"], data)]
+    notes = [*notes, *_notes(config, data)]
     from normexp.runs.trainer import train
 
     if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
@@ -98,11 +98,16 @@ def _train(
         _explain_divergence(directory.status, data)
 
 
-def _notes(batch_size: int, data: Data) -> Iterator[str]:
+def _notes(config: Config, data: Data) -> Iterator[str]:
     """Say what the user may not expect of a training that is about to begin."""
+    from normexp.training.bfloat16 import has_bfloat16_kernels
+    from normexp.training.hardware import choose_device
+
     if data.note:
         yield f"data: {data.note}"
-    if batch_size > len(data.train):
+    if config["precision"] == "bf16" and not has_bfloat16_kernels(choose_device(config["device"])):
+        yield "precision=bf16: this processor multiplies bfloat16 numbers in float32, no faster than precision=fp32"
+    if (batch_size := config["batch_size"]) > len(data.train):
         yield f"batch_size={batch_size}: {amount(len(data.train), 'training example')} in all, every step sees them"
 
 

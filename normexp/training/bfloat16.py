@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -24,9 +24,18 @@ PRODUCTS: frozenset[Callable[..., Any]] = frozenset({
 
 
 @cache
-def has_bfloat16_kernels() -> bool:
-    """Whether oneDNN has convolutions and matrix products in bfloat16 for this processor."""
+def has_bfloat16_kernels(device: torch.device) -> bool:
+    """Whether a device has convolutions and matrix products in bfloat16: of processors, those for which oneDNN has."""
+    if device.type != "cpu":
+        return True
     return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def bfloat16_autocast(device: torch.device) -> Callable[[], AbstractContextManager[object]]:
+    """Return what makes the context in which a device computes in bfloat16 where that is safe."""
+    if has_bfloat16_kernels(device):
+        return partial(torch.autocast, device.type, torch.bfloat16)
+    return bfloat16_in_float32
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def describe_arithmetic() -> dict[str, Any]:
         "onednn_used": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "mkl": bool(torch.backends.mkl.is_available()),
         "instructions": torch.backends.cpu.get_cpu_capability(),  # of torch's own kernels
-        "bfloat16": "kernels" if has_bfloat16_kernels() else "rounded, in float32",
+        "bfloat16": "kernels" if has_bfloat16_kernels(torch.device("cpu")) else "rounded, in float32",
         "kernels": kernels_in_use(),
     }
 

@@ -18,7 +18,7 @@ def train(work: Work) -> Train:
     def steps(count: int) -> list[float]:
         losses = torch.zeros(count)
         for index, (x, y) in enumerate(islice(source, count)):
-            with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
+            with work.autocast():
                 loss = loss_of(model(x).float(), y)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()

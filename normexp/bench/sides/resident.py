@@ -23,7 +23,7 @@ def plain_loop(work: Work, source: Iterator[tuple[Tensor, Tensor]], model: nn.Mo
     def steps(count: int) -> list[float]:
         losses = []
         for x, y in islice(source, count):
-            with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
+            with work.autocast():
                 loss = loss_of(model(x), y)
             optimizer.zero_grad()
             loss.backward()

@@ -18,6 +18,7 @@ from normexp.bench.result import Result
 from normexp.bench.suites.steps import WORKS as RACED
 from normexp.bench.work import Work
 from normexp.norms.kernels.trial import hooked
+from normexp.training.bfloat16 import has_bfloat16_kernels
 from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import Update, fit
@@ -87,7 +88,8 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 def measured(components: Components, bf16: bool, rounds: int, steps: int) -> tuple[Machine, Step]:
     """Measure the machine and the step in turns; the least of every time counts, the nearest to an idle machine."""
     initialize_from_data(components)
-    product, stream = matrix_product(torch.bfloat16 if bf16 else torch.float32), triad()
+    halved = bf16 and has_bfloat16_kernels(components.device)
+    product, stream = matrix_product(torch.bfloat16 if halved else torch.float32), triad()
     clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
     plain, counted = updates(components), counted_updates(components, clock)
     next(counted)

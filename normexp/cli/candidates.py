@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from normexp.cli.measure_parsers import SUITES
 from normexp.cli.parser import Parser, Verbs
-from normexp.cli.parsers import SUITES, parsers
+from normexp.cli.parsers import parsers
 from normexp.config.allowed import parse
 from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
 from normexp.config.text import shown

@@ -1,8 +1,19 @@
-"""What `normexp archive`, `merge`, `verify` and `sample` accept."""
+"""What `normexp diff`, `archive`, `merge`, `verify` and `sample` accept."""
 
 from __future__ import annotations
 
 from normexp.cli.parser import Parser, Verbs, add_names, number, whole
+
+
+def add_diff(verbs: Verbs[Parser]) -> None:
+    command = verbs.add_parser(
+        "diff",
+        help="show how two runs differ",
+        description="Print how two runs differ: configuration, environment, data, and the step from which their "
+        "curves part.",
+    )
+    command.add_argument("first", metavar="RUN_A", help="a run directory")
+    command.add_argument("second", metavar="RUN_B", help="another one")
 
 
 def add_archive(verbs: Verbs[Parser]) -> None:

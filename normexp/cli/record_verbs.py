@@ -1,4 +1,4 @@
-"""`normexp archive`, `merge`, `verify` and `sample`: what is done with records that are there."""
+"""`normexp diff`, `archive`, `merge`, `verify` and `sample`: what is done with records that are there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from normexp.errors import UserError, unknown
 from normexp.records import printable_lines
 
 logger = logging.getLogger("normexp")
+
+
+def diff(arguments: argparse.Namespace) -> int:
+    """Print how two runs differ."""
+    from normexp.report.differences import diff
+
+    print(diff(arguments.first, arguments.second), end="")
+    return 0
 
 
 def archive(arguments: argparse.Namespace) -> int:

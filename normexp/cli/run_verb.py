@@ -1,4 +1,4 @@
-"""`normexp run` and `diff`: one configuration, from the command line, a file or a run."""
+"""`normexp run`: one configuration, from the command line, a file or a run."""
 
 from __future__ import annotations
 
@@ -104,13 +104,6 @@ def overrides(arguments: argparse.Namespace) -> list[str]:
     from normexp.runs.settings import with_settings
 
     return with_settings(_settings(arguments), arguments.overrides)
-
-
-def diff(arguments: argparse.Namespace) -> int:
-    from normexp.report.differences import diff
-
-    print(diff(arguments.first, arguments.second), end="")
-    return 0
 
 
 def _config(arguments: argparse.Namespace, composed: list[str]) -> Config:

@@ -216,7 +216,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "plot": _in("report_verbs", "plot"),
     "table": _in("report_verbs", "table"),
     "best": _in("report_verbs", "best"),
-    "diff": _in("run_verb", "diff"),
+    "diff": _in("record_verbs", "diff"),
     "list": _in("list_verb", "show"),
     "check": _in("measure_verbs", "check"),
     "bench": _in("measure_verbs", "bench"),

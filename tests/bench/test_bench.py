@@ -21,7 +21,7 @@ from normexp.bench.suites.layers import counted
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, name_of, result, sides
 from normexp.bench.work import Work
-from normexp.cli.parsers import SUITES
+from normexp.cli.measure_parsers import SUITES
 from normexp.errors import UserError
 from normexp.records import RunDirectory, read_rows
 

@@ -31,7 +31,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _batch_is_large_enough(values, choices, about)
     _norm_fits_recurrence(choices, about)
     _keys_are_used(values, choices, about)
-    _norm_fits_model(choices, about)
+    _norm_fits_model(values, choices, about)
     _one_initialization(values, choices)
     _beta1_is_used(values, choices)
     _rate_is_given(values, about)
@@ -132,14 +132,16 @@ def _batch_is_large_enough(values: Values, choices: Mapping[str, str], about: Ab
         )
 
 
-def _norm_fits_model(choices: Mapping[str, str], about: About) -> None:
+def _norm_fits_model(values: Values, choices: Mapping[str, str], about: About) -> None:
     if about["model"].get("_placed_"):
         return  # check_transformer says what has a form on tokens
     gives = "maps" if _is_own("model", about) else about["model"].get("_gives_")  # building it tells
-    if about["norm"].get("_needs_") == "maps" and gives != "maps":
+    unless = about["norm"].get("_unless_")  # the setting with which it takes vectors, too
+    if about["norm"].get("_needs_") == "maps" and gives != "maps" and not (unless and values["norm"][unless]):
+        way_out = f"norm.{unless}=true, " * bool(unless)
         raise Impossible(
             f"norm={choices['norm']} needs feature maps, but model={choices['model']} has one value per "
-            "feature and example; use norm=batch or norm=layer, or a convolutional model"
+            f"feature and example; use {way_out}norm=batch or norm=layer, or a convolutional model"
         )
 
 

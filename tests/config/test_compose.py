@@ -41,6 +41,7 @@ MISTAKES = {
     "table for convolutions": (["model=cnn", "dataset=house_prices"], "model=cnn needs images", "model=mlp"),
     "crop a table": (["model=mlp", "dataset=house_prices", "dataset.crop=1"], "dataset.crop", "leave them out"),
     "maps for vectors": (["model=mlp", "norm=instance"], "norm=instance needs feature maps", "norm=batch"),
+    "maps unless": (["model=mlp", "norm=filter_response"], "norm=filter_response", "use norm.learn_eps=true"),
     "line break": (["results_dir=a\nb"], "'results_dir=a?b'", "without control characters"),
     "terminal escape": (["results_dir=a\x1b[2J"], "a?[2J", "without control characters"),
     "bytes that are no text": (["dataset=csv", "dataset.file=/a\udcff"], "/a?", "without control characters"),

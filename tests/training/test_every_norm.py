@@ -30,6 +30,12 @@ def trained(*overrides):
     return losses, before, evaluate(components, images)["loss"]
 
 
+def test_filter_response_trains_on_vectors_with_an_eps_that_is_learned():
+    losses, before, after = trained("model=mlp", "norm=filter_response", "norm.learn_eps=true", *NARROW["mlp"])
+    assert all(map(math.isfinite, losses))
+    assert after < before
+
+
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("model", ["cnn", "mlp"])
 def test_every_norm_trains_on_digits(model, norm):

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map_only
 # to forty times (matrix products) as long as those of float32.
 PRODUCTS: frozenset[Callable[..., Any]] = frozenset({
     *(F.conv1d, F.conv2d, F.conv3d, F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
-    *(F.linear, F.scaled_dot_product_attention, torch.einsum),
+    *(F.linear, F.scaled_dot_product_attention, F.multi_head_attention_forward, torch.einsum),
     *(torch.matmul, Tensor.matmul, Tensor.__matmul__, Tensor.__rmatmul__, torch.mm, Tensor.mm, torch.bmm, Tensor.bmm),
     *(torch.addmm, Tensor.addmm, torch.baddbmm, Tensor.baddbmm),
 })  # fmt: skip
@@ -44,6 +44,7 @@ def bfloat16_in_float32() -> Iterator[None]:
 
     Factors, results and gradients are rounded to bfloat16 where autocast rounds them, and a product of two bfloat16
     numbers is exact in float32, in which instructions for bfloat16 add up, too: what differs is the order of the sum.
+    Attention is rounded before and after, not in between; torch's recurrent layers are left to torch's kernels.
     """
     with torch.autocast("cpu", torch.bfloat16), _ProductsInFloat32():
         yield
@@ -62,8 +63,11 @@ class _ProductsInFloat32(TorchFunctionMode):
             return func(*args, **kwargs)
         args, kwargs = tree_map_only(Tensor, _rounded, (args, kwargs))
         with torch.autocast("cpu", enabled=False):
-            y = func(*args, **kwargs)
-        return y.bfloat16() if y.dtype == torch.float32 else y
+            return tree_map_only(Tensor, _result, func(*args, **kwargs))
+
+
+def _result(y: Tensor) -> Tensor:
+    return y.bfloat16() if y.dtype == torch.float32 else y
 
 
 def _rounded(x: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ CALLS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
     "keywords": (lambda x, y, z: torch.addmm(input=z, mat1=x, mat2=y), ((40, 8), (8, 9), (40, 9))),
     "einsum": (lambda x, y: torch.einsum("nij,njk->ik", x, y), ((3, 4, 8), (3, 8, 9))),
     "attention": (F.scaled_dot_product_attention, ((2, 2, 16, 8),) * 3),
+    "attention of a module": (lambda x: attend(x), ((2, 16, 8),)),
     "two in a row": (lambda x, w: F.linear(F.gelu(F.linear(x, w)), w.T).softmax(-1), ((40, 8), (8, 8))),
 }
 
@@ -31,6 +32,11 @@ CALLS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
 def seeded_layer() -> nn.Module:
     torch.manual_seed(1)
     return nn.Conv1d(3, 4, 3, groups=1, stride=2)
+
+
+def attend(x: Tensor) -> Tensor:
+    torch.manual_seed(1)
+    return nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x, need_weights=False)[0]
 
 
 def autocast() -> torch.autocast:

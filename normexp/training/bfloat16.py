@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
-# What autocast computes in bfloat16 on a CPU. Without instructions for it torch's kernels take ten times (convolutions)
-# to forty times (matrix products) as long as those of float32.
+# What autocast computes in bfloat16 on a CPU. With AVX2 alone torch's kernels take ten times (convolutions) to forty
+# times (matrix products) as long as those for float32.
 PRODUCTS: frozenset[Callable[..., Any]] = frozenset({
     *(F.conv1d, F.conv2d, F.conv3d, F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
     *(F.linear, F.scaled_dot_product_attention, F.multi_head_attention_forward, torch.einsum),
@@ -25,10 +25,16 @@ PRODUCTS: frozenset[Callable[..., Any]] = frozenset({
 
 @cache
 def has_bfloat16_kernels(device: torch.device) -> bool:
-    """Whether a device has convolutions and matrix products in bfloat16: of processors, those for which oneDNN has."""
+    """Whether a device has instructions for products in bfloat16, and of processors also oneDNN the kernels for them.
+
+    Where there is AVX-512 without them oneDNN has kernels, too, which are slower than those for float32.
+    """
     if device.type != "cpu":
         return True
-    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    if not (torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+        return False
+    instructions = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return instructions or not torch.cpu._is_avx512_supported()
 
 
 def bfloat16_autocast(device: torch.device) -> Callable[[], AbstractContextManager[object]]:

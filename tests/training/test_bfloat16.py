@@ -95,8 +95,24 @@ def test_a_run_takes_it_where_the_processor_has_no_instructions(monkeypatch):
     torch.testing.assert_close(losses[False], losses[True], rtol=0.02, atol=0)
 
 
-def test_other_devices_have_their_own_kernels():
-    assert has_bfloat16_kernels(torch.device("cuda"))
+@pytest.mark.parametrize(
+    ("kernels", "avx512", "bf16", "amx", "there"),
+    [
+        (False, False, False, False, False),  # AVX2
+        (True, True, False, False, False),  # AVX-512 of the first generations
+        (True, True, True, False, True),
+        (True, True, False, True, True),
+        (True, False, False, False, True),  # ARM
+        (False, True, True, True, False),  # a torch without oneDNN
+    ],
+)
+def test_instructions_and_kernels_are_needed(monkeypatch, kernels, avx512, bf16, amx, there):
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: kernels)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: kernels)
+    for name, has in {"avx512": avx512, "avx512_bf16": bf16, "amx_tile": amx}.items():
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda has=has: has)
+    assert has_bfloat16_kernels.__wrapped__(torch.device("cpu")) is there
+    assert has_bfloat16_kernels.__wrapped__(torch.device("cuda"))
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -11,7 +11,8 @@ from normexp.report.figures.words import in_words, of_arm
     [
         ("none", "No norm"),
         ("layer, adamw", "Layer norm, AdamW"),
-        ("weight_standard + group", "Weight standardization + Group norm"),
+        ("weight_standard + group", "Weight standardization + group norm"),
+        ("weight_standard + rms", "Weight standardization + RMSNorm"),
         ("dynamic_tanh, He's start", "Dynamic tanh, He's start"),
         ("batch, optim.lr=0.1, batch_size=8", "Batch norm, learning rate 0.1, batch size 8"),
         ("group, norm.num_groups=4", "Group norm, groups 4"),

@@ -14,6 +14,7 @@ KEYS |= {"evals_per_epoch": "evaluations per epoch", "eval_every": "evaluated ev
 KEYS |= {"norm.momentum": "momentum of the estimates"}  # optim.momentum is the one that everybody calls so
 NAMED = ("norm", "optim")  # groups whose options say what they are called
 BETWEEN = re.compile(r"(, | \+ )")  # parts of an arm's name
+BEHIND_PLUS = re.compile(r"(?<= \+ )[A-Z](?=[a-z]+ )")  # of several words; RMSNorm and Derf keep their initials
 CODE = re.compile(r"\w+(\.\w+)+")  # my_norms.Scale
 SETTING = re.compile(r"([a-z_]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
 
@@ -26,7 +27,8 @@ def of_key(key: str) -> str:
 
 def of_arm(name: str) -> str:
     """Return an arm's name in words: `batch, optim.lr=0.1` is Batch norm, learning rate 0.1."""
-    return "".join(part if index % 2 else _of_part(part) for index, part in enumerate(BETWEEN.split(name)))
+    words = "".join(part if index % 2 else _of_part(part) for index, part in enumerate(BETWEEN.split(name)))
+    return BEHIND_PLUS.sub(lambda initial: initial[0].lower(), words)
 
 
 def _of_part(part: str) -> str:

@@ -28,6 +28,7 @@ from normexp.norms.convert import WAY_OUT
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
+from normexp.training.bfloat16 import bfloat16_in_float32, has_bfloat16_kernels
 from normexp.training.compiled_norms import check_compiler, compile_norms
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.hardware import choose_device, choose_threads
@@ -269,4 +270,6 @@ def _autocast(precision: str, device: torch.device) -> Callable[[], AbstractCont
         )
     if precision in ("fp32", "tf32"):
         return nullcontext
+    if device.type == "cpu" and not has_bfloat16_kernels():
+        return bfloat16_in_float32
     return partial(torch.autocast, device.type, torch.bfloat16)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from normexp.training.bfloat16 import has_bfloat16_kernels
 from normexp.training.kernels import kernels_in_use
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -53,6 +54,7 @@ def describe_arithmetic() -> dict[str, Any]:
         "onednn_used": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "mkl": bool(torch.backends.mkl.is_available()),
         "instructions": torch.backends.cpu.get_cpu_capability(),  # of torch's own kernels
+        "bfloat16": "kernels" if has_bfloat16_kernels() else "rounded, in float32",
         "kernels": kernels_in_use(),
     }
 

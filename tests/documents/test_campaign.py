@@ -25,7 +25,7 @@ def test_runs_that_choose_are_all_combinations_of_all_seeds_at_every_place():
     assert campaign.trials(read("digits_rates_grid", "cpu")) == 4 * 6 * 2 * 3
     assert campaign.declared(read("which_norm_gpt", "cpu"))[2:] == ["5", "5", "250", str(5 * 5 * 2 * 7 * 3)]
     assert campaign.trials(read("digits_five_schemes", "cpu")) == 0
-    assert campaign.trials(read("which_norm", "desk")) == 10 * (5 + 2)  # two rungs
+    assert campaign.trials(read("which_norm", "desk")) == 10 * (5 + 2 + 2 * 2)  # two rungs, two further seeds of the best two
 
 
 def test_what_is_trained_in_part_stays_declared(tmp_path, monkeypatch):
@@ -34,7 +34,7 @@ def test_what_is_trained_in_part_stays_declared(tmp_path, monkeypatch):
     for place, point in (("runs/batch", "seed=1"), ("select/layer", "optim.lr=0.2,seed=100,steps=176")):
         (folder / place).mkdir(parents=True)  # of many records every arm has its own archive
         (folder / place / "records.zip").write_bytes(packed({f"{point}/status.json": b'{"status": "done"}'}))
-    assert ["which_norm", "desk", "10", "5", "50", "70", "1", "1"] in list(campaign.waiting())
+    assert ["which_norm", "desk", "10", "5", "50", "110", "1", "1"] in list(campaign.waiting())
     assert [row[:2] for row in campaign.spent()] == [["which_norm", "desk"]]
 
 

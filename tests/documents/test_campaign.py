@@ -25,7 +25,7 @@ def test_runs_that_choose_are_all_combinations_of_all_seeds_at_every_place():
     assert campaign.trials(read("digits_rates_grid", "cpu")) == 4 * 6 * 2 * 3
     assert campaign.declared(read("which_norm_gpt", "cpu"))[2:] == ["5", "5", "250", str(5 * 5 * 2 * 7 * 3)]
     assert campaign.trials(read("digits_five_schemes", "cpu")) == 0
-    assert campaign.trials(read("which_norm", "desk")) == 10 * (5 + 2 + 2 * 2)  # two rungs, two further seeds of the best two
+    assert campaign.trials(read("which_norm", "desk")) == 10 * (5 + 2 + 2 * 2)  # two rungs, and `ties`
 
 
 def test_what_is_trained_in_part_stays_declared(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +19,7 @@ from normexp.config import compose
 from normexp.config.instantiate import instantiate, locate
 from normexp.data.base import Data, Split
 from normexp.seeding import generator, seeded
-from normexp.training.bfloat16 import bfloat16_autocast
-from normexp.training.build import INIT_EXAMPLES, build_model, build_norm
+from normexp.training.build import INIT_EXAMPLES, build_autocast, build_model, build_norm
 
 SHAPES = {"cifar10": (32, 32, 3), "mnist": (28, 28, 1), "fashion_mnist": (28, 28, 1), "digits": (8, 8, 1)}
 EXAMPLES = 4096
@@ -47,7 +45,7 @@ class Work:
         self.seed: int = self.config["seed"]
         self.batch_size: int = self.config["batch_size"]
         self.bf16 = self.config["precision"] == "bf16"
-        self.autocast = bfloat16_autocast(torch.device("cpu")) if self.bf16 else nullcontext
+        self.autocast = build_autocast(self.config["precision"], torch.device("cpu"))
         self.clip_norm: float | None = self.config["clip_norm"]
         self.crop: int = self.config["dataset"].get("crop", 0)
         self.flip: bool = self.config["dataset"].get("flip", False)

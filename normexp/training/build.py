@@ -75,7 +75,7 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         device=device,
         threads=choose_threads(config["threads"], model, config["batch_size"] * data.positions),
         compiled=torch.compile(model) if config["compile"] is True else None,  # type: ignore[arg-type]
-        autocast=_autocast(config["precision"], device),
+        autocast=build_autocast(config["precision"], device),
         clip_norm=config["clip_norm"],
     )
 
@@ -263,7 +263,8 @@ def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameter
     return hyperparameters
 
 
-def _autocast(precision: str, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
+def build_autocast(precision: str, device: torch.device) -> Callable[[], AbstractContextManager[Any]]:
+    """Return what makes the context of a forward pass. Raises Unavailable where a device has no such precision."""
     if precision == "tf32" and device.type != "cuda":
         raise Unavailable(
             f"precision=tf32: GPUs of NVIDIA have it, and this is device={device.type}; allowed: fp32, bf16"

@@ -50,6 +50,8 @@ def bfloat16_in_float32() -> Iterator[None]:
 
     Factors, results and gradients are rounded to bfloat16 where autocast rounds them, and a product of two bfloat16
     numbers is exact in float32, in which instructions for bfloat16 add up, too: what differs is the order of the sum.
+    Of a weight that a pass uses several times (recurrent, shared) the gradients are rounded one by one and added up in
+    float32, where autocast, which keeps the rounded weight, adds them up in bfloat16.
     Attention is rounded before and after, not in between; torch's recurrent layers are left to torch's kernels.
     """
     with torch.autocast("cpu", torch.bfloat16), _ProductsInFloat32():

@@ -242,6 +242,23 @@ def test_records_that_are_taken_as_they_are_need_no_code(cli, verb):
     assert (status, "key 'plugins' does not exist" in stderr) == (2, True)
 
 
+def test_experiments_of_one_command_have_the_same_workers(cli, results, monkeypatch):
+    """To import torch takes longer than a small experiment; both stages of both are trained by one process."""
+    made = []
+
+    class Counted(InProcess):
+        def __init__(self, threads: int) -> None:
+            super().__init__(threads)
+            made.append(self)
+
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", Counted)
+    monkeypatch.setattr("normexp.report.reproduce._show", lambda experiment, results: None)
+    status, _, stderr = cli(
+        "reproduce", "digits_rates_grid", "covariate_shift", "scale=smoke", "jobs=1", f"results_dir={results}"
+    )
+    assert (status, len(made)) == (0, 1), stderr
+
+
 @pytest.mark.slow
 def test_reproduce_every_experiment_at_scale_smoke_in_real_workers(results):
     command = [sys.executable, "-m", "normexp", "reproduce", "--all", "scale=smoke", f"results_dir={results}"]

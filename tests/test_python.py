@@ -58,6 +58,7 @@ def test_examples_of_the_document_run(folder: Path, capsys: pytest.CaptureFixtur
     assert len(EXAMPLES) == 5
 
 
+@pytest.mark.slow
 def test_runs_of_two_threads_are_those_of_one(folder: Path) -> None:
     """In a fresh process: what composes first, and the streams of dropout, are the process's."""
     code = """

@@ -16,6 +16,7 @@ campaign = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(campaign)
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_the_records():
     text = campaign.DOCUMENT.read_text(encoding="utf-8")
     assert text == campaign.written(text), "run python scripts/make_campaign.py"

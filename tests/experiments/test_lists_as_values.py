@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from in_process import InProcess
 
 from normexp.cli.verbs import main
 
@@ -34,7 +35,8 @@ claims:
 
 
 @pytest.mark.parametrize("spelled", ["[4, 4]", '"[4,4]"'])
-def test_values_of_an_axis_may_be_lists(spelled, tmp_path, capsys):
+def test_values_of_an_axis_may_be_lists(spelled, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     file = tmp_path / "widths.yaml"
     file.write_text(EXPERIMENT.replace("WHERE", spelled), encoding="utf-8")
     assert main(["reproduce", str(file), "jobs=1", f"results_dir={tmp_path}"]) == 0

@@ -152,6 +152,7 @@ def test_how_large_an_archive_is_its_file_says(experiment, monkeypatch):
     assert len(pack(experiment).archives) == 3
 
 
+@pytest.mark.slow
 def test_killed_while_packing_loses_nothing(experiment, tmp_path):
     before = told(experiment)
     whole = shutil.copytree(experiment, tmp_path / "whole")

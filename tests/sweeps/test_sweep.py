@@ -89,7 +89,7 @@ STUDY, UNVALIDATED = ("study=orthogonalization",), (*TINY, "optim.lr=0.01,0.1", 
 
 @pytest.mark.parametrize("given", [STUDY, UNVALIDATED], ids=["a study", "no validation split"])
 def test_what_a_sweep_proposes_works_when_it_is_pasted(cli, results, monkeypatch, given):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     _, _, stderr = cli("sweep", *given, f"results_dir={results}", "jobs=1")
     proposed = [line.partition("next: normexp ")[2] for line in stderr.splitlines() if "next: " in line]
     assert [line.split()[0] for line in proposed] == ["plot"]

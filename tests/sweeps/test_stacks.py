@@ -127,7 +127,7 @@ def test_auto_trains_alone_what_cannot_be_stacked_and_says_so(sweep):
 
 @pytest.mark.parametrize("more", [("stack=true",), ("stack=auto",), ("stack=true", "--dry-run")])
 def test_a_sweep_that_workers_share_is_not_stacked(cli, results, monkeypatch, more):
-    monkeypatch.setattr("normexp.sweeps.sweep.Worker", InProcess)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = [*(word for word in GRID if word != "jobs=1"), f"results_dir={results}"]
     write_plan(make_plan(words).cells, results, Pace(0.2, 2.0))
     before = sorted(results.rglob("*"))

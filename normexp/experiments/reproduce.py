@@ -33,7 +33,6 @@ from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
 from normexp.sweeps.sweep import run_plan as run_cells
-from normexp.sweeps.workers import kept_workers
 
 logger = logging.getLogger("normexp")
 
@@ -63,10 +62,6 @@ class Reproduction:
         Raises: UserError for runs that were made under other settings; Unavailable without the data; Interrupted after
             Ctrl-C; Submitted where workers elsewhere go on with it.
         """
-        with kept_workers(self.sharing) as kept:  # with what they know of the data and of how long a step takes
-            return replace(self, sharing=kept)._run()
-
-    def _run(self) -> int:
         if self.experiment.select is not None and (status := self._choose()):
             return status
         return self._train(*self._expected()) if self.dry_run else self._train_stages()

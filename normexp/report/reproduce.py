@@ -56,7 +56,7 @@ def reproduce_all(
         Reproduction(each, results, chosen_arms(each, arm), dry_run, force, still_open=partial(_open, each, results))
         for each in experiments
     ]
-    with kept_workers(sharing) as sharing:
+    with kept_workers(sharing) as sharing:  # with what they know of the data and of how long a step takes
         return max([_reproduce(replace(each, sharing=sharing), alone=len(planned) == 1) for each in planned])
 
 

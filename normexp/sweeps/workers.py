@@ -43,10 +43,7 @@ class KeptWorkers:
 
 @contextmanager
 def kept_workers(sharing: Sharing) -> Iterator[Sharing]:
-    """Let all plans that are trained with what is returned have the same workers, to the outermost context's end."""
-    if sharing.kept is not None:
-        yield sharing
-        return
+    """Let all plans that are trained with what is returned have the same workers; they end with the context."""
     kept = KeptWorkers()
     try:
         yield replace(sharing, kept=kept)

@@ -20,8 +20,7 @@ from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import TAKEN, CellState, carry_out, reopen, take
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
-from normexp.sweeps.submit import Sharing
-from normexp.sweeps.workers import KeptWorkers, kept_workers, worker_pool
+from normexp.sweeps.workers import KeptWorkers, worker_pool
 
 FAST = Pace(heartbeat=0.1, takeover=1.0)
 
@@ -264,11 +263,3 @@ def test_kept_workers_come_back_in_their_order():
         first = list(workers)
     with worker_pool(2, 2, kept) as workers:
         assert workers == first
-
-
-def test_kept_workers_last_as_long_as_the_outermost_context():
-    with kept_workers(Sharing()) as outer:
-        with kept_workers(outer) as inner, worker_pool(1, 1, inner.kept) as workers:
-            first = list(workers)
-        with worker_pool(1, 1, outer.kept) as workers:
-            assert workers == first

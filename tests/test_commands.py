@@ -4,12 +4,14 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from normexp.data import Cifar10, Mnist, SequentialMnist
 from normexp.data.base import Data
 
 TOP = Path(__file__).resolve().parent.parent
@@ -97,17 +99,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def few_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Evaluate 100 sequences of MNIST where there are 10,000, which take minutes."""
-    from normexp.data import SequentialMnist
+    """Evaluate 100 images where there are 10,000, which take minutes."""
+    for kind in (Cifar10, Mnist, SequentialMnist):
+        monkeypatch.setattr(kind, "load", evaluating_few(kind.load))
 
-    load = SequentialMnist.load
 
-    def few(self: SequentialMnist, *given: object) -> Data:
-        data = load(self, *given)
-        first = np.arange(100)
+def evaluating_few(load: Callable[..., Data]) -> Callable[..., Data]:
+    def few(*given: object) -> Data:
+        data, first = load(*given), np.arange(100)
         return replace(data, validation=data.validation.take(first), test=data.test.take(first))
 
-    monkeypatch.setattr(SequentialMnist, "load", few)
+    return few
 
 
 @pytest.mark.slow

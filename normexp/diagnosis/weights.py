@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from normexp.diagnosis.batches import FirstOutput
 from normexp.diagnosis.finding import NOTE, Finding
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import Noticed, noticed, outputs
+from normexp.probes.scale_free import Noticed, Usual, noticed
 from normexp.records.waiting import Waiting
 
 EXAMPLES = 16  # of a batch; what a normalization cancels it cancels in any batch
@@ -25,12 +25,11 @@ def weights(model: nn.Module, x: Tensor, rate: float | None, waiting: Waiting) -
     Then `effective_rate` is rate / ||w||^2, if there is a rate.
     """
     whole = FirstOutput(model)
-    few = x[:EXAMPLES]
-    usual = outputs(whole, few, {})
     found, free = dict[str, dict[str, float]](), free_weights(whole)
+    usual = Usual(whole, x[:EXAMPLES], free)
     for name, weight in free.items():
         waiting.at(f"weight {len(found) + 1} of {len(free)} is scaled")
-        seen = noticed(whole, few, name, usual)
+        seen = noticed(usual, name)
         row = {"scale_change": seen.scale}
         if seen.direction is not None:
             row["direction_change"] = seen.direction

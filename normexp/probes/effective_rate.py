@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, noticed, outputs
+from normexp.probes.scale_free import TOLERANCE, Usual, noticed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +35,10 @@ class EffectiveRate(Probe):
 
     def measure(self, situation: Situation) -> list[Reading]:
         model, (x, _) = situation.model, situation.training(self.count)
-        usual = outputs(model, x, {})
-        readings = []
-        for name, weight in free_weights(model).items():
-            seen = noticed(model, x, name, usual, self.tolerance)
+        free = free_weights(model)
+        usual, readings = Usual(model, x, free), []
+        for name, weight in free.items():
+            seen = noticed(usual, name, self.tolerance)
             readings.append((name, "output_change", seen.scale))
             if seen.is_scale_invariant:
                 square = float(weight.units.square().sum())

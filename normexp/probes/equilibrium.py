@@ -17,7 +17,7 @@ from normexp.errors import UserError
 from normexp.probes.base import Probe, Reading, Situation
 from normexp.probes.gradients import loss_gradients
 from normexp.probes.layers import free_weights
-from normexp.probes.scale_free import TOLERANCE, Noticed, noticed, outputs, reason
+from normexp.probes.scale_free import TOLERANCE, Noticed, Usual, noticed, reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +49,8 @@ class Equilibrium(Probe):
         if optimizer is None:
             raise UserError("probe=equilibrium: looks at the optimizer of a training run; there is none")
         model, (x, _) = situation.model, situation.training(self.count)
-        usual = outputs(model, x, {})
-        found = {name: noticed(model, x, name, usual, self.tolerance) for name in free_weights(model)}
+        usual = Usual(model, x, free_weights(model))
+        found = {name: noticed(usual, name, self.tolerance) for name in usual.names}
         free = [name for name, each in found.items() if each.is_scale_invariant]
         if not free:
             raise UserError(f"probe=equilibrium: no weight is scale-invariant: {_why_none(model, found)}")

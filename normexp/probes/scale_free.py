@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -49,25 +50,53 @@ def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> f
     return distance(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
 
 
-def gradient_change(model: nn.Module, x: Tensor, name: str) -> float:
+def gradient_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> float:
     """Return ||2 g' - g|| / ||g|| of a weight's gradient g, and of g' where it is doubled; NaN where there is none.
 
     Where only the direction counts, a gradient is as small as its weight is large, and this is 0. In front of a
     saturated nonlinearity the outputs do not notice the length either, but the gradient vanishes with it.
+
+    Args:
+        usual: g, the weight's gradient as it is.
     """
-    usual, doubled = (_gradient(model, x, name, factor) for factor in (1, 2))
+    doubled = gradients(model, x, {name: 2 * model.get_parameter(name).detach()})[name]
     return distance(2 * doubled, usual)
 
 
-def _gradient(model: nn.Module, x: Tensor, name: str, factor: float) -> Tensor:
-    """Return the gradient at a multiple of a weight, of a mean over the outputs with drawn coefficients."""
-    value = (factor * model.get_parameter(name).detach()).requires_grad_()
+def gradients(model: nn.Module, x: Tensor, at: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the gradients at these values of parameters, of a mean over the outputs with drawn coefficients."""
+    values = {name: value.detach().requires_grad_() for name, value in at.items()}
     with training_mode(model, x.device), torch.enable_grad():
-        y = functional_call(model, {name: value}, (x,))
+        y = functional_call(model, values, (x,))
         if not y.requires_grad:
-            return torch.zeros_like(value)
+            return {name: torch.zeros_like(value) for name, value in values.items()}
         drawn = torch.randn(y.shape, generator=torch.Generator().manual_seed(0)).to(y)
-        return torch.autograd.grad((drawn * y).mean(), value, allow_unused=True, materialize_grads=True)[0]
+        found = torch.autograd.grad(
+            (drawn * y).mean(), list(values.values()), allow_unused=True, materialize_grads=True
+        )
+    return dict(zip(values, found, strict=True))
+
+
+@dataclass(frozen=True)
+class Usual:
+    """A network's outputs in training mode as they are, and its gradients there, which are taken once if at all.
+
+    Args:
+        x: a batch.
+        names: of the weights that gradients are of.
+    """
+
+    model: nn.Module
+    x: Tensor
+    names: Iterable[str]
+
+    @cached_property
+    def outputs(self) -> Tensor:
+        return outputs(self.model, self.x, {})
+
+    @cached_property
+    def gradients(self) -> dict[str, Tensor]:
+        return gradients(self.model, self.x, {name: self.model.get_parameter(name) for name in self.names})
 
 
 @dataclass(frozen=True)
@@ -102,17 +131,14 @@ class Noticed:
         return self.direction is not None and not self.direction >= self.tolerance
 
 
-def noticed(model: nn.Module, x: Tensor, name: str, usual: Tensor, tolerance: float = TOLERANCE) -> Noticed:
-    """Return what the outputs notice of a weight.
-
-    Args:
-        usual: the outputs as they are.
-    """
-    scale = output_change(model, x, name, usual)
+def noticed(usual: Usual, name: str, tolerance: float = TOLERANCE) -> Noticed:
+    """Return what the network's outputs notice of a weight."""
+    model, x = usual.model, usual.x
+    scale = output_change(model, x, name, usual.outputs)
     if not scale < tolerance:
         return Noticed(scale, tolerance=tolerance)
-    direction = direction_change(model, x, name, usual)
-    gradient = gradient_change(model, x, name) if direction >= tolerance else None
+    direction = direction_change(model, x, name, usual.outputs)
+    gradient = gradient_change(model, x, name, usual.gradients[name]) if direction >= tolerance else None
     return Noticed(scale, direction, gradient, tolerance)
 
 

@@ -31,6 +31,14 @@ import planted_faults  # noqa: E402
 from planted_faults import FAULTS, NAMES, found, healthy, verdict  # noqa: E402
 
 SMALL = "timm test_resnet"
+QUICK = (  # seconds each; the others of docs/diagnose.md take minutes
+    "torchvision resnet18",
+    "torchvision shufflenet_v2_x0_5",
+    "torchvision mobilenet_v2",
+    "timm test_efficientnet",
+    "timm test_byobnet",
+    "timm regnetx_002",
+)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +82,14 @@ def test_a_planted_fault_is_named_with_its_layer_alone(network, fault):
     assert verdict(*network, fault) == "found"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NAMES if name != SMALL])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in QUICK else pytest.mark.networks)
+        for name in NAMES
+        if name != SMALL
+    ],
+)
 def test_a_fault_in_networks_of_others_is_named(name):
     model, inputs = healthy(name)
     assert found(model, inputs) == set()

@@ -10,7 +10,8 @@ from normexp.seeding import seed_all
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize `scheme` by the configs; with `shape`, by those that normalize, and the shapes that they take."""
-    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    own = {name for names in given for name in ([names] if isinstance(names, str) else names)}
     if {"scheme", "shape"} <= set(metafunc.fixturenames):
         cases = [(name, shape) for name in CONFIGS if normalizes(name) for shape in SHAPES if accepts(name, shape)]
         metafunc.parametrize(("scheme", "shape"), cases)

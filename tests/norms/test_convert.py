@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from companions import KINDS_FIRST
+from companions import KINDS
 from every_scheme import CONFIGS, instantiate
 from torch import nn
 from torch.nn.utils import parametrize, prune
@@ -47,9 +47,21 @@ def count(model, kind):
     return sum(isinstance(module, kind) for module in model.modules())
 
 
-# Two architectures at once, one with and one without norm layers of its own; the others take minutes.
-QUICK = ("resnet18", "squeezenet1_0")
-ALL = [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in [*WITH_NORM, *WITHOUT_NORM]]
+QUICK = ("resnet18", "squeezenet1_0")  # one with and one without norm layers of its own
+
+
+def marks(scheme, name):
+    """A scheme of each kind in the two at once, every scheme in them or a kind in others is slow, the rest minutes."""
+    if scheme in KINDS:
+        return () if name in QUICK else pytest.mark.slow
+    return pytest.mark.slow if name in QUICK else pytest.mark.networks
+
+
+PAIRS = [
+    pytest.param(scheme, name, marks=marks(scheme, name), id=f"{name}-{scheme}")
+    for name in (*WITH_NORM, *WITHOUT_NORM)
+    for scheme in CONFIGS
+]
 
 
 # One module is the activation behind a normalization and behind a sum; or it is called as a function; or is not there.
@@ -71,8 +83,7 @@ def refused_unchanged(model, norm, why):
     return False
 
 
-@pytest.mark.parametrize("scheme", KINDS_FIRST)
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("scheme", "name"), PAIRS)
 def test_every_scheme_on_every_architecture(scheme, norm, name):
     model = build(name)
     if scheme in WRAPPING and name in CALLS_A_FUNCTION:

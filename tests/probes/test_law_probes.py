@@ -18,7 +18,7 @@ from normexp.probes.effective_rate import EffectiveRate
 from normexp.probes.equilibrium import Equilibrium, angle, equilibrium_angle
 from normexp.probes.gram_distance import GramDistance
 from normexp.probes.residual_variance import StreamVariance
-from normexp.probes.scale_free import TOLERANCE, Noticed, noticed, outputs
+from normexp.probes.scale_free import TOLERANCE, Noticed, Usual, noticed
 from normexp.records import RunDirectory
 from normexp.runs import trainer
 
@@ -217,7 +217,7 @@ def test_a_saturated_nonlinearity_does_not_make_a_weight_scale_invariant():
     seen = {}
     for name, between in (("saturated", nn.Hardtanh()), ("normalized", nn.BatchNorm1d(64))):
         model = nn.Sequential(first, between, last)
-        seen[name] = noticed(model, x, "0.weight", outputs(model, x, {}))
+        seen[name] = noticed(Usual(model, x, ["0.weight"]), "0.weight")
     assert max(each.scale for each in seen.values()) < TOLERANCE < min(each.direction for each in seen.values())
     assert (seen["saturated"].is_scale_invariant, seen["normalized"].is_scale_invariant) == (False, True)
 
@@ -229,7 +229,7 @@ class Constant(nn.Linear):
 
 def test_a_weight_without_a_gradient_is_not_scale_invariant():
     model, x = nn.Sequential(Constant(4, 4), nn.BatchNorm1d(4, affine=False)), torch.randn(32, 4)
-    seen = noticed(model, x, "0.weight", outputs(model, x, {}))
+    seen = noticed(Usual(model, x, ["0.weight"]), "0.weight")
     assert (seen.is_scale_invariant, seen.is_saturated) == (False, True)
 
 

@@ -19,6 +19,8 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
 @torch.no_grad()
 def power_step(matrix: Tensor, u: Tensor, eps: float, steps: int = 1) -> tuple[Tensor, Tensor]:
     """Return u and v, nearer by `steps` to the leading left and right singular vectors than the u given."""
+    if matrix.is_meta:  # has no values to be nearer to, and every operation on it takes Python a millisecond
+        return u, torch.empty_like(matrix[0])
     with full_precision(matrix):
         for _ in range(steps):
             v = F.normalize(torch.mv(matrix.T, u), dim=0, eps=eps)

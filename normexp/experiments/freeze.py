@@ -27,12 +27,12 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.tables import Published
 from normexp.records import FINISHED, RunDirectory, write_atomically
 from normexp.records.files import read_json
+from normexp.records.names import FROZEN
 from normexp.records.plain import plain
 from normexp.records.ranges import ranges
 
 logger = logging.getLogger("normexp")
 
-FROZEN = "frozen.json"
 DECLARATION = "declaration"  # the record itself
 _ABOUT_WORDS = ("text", "source", "where", "origin")  # a better wording is no other claim
 _NOTHING = "nothing"

@@ -20,8 +20,7 @@ from normexp.experiments.noise import within_noise
 from normexp.experiments.trials import SEEDS, STEPS, Trial, best, choosings, combinations, is_number, losses, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json
-
-CHOSEN = "chosen.json"
+from normexp.records.names import CHOSEN
 
 
 def choice_path(experiment: Experiment, results: Path) -> Path:

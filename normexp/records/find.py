@@ -68,7 +68,7 @@ def find_run(path: str | Path, who: str) -> RunDirectory:
 def _at(path: Path) -> Iterator[RunDirectory]:
     """Yield the runs at a path: what is on the disk first, then what is packed below or above."""
     if path.suffix == ".zip" and path.is_file():
-        yield from _packed(path, path.parent if path.name == ARCHIVE else path, "")
+        yield from _packed(path, "")
         return
     if os.path.lexists(path / STATUS):
         yield RunDirectory(path, Folder(path))
@@ -76,9 +76,9 @@ def _at(path: Path) -> Iterator[RunDirectory]:
     archives: list[Path] = []
     yield from runs_below(path, archives)
     for archive in sorted(archives, reverse=True):
-        yield from _packed(archive, archive.parent, "")
+        yield from _packed(archive, "")
     for archive, inside in archives_above(path):
-        yield from _packed(archive, archive.parent, inside)
+        yield from _packed(archive, inside)
 
 
 def archives_below(folder: Path) -> list[Path]:
@@ -111,8 +111,9 @@ def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[Run
                     left.append(path)
 
 
-def _packed(archive: Path, root: Path, inside: str) -> Iterator[RunDirectory]:
+def _packed(archive: Path, inside: str) -> Iterator[RunDirectory]:
     """Yield the runs of an archive at or below one of its folders, each where it would be unpacked."""
+    root = archive.parent if archive.name == ARCHIVE else archive
     try:
         opened: Archive = open_archive(archive)
     except UserError as error:

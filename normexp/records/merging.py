@@ -11,6 +11,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.records.archive import packed
+from normexp.records.beside import Declared, beside
 from normexp.records.files import sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import made_and_locked, release
@@ -38,19 +39,20 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     """Bring every run of both into `into`, by default into `first`. Neither source loses anything.
 
     A run in both counts once where its configuration and metrics.csv are equal; of an unfinished and a finished one,
-    the finished one; of two unfinished ones, the one that is further. A damaged one is left out, and named.
+    the finished one; of two unfinished ones, the one that is further. A damaged one is left out, and named. What was
+    declared before the runs comes along (`beside`).
 
     Args:
         first, second: folders or archives, holding the same layout of run directories.
         into: a folder, or an archive (.zip).
         ignored: keys of a configuration that may differ: where and on what a run was computed.
 
-    Raises: UserError where a run has other results in each, or one of the archive that is to be written is damaged,
-        before anything is written; Busy while another process writes there.
+    Raises: UserError where a run has other results in each, an experiment other declarations, or a run of the archive
+        that is to be written is damaged, before anything is written; Busy while another process writes there.
     """
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
-    sources, target = [_runs(first), _runs(second)], into or first
+    sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
     outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
     if outer in inner.parents and inner.is_dir():
         raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
@@ -62,10 +64,10 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
             release(folder)
 
 
-def _merge(sources: Iterable[Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
+def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
     chosen: Runs = {}
     left, contradictions = [], []
-    for name, run in (item for source in (there, *sources) for item in source.items()):
+    for name, run in (item for source in (there, *sources.values()) for item in source.items()):
         try:
             _check_whole(run)
             chosen[name] = _better(chosen[name], run, ignored) if name in chosen else run
@@ -75,6 +77,11 @@ def _merge(sources: Iterable[Runs], target: Path, there: Runs, ignored: set[str]
             if target.suffix == ".zip" and run is there.get(name):
                 raise  # it is written anew, and would lose what it holds of this run
             left.append(str(error))
+    place = _place(target)
+    try:
+        declared, apart = beside(list(dict.fromkeys([*filter(None, [place]), *sources])), chosen)
+    except Declared as what:
+        contradictions.append(str(what))
     if contradictions:
         more = f"\nand {len(contradictions) - NAMED} more" if len(contradictions) > NAMED else ""
         raise UserError("\n".join(f"contradicts: {line}" for line in contradictions[:NAMED]) + more)
@@ -82,6 +89,9 @@ def _merge(sources: Iterable[Runs], target: Path, there: Runs, ignored: set[str]
         unfinished = [name for name, run in chosen.items() if run.status["status"] not in FINISHED]
         left += [f"{chosen.pop(name).path}: not finished, only a folder can take it" for name in unfinished]
     fresh = {name: run for name, run in chosen.items() if run is not there.get(name)}
+    left += apart if place else [f"{name}: only a folder can take it" for name in declared]
+    if place:
+        _write_beside(place, declared)
     if target.suffix == ".zip":
         write_atomically(target, packed(_members(chosen)))
         sweep_temporaries(target.parent, ABANDONED, of=target.name)
@@ -96,10 +106,20 @@ class _Contradiction(Exception):
 
 def _runs(path: Path) -> Runs:
     """Return the runs by their path below the folder; those of an archive by their path in it."""
-    found = find_runs([path])
+    return {run.path.relative_to(_root(path)).as_posix(): run for run in find_runs([path])}
+
+
+def _root(path: Path) -> Path:
+    """Return the folder that the runs at a path are named from."""
     packed_alone = path.suffix == ".zip" and path.is_file()
-    root = (path.parent if path.name == ARCHIVE and packed_alone else path).resolve()
-    return {run.path.relative_to(root).as_posix(): run for run in found}
+    return (path.parent if path.name == ARCHIVE and packed_alone else path).resolve()
+
+
+def _place(target: Path) -> Path | None:
+    """Return the folder that takes what lies beside the runs; None for an archive under a name of its own."""
+    if target.suffix != ".zip":
+        return target.resolve()
+    return target.resolve().parent if target.name == ARCHIVE else None
 
 
 def _check_whole(run: RunDirectory) -> None:
@@ -149,6 +169,12 @@ def _members(chosen: Runs) -> dict[str, bytes]:
         if not file.startswith("checkpoint.")
     }
     return without_folders(members)
+
+
+def _write_beside(place: Path, declared: Mapping[str, bytes]) -> None:
+    for name, data in declared.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(place / name, data)
 
 
 def _write_folders(target: Path, fresh: Runs) -> None:

@@ -9,3 +9,6 @@ LOCK = ".lock"
 ASIDE = ".damaged-"  # a run directory NAME that cannot be read is set aside as NAME.damaged-1, -2, ...
 ARCHIVE = "records.zip"  # in a folder: the packed run directories below it
 SUMS = "SHA256SUMS"  # an archive's first member: its checksums, as `sha256sum -c` reads them
+FROZEN = "frozen.json"  # beside the runs of an experiment: what was declared before them,
+CHOSEN = "chosen.json"  # what was chosen by those of its selection,
+JOURNAL = "optuna.journal"  # and what was scored for a sampler

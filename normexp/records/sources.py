@@ -114,12 +114,18 @@ def source_of(path: Path) -> Source:
 
 
 def archives_above(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the archives in the folders above a path, nearest first, with the path as each would name it."""
+    """Yield the archives in the folders above a path, nearest first, with the path as each would name it.
+
+    Of a path into an archive, as what it holds is called where that has a name of its own, this archive alone.
+    """
     parts: list[str] = []
     for _ in range(LEVELS):
         if not path.name:
             return
         parts.insert(0, path.name)
         path = path.parent
+        if path.suffix == ".zip" and path.is_file():
+            yield path, "/".join(parts)
+            return
         if os.path.lexists(path / ARCHIVE):
             yield path / ARCHIVE, "/".join(parts)

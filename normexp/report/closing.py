@@ -10,7 +10,7 @@ from normexp.config import option
 from normexp.config.text import as_argument
 from normexp.errors import UserError
 from normexp.evidence.curves import MEASURES
-from normexp.records import METRICS, RunDirectory, read_rows
+from normexp.records import METRICS, RunDirectory
 from normexp.report.commands import draw
 from normexp.report.frame import Frame, folder_frame, frame_of
 from normexp.report.labels import Options
@@ -95,7 +95,7 @@ def _without_norm(options: Options) -> dict[str, str]:
 
 def study_results(directory: RunDirectory) -> str:
     """Return what a study measured, one line per metric, and the further files it wrote."""
-    rows = read_rows(directory.path / METRICS)
+    rows = directory.rows(METRICS)
     about: dict[str, str] = option("study", directory.config["_choices_"]["study"])["_metrics_"]
     width = max(map(len, about))
     last = [f"{name:{width}}  {rows[-1][name]:>24}  {text}" for name, text in about.items()]

@@ -18,13 +18,13 @@ from normexp.config.intervals import Interval
 from normexp.errors import UserError
 from normexp.evidence.curves import better_direction
 from normexp.records.locks import locked
+from normexp.records.names import JOURNAL
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 DIGITS = 4  # of a number that is drawn: it stands in a command, and in the name of a run
-FILE = "optuna.journal"
 Space = Mapping[str, Interval]
 
 
@@ -59,7 +59,7 @@ class History:
 
     def scored(self) -> list[FrozenTrial]:
         """Return the trials that were scored. Raises UserError where the storage is damaged."""
-        if not (self.folder / FILE).exists():
+        if not (self.folder / JOURNAL).exists():
             return []
         try:
             storage = self._storage()
@@ -67,7 +67,7 @@ class History:
             return storage.get_all_trials(studies[self.name]._study_id) if self.name in studies else []
         except Exception:  # whatever a damaged line makes of its reader
             again = "delete it, the same command scores the runs again"
-            raise UserError(f"{self.folder / FILE}: damaged; {again}") from None
+            raise UserError(f"{self.folder / JOURNAL}: damaged; {again}") from None
 
     def draw(self, number: int) -> dict[str, Any]:
         """Return the values of trial `number`: as it was recorded, else drawn in view of those before it."""
@@ -126,7 +126,7 @@ class History:
 
         from normexp.sweeps.journal import Journal
 
-        return JournalStorage(Journal(self.folder / FILE))
+        return JournalStorage(Journal(self.folder / JOURNAL))
 
 
 def _direction(better: str | None) -> str:

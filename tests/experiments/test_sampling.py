@@ -14,7 +14,7 @@ from normexp.experiments import reproduce as reproducing
 from normexp.experiments.freeze import changes_since_frozen, freeze
 from normexp.experiments.load import parse
 from normexp.records import find_runs
-from normexp.sweeps.history import FILE
+from normexp.records.names import JOURNAL as FILE
 
 TRIALS = 12  # tpe draws its first ten at random
 RATE = "tag(log,interval(0.001,1))"

@@ -1,5 +1,6 @@
 """The records of two machines become one set; what contradicts is refused before anything is written."""
 
+import json
 import os
 import shutil
 from functools import partial
@@ -156,3 +157,57 @@ def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):
         merge(one, machines[1], None, ())
         assert statuses(one) == ALL
         assert not list(one.rglob(".merge-*"))
+
+
+# --- what lies beside the runs
+
+
+def declare(folder: Path, **record: object) -> bytes:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "frozen.json").write_text(json.dumps({"date": "2026-01-02", "declared": {"seeds": [0]}, **record}))
+    return (folder / "frozen.json").read_bytes()
+
+
+@pytest.mark.parametrize("into", [None, "three"])
+@pytest.mark.parametrize("name", ["frozen.json", "chosen.json", "optuna.journal"])
+def test_what_one_machine_has_beside_its_runs_comes_along(machines, tmp_path, name, into):
+    (machines[1] / name).write_text("{}")
+    target = tmp_path / into if into else machines[0]
+    assert not merge(*machines, tmp_path / into if into else None, ()).left
+    assert (target / name).read_text() == "{}"
+
+
+def test_the_earlier_of_two_equal_declarations_counts_and_one_that_was_late(machines, tmp_path):
+    one, two = (machine / "runs" for machine in machines)
+    declare(one)
+    early = declare(two, date="2026-01-01")
+    merge(*machines, tmp_path / "three", ())
+    assert (tmp_path / "three" / "runs" / "frozen.json").read_bytes() == early
+    late = declare(one, runs=3)
+    merge(*machines, tmp_path / "four", ())
+    assert (tmp_path / "four" / "runs" / "frozen.json").read_bytes() == late
+
+
+def test_two_declarations_contradict(machines, tmp_path):
+    declare(machines[0])
+    declare(machines[1], declared={"seeds": [1]})
+    with pytest.raises(UserError, match=r"^contradicts: frozen.json: .* declare different things; remove the one"):
+        merge(*machines, tmp_path / "three", ())
+    assert not (tmp_path / "three").exists()
+
+
+def test_what_cannot_come_along_is_named(machines, tmp_path):
+    for machine in machines:
+        (machine / "chosen.json").write_text(f'{{"of": "{machine.name}"}}')
+    (line,) = merge(*machines, tmp_path / "three", ()).left
+    assert "chosen.json: not the same" in line
+    declare(machines[0])
+    assert "frozen.json: only a folder can take it" in merge(*machines, tmp_path / "three.zip", ()).left
+
+
+def test_an_archive_may_have_any_name(machines, tmp_path, cli):
+    merge(*machines, tmp_path / "both.zip", ())
+    assert cli("verify", "records", str(tmp_path / "both.zip"))[0] == 0
+    run = next(iter(find_runs([tmp_path / "both.zip"])))
+    assert [each.path for each in find_runs([run.path])] == [run.path]
+    assert RunDirectory(run.path).rows("metrics.csv")

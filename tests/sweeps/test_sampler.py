@@ -9,9 +9,9 @@ import pytest
 from in_process import InProcess
 
 from normexp.records import RunDirectory, find_runs
+from normexp.records.names import JOURNAL as FILE
 from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
-from normexp.sweeps.history import FILE
 from normexp.sweeps.pool import STOPPED
 from normexp.sweeps.watch import views_of
 

@@ -237,3 +237,9 @@ def test_scripts_turn_csv_files_into_tables_and_figures(
     assert all((folder / out[0] / name).stat().st_size for name in files.get(script, [""]))
     with pytest.raises(SystemExit, match="usage: python scripts/"):
         run()
+
+
+@pytest.mark.parametrize("read", [normexp.load, normexp.load_model])
+def test_an_empty_path_is_none(read):
+    with one_line_error(r"'' is empty; is a variable not set\?"):
+        read("")

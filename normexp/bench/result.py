@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.records import write_atomically
+from normexp.records.files import make_folder
 from normexp.report.formats import markdown
 from normexp.report.table import Table
 
@@ -36,7 +37,7 @@ class Result:
 
     def write(self, folder: Path, environment: dict[str, Any]) -> list[Path]:
         """Write NAME.md and NAME.json; return their paths."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         content = {"environment": environment, "caption": self.caption, "data": self.data, "wrong": self.wrong}
         paths = [folder / f"{self.name}.md", folder / f"{self.name}.json"]
         write_atomically(paths[0], self.markdown())

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.text import shortened
 from normexp.errors import UserError, first_line, kind_and_line, nearest_path, unknown
 from normexp.records import plain_json, write_atomically
+from normexp.records.files import make_folder
 
 if TYPE_CHECKING:
     from torch import nn
 
 FIXES = ("recalibrate", "convert=group")
 NEEDS = {"weight_decay": "lr", "momentum": "weight_decay"}  # what is computed from each needs another, too
+WEIGHTS = ".safetensors"
 NPY = b"\x93NUMPY"  # begins every .npy file
 
 
@@ -42,8 +44,7 @@ def _check(arguments: argparse.Namespace) -> None:
         from normexp.runs.run import check_writable
 
         check_writable(Path(arguments.out).parent, "--out")
-        if Path(arguments.out).is_dir():
-            raise UserError(f"diagnose: --out {arguments.out}: is a folder; give FILE.safetensors")
+        _check_out(Path(arguments.out))
     for name in ("lr", "weight_decay"):
         if (value := getattr(arguments, name)) is not None and not 0 < value < float("inf"):
             raise UserError(f"diagnose: {_flag(name)} {value:g}: must be above 0")
@@ -52,6 +53,15 @@ def _check(arguments: argparse.Namespace) -> None:
     for name, needed in NEEDS.items():
         if (value := getattr(arguments, name)) is not None and getattr(arguments, needed) is None:
             raise UserError(f"diagnose: {_flag(name)} {value:g}: goes with {_flag(needed)}; alone it changes nothing")
+
+
+def _check_out(path: Path) -> None:
+    if path.is_dir():
+        raise UserError(f"diagnose: --out {path}: is a folder; give FILE{WEIGHTS}")
+    if path.suffix != WEIGHTS:
+        raise UserError(f"diagnose: --out {path}: is written as {WEIGHTS[1:]}; give FILE{WEIGHTS}")
+    if os.path.lexists(path):
+        raise UserError(f"diagnose: --out {path}: is there already; give another FILE{WEIGHTS}")
 
 
 def _flag(name: str) -> str:
@@ -72,6 +82,8 @@ def _network(name: str, data: str | None) -> tuple[nn.Module, Any]:
     if not isinstance(model, nn.Module):
         raise UserError(f"{name}: returns a {type(model).__name__}; a torch.nn.Module is needed, or (module, data)")
     given = own if data is None else _data(data)
+    if given is None and data is not None:
+        raise UserError(f"{data}: returns no data; a batch or a loader is needed")
     if given is None:
         raise UserError(f"{name}: returns no data; give DATA, MODULE:FUNCTION of a batch or loader, or a .npy file")
     return model, given
@@ -139,10 +151,13 @@ def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
 
     if not isinstance(data, list | tuple) and iter(data) is data:
         data = list(data)  # the diagnosis looks at it once more
-    repaired = REPAIRS[fix](model, data)
+    try:
+        repaired = REPAIRS[fix](model, data)
+    except UserError as error:
+        raise UserError(f"--fix {fix}: {error}") from None
     with TemporaryDirectory() as folder:
         save_model(repaired, str(Path(folder, "model")))  # knows how to keep tensors that share memory
         state = Path(folder, "model").read_bytes()
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out.parent)
     write_atomically(out, state)
     return repaired

@@ -28,7 +28,7 @@ def archive(arguments: argparse.Namespace) -> int:
     from normexp.records.packing import pack
     from normexp.report.named import recorded
 
-    for folder in recorded(arguments.names, REPORT):
+    for folder in recorded(arguments.names, REPORT, own=True):
         done = pack(folder)
         for line in done.left:
             logger.info(f"left as it is: {line}")

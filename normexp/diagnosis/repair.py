@@ -38,7 +38,7 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     inputs = on_device_of(model, batches(data, most=10**9, waiting=waiting))
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
     if not kept:
-        raise UserError("--fix recalibrate: the network has no running statistics")
+        raise UserError("the network has no running statistics")
     with modes_kept(model):
         model.eval()
         for number, path in enumerate(moments(model, kept, inputs[:1]), 1):
@@ -79,7 +79,7 @@ def to_groups(model: nn.Module) -> nn.Module:
     try:
         return convert(model, WideGroups())
     except ValueError as error:
-        raise UserError(f"--fix convert=group: {error}") from None
+        raise UserError(error) from None
 
 
 FIXES: dict[str, Callable[[nn.Module, Any], nn.Module]] = {

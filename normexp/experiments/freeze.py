@@ -26,7 +26,7 @@ from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.tables import Published
 from normexp.records import FINISHED, RunDirectory, write_atomically
-from normexp.records.files import read_json
+from normexp.records.files import make_folder, read_json
 from normexp.records.names import FROZEN
 from normexp.records.plain import plain
 from normexp.records.ranges import ranges
@@ -142,7 +142,7 @@ def _now(runs: int = 0) -> dict[str, Any]:
 
 
 def _write(path: Path, experiment: Experiment, made: Mapping[str, Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_atomically(path, frozen_text(declared(experiment), **made))
     return path
 

@@ -74,6 +74,12 @@ def read(name: str, scale: str, plugins: Sequence[str] = ()) -> Experiment:
     return _at_scale(document, scale, read_file(document, _read(document)), plugins)
 
 
+def check_file(name: str) -> None:
+    """Raise UserError for a file of somebody's own that is not there or no experiment; its parts are not composed."""
+    document = _document(name)
+    read_file(document, _read(document))
+
+
 def is_file(word: str) -> bool:
     """Tell whether a word names a file rather than an experiment of ours."""
     return word.endswith(SUFFIXES)

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from normexp.errors import Busy, UserError
-from normexp.records.files import is_full, open_regular, remove_empty, unwritable
+from normexp.records.files import is_full, make_folder, open_regular, remove_empty, unwritable
 from normexp.records.names import LOCK
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
@@ -92,18 +92,11 @@ def made_and_locked(folder: Path) -> Iterator[bool]:
     """
     made = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
-        _make(folder)
+        make_folder(folder)
         with locked(folder):
             yield bool(made)
     finally:
         remove_empty(made)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from None
 
 
 def is_locked(folder: Path) -> bool:

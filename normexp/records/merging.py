@@ -12,7 +12,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Declared, beside
-from normexp.records.files import sweep_temporaries, write_atomically
+from normexp.records.files import make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, FINISHED, METRICS
@@ -173,7 +173,7 @@ def _members(chosen: Runs) -> dict[str, bytes]:
 
 def _write_beside(place: Path, declared: Mapping[str, bytes]) -> None:
     for name, data in declared.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        make_folder((place / name).parent)
         write_atomically(place / name, data)
 
 
@@ -186,7 +186,7 @@ def _write_folders(target: Path, fresh: Runs) -> None:
 
 
 def _copy(run: RunDirectory, target: Path, destination: Path) -> None:
-    destination.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(destination.parent)
     half = target / f"{_HALF}{secrets.token_hex(4)}"
     half.mkdir()
     try:

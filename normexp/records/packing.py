@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from normexp.errors import Busy, UserError
 from normexp.records.archive import open_archive, packed
-from normexp.records.files import remove_empty, sweep_temporaries, write_atomically
+from normexp.records.files import make_folder, remove_empty, sweep_temporaries, write_atomically
 from normexp.records.find import archives_below, runs_below
 from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
@@ -93,7 +93,7 @@ def _write(folder: Path, contents: Contents) -> list[Path]:
     paths = []
     for inside, data in _archives(contents).items():
         path = folder / inside / ARCHIVE
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_atomically(path, data)
         paths.append(path)
     if _unpacked(folder, paths) != contents:

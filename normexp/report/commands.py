@@ -79,6 +79,8 @@ def table_command(
 
     if format not in PRINTED:
         raise unknown("table format", format, PRINTED)
+    if out is not None:
+        check_writable(Path(out), "--out")
     content = table(chosen_runs(words, last), by)
     if out is not None:
         for suffix, render in FORMATS.items():

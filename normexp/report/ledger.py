@@ -15,7 +15,7 @@ from normexp.records import plain_json, write_atomically
 from normexp.report.claims import as_json, as_markdown
 from normexp.report.judged import Report, read_reports, records_alone, with_claims
 from normexp.report.links import markdown_links
-from normexp.report.named import check_there, empty, folder_of, split
+from normexp.report.named import check_there, empty, folder_of, results_of, split
 from normexp.report.sources import entries, summary
 
 LEDGER = "claims.md"
@@ -29,8 +29,8 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
         words: names of experiments, scale=, verdict=, find=, results_dir=; by default all that has a report.
         plain: as JSON.
     """
-    chosen, given = split(words, KEYS)
-    results = Path(given.get("results_dir", "results"))
+    chosen, given = split(words, KEYS, own=True)
+    results = results_of(given)
     wanted = {folder_of(name) for name in chosen}
     every = read_reports(results)
     there = [report for report in every if not wanted or report.experiment in wanted]
@@ -77,7 +77,10 @@ def laws_page(words: Sequence[str], plain: bool = False) -> str:
     from normexp.report.laws import page, read_laws
 
     chosen, given = split(words, ("results_dir",))
-    found = read_laws(Path(given.get("results_dir", "results")), chosen)
+    results = results_of(given)
+    if RESULTS in given and not results.is_dir():
+        raise empty(results, "records of laws")
+    found = read_laws(results, chosen)
     if plain:
         return plain_json(laws_as_json(found))
     return "\n".join(page(found)) + "\n"

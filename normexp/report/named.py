@@ -10,18 +10,25 @@ from normexp.config import compose
 from normexp.config.allowed import parse
 from normexp.config.overrides import check_once
 from normexp.errors import UserError, nearest_path, unknown
-from normexp.experiments.keys import PLUGINS, RENDER
-from normexp.experiments.load import is_file, names, unknown_experiment
+from normexp.experiments.keys import PLUGINS, RENDER, RESULTS
+from normexp.experiments.load import check_file, is_file, names, unknown_experiment
 from normexp.experiments.shape import SCALES
 
 
-def split(words: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist."""
+def split(words: Sequence[str], keys: Sequence[str], own: bool = False) -> tuple[list[str], dict[str, str]]:
+    """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist.
+
+    Args:
+        own: an experiment of somebody's own may be named by its folder of records, where its file is not needed.
+    """
     chosen = [word for word in words if "=" not in word]
     given = dict(word.split("=", 1) for word in words if "=" in word)
     check_once(word for word in words if "=" in word)
+    there = own_names(results_of(given)) if own else []
     for name in chosen:
-        if name not in names() and not is_file(name):
+        if is_file(name):
+            check_file(name)
+        elif name not in names() and name not in there:
             raise unknown_experiment(name)
     for key in given:
         if key not in keys:
@@ -41,18 +48,30 @@ def folder_of(name: str) -> str:
     return Path(name).stem if is_file(name) else name
 
 
-def recorded(words: Sequence[str], keys: Sequence[str] = RENDER) -> list[Path]:
+def results_of(given: Mapping[str, str]) -> Path:
+    return Path(given.get(RESULTS, "results"))
+
+
+def own_names(results: Path) -> list[str]:
+    """Return the names of the experiments of somebody's own that have a folder of records."""
+    folders = {scale.parent.name for name in SCALES for scale in results.glob(f"*/{name}") if scale.is_dir()}
+    return sorted(folders - set(names()))
+
+
+def recorded(words: Sequence[str], keys: Sequence[str] = RENDER, own: bool = False) -> list[Path]:
     """Return the folders results/NAME/SCALE that are asked for.
 
     Args:
         keys: that may be given.
+        own: also those of experiments of somebody's own, by default and by name.
 
     Raises: UserError where there is none, or none of an experiment that is named.
     """
-    chosen, given = split(words, keys)
-    results = Path(given.get("results_dir", "results"))
+    chosen, given = split(words, keys, own)
+    results = results_of(given)
     asked = [given["scale"]] if "scale" in given else SCALES
-    folders = [results / folder_of(name) / scale for name in chosen or names() for scale in SCALES]
+    every = [*names(), *(own_names(results) if own else [])]
+    folders = [results / folder_of(name) / scale for name in chosen or every for scale in SCALES]
     there = [folder for folder in folders if folder.is_dir()]
     found = [folder for folder in there if folder.name in asked]
     if not found:

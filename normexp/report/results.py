@@ -97,6 +97,8 @@ def load(*paths: str | os.PathLike[str]) -> Results:
         raise UserError("load: no path given; give run directories or a folder of them (results/runs)")
     if odd := [path for path in paths if not isinstance(path, str | os.PathLike)]:
         raise UserError(f"load: {odd[0]!r} is no path; give each by itself: load(*paths)")
+    if "" in paths:
+        raise UserError("load: '' is empty; is a variable not set?")
     folders = tuple(Path(path) for path in paths)
     return Results(frame_of(folders), folders)
 

@@ -55,6 +55,8 @@ def load_model(
     """
     if not isinstance(path, str | os.PathLike):
         raise UserError(f"load_model: {path!r} is no path; give one run directory")
+    if path == "":
+        raise UserError("load_model: '' is empty; is a variable not set?")
     if input_shape is not None and not isinstance(input_shape, Sequence):
         raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
     from normexp.runs.checkpoint import read_weights

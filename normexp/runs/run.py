@@ -149,7 +149,7 @@ def check_writable(path: Path, key: str = "results_dir") -> None:
     except OSError as error:  # a name that is too long
         raise UserError(f"{key}: {shortened(str(path))}: {error.strerror}") from None
     if (
-        below := next((each for each in path.absolute().parents if each.is_symlink() and not each.exists()), None)
+        below := next((at for at in (path, *path.absolute().parents) if at.is_symlink() and not at.exists()), None)
     ) is not None:
         raise UserError(f"{key}: {below} is a link that leads nowhere")
     if not nearest.is_dir():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest_path
 from normexp.records import write_atomically
-from normexp.records.files import read_json
+from normexp.records.files import make_folder, read_json
 from normexp.records.locks import in_use, is_in_use
 from normexp.records.printable import printable
 
@@ -32,7 +32,7 @@ def remembered(plan: Plan) -> Iterator[None]:
     content = json.dumps({"runs": names, **({"trial": plan.trial._asdict()} if plan.trial else {})}) + "\n"
     if content != before:
         with suppress(OSError, UserError) if not plan.open else nullcontext():  # what has ended may be read-only
-            results.mkdir(parents=True, exist_ok=True)
+            make_folder(results)
             write_atomically(path, content)
     try:
         with in_use(path):

@@ -101,6 +101,10 @@ def empty():
 
 def infinite():
     return images / 0
+
+
+def nothing():
+    return None
 """,
     "parts.py": """
 from dataclasses import dataclass

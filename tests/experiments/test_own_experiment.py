@@ -71,6 +71,25 @@ def test_its_records_have_the_names_of_its_arms_in_every_report(cli, tmp_path):
     assert ("| 0.125    | Normalized |" in stdout, "plain" in stdout) == (True, False)
 
 
+def test_records_of_ones_own_are_found_without_their_file(cli, tmp_path):
+    """By default and by the folder's name; a report needs the file, and says so."""
+    (tmp_path / "mine.yaml").write_text(OWN)
+    assert cli("reproduce", "mine.yaml")[0] == 0
+    (tmp_path / "mine.yaml").unlink()
+    named = "normexp: mine: is an experiment of your own; name its file, as in `normexp report mine.yaml`\n"
+    assert [cli("report")[::2], cli("report", "mine")[::2]] == [(2, named)] * 2
+    assert cli("archive")[0] == 0
+    assert (tmp_path / "results" / "mine" / "cpu" / "records.zip").exists()
+
+
+@pytest.mark.parametrize("verb", ["report", "claims", "archive"])
+def test_a_file_that_is_no_experiment_is_named(cli, tmp_path, verb):
+    """Before anything is said of the records, which may be there."""
+    (tmp_path / "mine.yaml").write_text("norm: batch\n")
+    status, _, stderr = cli(verb, "mine.yaml")
+    assert (status, "(mine.yaml:1): norm: key 'norm' does not exist" in stderr) == (2, True)
+
+
 @pytest.mark.parametrize("content", [None, "{", '{"declared": {"arm": {"Normalized": {}}}, "sha256": "0"}'])
 def test_without_a_declaration_that_can_be_read_its_runs_are_named_by_scheme(cli, tmp_path, content):
     (tmp_path / "mine.yaml").write_text(OWN)

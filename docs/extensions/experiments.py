@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from normexp.config import option
-from normexp.experiments.load import names
+from normexp.experiments.load import load, names
 from normexp.report.claims import claim_line
 from normexp.report.judged import VERDICTS, Report, read_reports
 from normexp.report.links import markdown_links
@@ -73,9 +73,8 @@ class Experiments(SphinxDirective):
 def page(name: str, scale: str, table: str) -> Iterator[str]:
     """Yield the page of an experiment: what it is, verdicts, its table as it stands, printed numbers, figures."""
     about, folder = option("experiment", name), RESULTS / name / scale
-    here = about["scales"][scale] or {}
     yield from (f"# {name}" + (f", {scale}" if len(scales(name)) > 1 else ""), "")
-    yield from (f"**{about['title']}.** {here.get('about', about['about'])}", "")
+    yield from (f"**{about['title']}.** {load(name, scale).about}", "")
     yield from (f"[How it is declared](/configs/experiment/{name}.yaml). It is made again by", "")
     yield from ("```", f"normexp reproduce {name} scale={scale}", "```", "", table, "")
     if report := reports().get((name, scale)):

@@ -192,6 +192,8 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
     if scale not in file.scales:
         raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
     own = file.scales[scale] or AtScale()
+    if own.about and own.here:
+        raise document.error("about and here: give one of the two", "scales", scale)
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
@@ -200,7 +202,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
         paper=file.paper,
         item=file.item,
         title=file.title,
-        about=own.about or file.about,
+        about=own.about or " ".join(filter(None, [file.about, own.here])),
         arms={arm: {**overrides, **own.arms.get(arm, {})} for arm, overrides in file.arms.items()},
         refused=file.refused,
         grid=grid,

@@ -23,7 +23,9 @@ class AtScale(Strict):
     """What a scale lays over the rest. `paper` is for a published set-up only."""
 
     about: str | None = None
-    """The set-up in a paragraph, where it is another one."""
+    """The set-up in a paragraph, in place of the experiment's own."""
+    here: str | None = None
+    """What is so at this scale, said behind the experiment's own paragraph."""
     common: Overrides = Field(default_factory=dict)
     """Overrides of every run."""
     arms: dict[str, Overrides] = Field(default_factory=dict)

@@ -25,6 +25,7 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     rf"dropout (?:of )?{NUMBER}": ("dropout",),
     rf"\b{NUMBER} held-out": ("validation", "held_out"),
     rf"\b{NUMBER} (?:heads)": ("heads",),
+    rf"(?:decoder|transformer) of {NUMBER} layers": ("layers",),
     rf"\bwidth {NUMBER}": ("width", "embedding"),
     rf"\b{NUMBER} seeds": ("seeds",),
 }
@@ -38,11 +39,14 @@ def at(name: str, scale: str) -> Experiment:
 
 def told(name: str, scale: str) -> list[str]:
     """Return what the pages of an experiment at a scale say of the set-up; of a preview what is its own."""
-    experiment = at(name, scale)
+    experiment, content = at(name, scale), load_yaml(config_dir() / "experiment" / f"{name}.yaml")
+    plain = [each for each, own in content["scales"].items() if not {"about", "here"} & set(own or ())]
+    of = [each for each in plain if each != "smoke"] or scales(name)[-1:]  # whose set-up the paragraph is
+    own = experiment.about if scale in of else experiment.about.removeprefix(content["about"])
     if scale == "smoke":
-        texts = [] if experiment.about == at(name, scales(name)[-1]).about else [experiment.about]
+        texts = [own]
     else:
-        texts = [experiment.title, experiment.about, experiment.summary]
+        texts = [experiment.title, own, experiment.summary]
         texts += [experiment.law.lesson, experiment.law.tolerance] if experiment.law else []
         texts += [text for each in experiment.figures for text in (each.title, each.caption, *each.labels.values())]
     return [" ".join(text.split()) for text in texts if text]

@@ -82,7 +82,7 @@ BY_HAND: Mapping[str, str] = {
     ),
     "docs/diagnose.md": "1 0 0 1 0 16 1 1 1 0.25 2 2 2 1 16 32 32 64 0 1",
     "docs/index.md": "3",
-    "docs/performance.md": ("24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,600 0.65 704 0 128 192 16 16 0 32 2 17 100"),
+    "docs/performance.md": ("24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,550 0.65 704 0 128 192 16 16 0 32 2 17 100"),
     "docs/programs.md": "0 1 2 130 1 95",
     "docs/reliability.md": (
         "8 1 0 1 18 6 6 60 2,000 512 4.1 627 4.1 "
@@ -114,7 +114,7 @@ BY_HAND: Mapping[str, str] = {
     "deep_chain/deviations": "2 100 5",
     "digits_five_schemes/deviations": "2 360",
     "digits_rates_grid/deviations": "2",
-    "dyt2025/deviations": "50,000 750",
+    "dyt2025/deviations": "30,000 750",
     "ferreira2024_exercises/deviations": "5 6",
     "inference_cost/deviations": "19,000 344,000 21,500 9 5 0 4 13 24 24",
     "ioffe2015_figure1": "10,000 12.5 0.02 10,000",
@@ -176,6 +176,7 @@ SET_UPS: Mapping[str, str] = {
     "cooijmans2017_gamma_training": "8 8 49 50,000",
     "cooijmans2017_sequential_mnist": "8 8 49 100,000 784 784 501",
     "digits_five_schemes": "1,257",
+    "dyt2025": "50,000 200,000 1,000,000",  # 32 characters a window
     "expressive_power": "96 2.2 15",  # BATCH of normexp.norms.checks.subject; rounding of float64
     "ferreira2024_exercises": "2 5",
     "gentler_noise": "4,096 102,400",  # UNITS of normexp.studies.batch_noise, times study.rounds
@@ -198,6 +199,7 @@ SET_UPS: Mapping[str, str] = {
     "ln_variable_length": "0.41 0.41",
     "mnist1d": "40 4,000 1,000",
     "mnist1d_schemes": "40 4,000",
+    "nanogpt_cpu": "100",
     "normprop_constants": "95",
     "normprop_jacobian": "1.47 1.21",
     "norms_in_resnet": "16",

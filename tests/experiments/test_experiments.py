@@ -86,6 +86,19 @@ def test_experiment_scale_is_laid_over_the_rest():
     assert cpu.common == {**smoke.common, "epochs": 1}
 
 
+def test_a_scale_says_its_set_up_behind_the_experiments_or_in_its_place():
+    def about(**own: str) -> str:
+        return parse("x", "cpu", {**SOUND, "scales": {"cpu": {"underpowered": "a test", **own}}}).about
+
+    assert [about(), about(here="Here less."), about(about="Another.")] == [
+        "A set-up.",
+        "A set-up. Here less.",
+        "Another.",
+    ]
+    with one_line_error(r"scales\.cpu: about and here: give one of the two"):
+        about(here="Here less.", about="Another.")
+
+
 def test_experiment_run_takes_common_arm_choice_and_point_in_this_order():
     experiment = parse("x", "smoke", SOUND)
     config = experiment.config("With BN", experiment.points()[-1], {"optim.lr": 0.25, "batch_size": 3})

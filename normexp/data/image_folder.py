@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from normexp.data.base import Data, choose, move
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
-from normexp.data.image_tree import LAYOUT, arrays, class_names, read_tree
+from normexp.data.image_tree import LAYOUT, arrays, check_names, class_names, read_tree
 from normexp.data.images import SUFFIXES
 from normexp.data.labelled_images import LabelledImages
 from normexp.data.members import existing_path, files
@@ -58,7 +58,10 @@ class ImageFolder(LabelledImages):
 
     def content(self) -> str:
         path = self._path()
-        return content_of(path, [file for file in files(path) if file.suffix.lower() in SUFFIXES])  # what is read
+        found = files(path)
+        if path.is_dir():
+            check_names(path, [PurePosixPath(file.relative_to(path).as_posix()) for file in found])
+        return content_of(path, [file for file in found if file.suffix.lower() in SUFFIXES])  # what is read
 
     def find(self) -> bool:
         self._path()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -40,23 +40,41 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
         for member in members(path):
             bar.update(member.position - bar.n)
             if member.name.suffix.lower() in OTHERS:
-                raise UserError(f"{path}: {str(member.name)!r}: images must be .png or .jpg; convert it first")
+                raise _to_convert(path, member.name)
             if member.name.suffix.lower() in SUFFIXES:
                 split, kind = place.of(member.name)
                 image = decode(member.read(), f"{path}: {member.name}", channels, size_to)
                 done += image.size
                 check_fits(done // 2, f"{path}: {done / 2**30:.1f} GB of decoded images")  # they are stacked once more
                 tree.setdefault(split, {}).setdefault(kind, {})[str(member.name)] = image
-    if path.is_dir():
-        _check_no_class_is_empty(path, tree)
     return tree
 
 
-def _check_no_class_is_empty(path: Path, tree: Tree) -> None:
+def check_names(path: Path, names: Sequence[PurePosixPath]) -> None:
+    """Raise UserError for a folder with images that are not read, or with a class without images.
+
+    Before a cache is asked: what is in it, and what was trained, knows nothing of these.
+
+    Args:
+        names: of its files, below it.
+    """
+    for name in sorted(names):
+        if name.suffix.lower() in OTHERS:
+            raise _to_convert(path, name)
+    images, place = [name for name in names if name.suffix.lower() in SUFFIXES], _Places(path)
+    for name in images:
+        place.of(name)
+    _check_no_class_is_empty(path, images)
+
+
+def _to_convert(path: Path, name: PurePosixPath) -> UserError:
+    return UserError(f"{path}: {str(name)!r}: images must be .png or .jpg; convert it first")
+
+
+def _check_no_class_is_empty(path: Path, images: Sequence[PurePosixPath]) -> None:
     """Raise UserError for a folder without images beside those of classes: one class fewer is another task."""
-    files = [PurePosixPath(name) for classes in tree.values() for kind in classes.values() for name in kind]
-    full = {name.parent for name in files}
-    for folder in sorted({name.parent.parent for name in files}):
+    full = {name.parent for name in images}
+    for folder in sorted({name.parent.parent for name in images}):
         for beside in sorted((path / folder).iterdir()):
             if beside.is_dir() and not is_litter(folder / beside.name) and folder / beside.name not in full:
                 raise UserError(f"{path}: {str(folder / beside.name)!r}: a class without images; remove the folder")

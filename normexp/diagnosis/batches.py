@@ -24,6 +24,7 @@ def batches(data: Any, most: int = MOST, waiting: Waiting | None = None) -> list
 
     Raises: UserError for anything else, where there is no batch or an empty one, and for values that are not finite.
     """
+    _check_meant(data)
     if (alone := _inputs(data)) is not None:
         data = iter([alone])
     if not isinstance(data, Iterable) or isinstance(data, Tensor | str | bytes | dict):
@@ -50,6 +51,16 @@ def _inputs(data: Any) -> Tensor | None:
     if isinstance(data, tuple | list) and data and isinstance(data[0], Tensor) and data[0].dim():
         return None if _are_batches(data) else data[0]
     return None
+
+
+def _check_meant(data: Any) -> None:
+    """Raise UserError for a list that may be of batches, or of one batch's inputs and targets of another size."""
+    tensors = isinstance(data, list) and len(data) > 1 and all(isinstance(each, Tensor) for each in data)
+    if tensors and len({each.dim() for each in data}) == 1 and data[0].dim() > 2 and not _are_batches(data):
+        shapes = ", ".join(str(tuple(each.shape)) for each in data[:3])
+        raise UserError(
+            f"data: a list of {shapes} may be batches, or inputs and labels; give iter(batches) or (inputs, labels)"
+        )
 
 
 def _are_batches(data: tuple[Any, ...] | list[Any]) -> bool:

@@ -12,7 +12,7 @@ from normexp.diagnosis.batches import batches, first_tensor, on_device_of
 from normexp.diagnosis.cost import seconds
 from normexp.diagnosis.finding import BATCH, FAULT, NOTE, Diagnosis, Finding
 from normexp.diagnosis.modes import change, disagreements
-from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations
+from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations, other_statistics
 from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
@@ -36,10 +36,6 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
 
     Raises: UserError for data that are none, and for a network that is none or cannot be called with them.
     """
-    try:
-        check_network(model)
-    except ValueError as error:
-        raise UserError(error) from None
     examination = Examination(model, data)
     settings = settings or {}
     measured = examination.trains and not is_half(model)
@@ -58,11 +54,11 @@ class Examination:
     """One pass in train(), one in eval(), and what they show to be wrong."""
 
     def __init__(self, model: nn.Module, data: Any) -> None:
-        _check_watchable(model)
+        check_watchable(model)
         self.waiting = Waiting()
         self.model, self.inputs = model, on_device_of(model, batches(data, waiting=self.waiting))
         self.norms = normalizations(model)
-        _check_callable(model, self.norms, self.inputs[0])
+        check_callable(model, self.norms, self.inputs[0])
         self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
         self.local = disagreements(model, self.inputs[0])
 
@@ -73,14 +69,20 @@ class Examination:
 
     def findings(self) -> list[Finding]:
         """Return faults and notes, faults first."""
-        found = [*self.stopped, *_of_modes(self.model, self.norms), *_of_none(self.norms)]
+        others = other_statistics(self.model)
+        found = [*self.stopped, *_of_modes(self.model, self.norms), *_of_none(self.norms, others), *_of_others(others)]
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
         found += of_predictions(self.model, self.inputs[0], BATCH in {each.kind for each in found})
         found += _of_disagreements(self.norms, self.local)
         return sorted(found, key=lambda each: each.level != FAULT)
 
 
-def _check_watchable(model: nn.Module) -> None:
+def check_watchable(model: nn.Module) -> None:
+    """Raise UserError for what is no network, or is compiled, so that nothing of it can be seen."""
+    try:
+        check_network(model)
+    except ValueError as error:
+        raise UserError(error) from None
     for path, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             raise UserError(
@@ -89,7 +91,8 @@ def _check_watchable(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def _check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) -> None:
+def check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) -> None:
+    """Raise UserError for a network that cannot be called with a batch in evaluation."""
     try:
         with modes_kept(model), last_input(norms) as entered:
             first_tensor(model.eval()(x))
@@ -137,8 +140,14 @@ def _of_modes(model: nn.Module, norms: Mapping[str, nn.Module]) -> Iterator[Find
             yield Finding("mode", path, text)
 
 
-def _of_none(norms: Mapping[str, nn.Module]) -> Iterator[Finding]:
-    if not norms:
+def _of_others(others: Mapping[str, nn.Module]) -> Iterator[Finding]:
+    for path, module in others.items():
+        text = f"running statistics of {type(module).__name__} are not those of batch norm, and are not looked at"
+        yield Finding("other statistics", path, text, NOTE)
+
+
+def _of_none(norms: Mapping[str, nn.Module], others: Mapping[str, nn.Module]) -> Iterator[Finding]:
+    if not norms and not others:
         text = "it has none of torch's and no layer with running statistics; what is called as a function is not seen"
         yield Finding("no normalization", "", text, NOTE)
 

@@ -30,6 +30,16 @@ def normalizations(model: nn.Module) -> dict[str, nn.Module]:
     }
 
 
+def other_statistics(model: nn.Module) -> dict[str, nn.Module]:
+    """Return {path: module} of what has running statistics, and not both a mean and a variance."""
+    return {
+        path: module
+        for path, module in model.named_modules()
+        if any(name.startswith("running_") and isinstance(value, Tensor) for name, value in module._buffers.items())
+        and not keeps_statistics(module)
+    }
+
+
 @dataclass
 class Moments:
     """Mean and squared deviations per channel of all that was added, in float64, and the last shape.

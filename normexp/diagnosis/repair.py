@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import torch
 from torch import nn
 
 from normexp.diagnosis.batches import batches, on_device_of
-from normexp.diagnosis.normalizations import keeps_statistics, moments, normalizations
+from normexp.diagnosis.diagnose import check_callable, check_watchable
+from normexp.diagnosis.normalizations import keeps_statistics, moments, normalizations, other_statistics
 from normexp.errors import UserError
 from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
@@ -19,6 +21,18 @@ from normexp.norms.kernels.trial import modes_kept
 from normexp.records.waiting import Waiting
 
 CHANNELS = 16  # of a group, at least, where a layer has so many
+
+
+@contextmanager
+def as_before(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Give modules their buffers back if something is raised."""
+    before = [(buffer, buffer.clone()) for module in modules for buffer in module.buffers()]
+    try:
+        yield
+    except BaseException:
+        for buffer, value in before:
+            buffer.copy_(value)
+        raise
 
 
 @torch.no_grad()
@@ -32,19 +46,27 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     Args:
         data: as of `diagnose`; all of it is used.
 
-    Raises: UserError for a network without running statistics.
+    Raises: UserError for a network without running statistics, or with some of another kind, and for data that it does
+        not take or of which a channel has one value, or none that is finite; the network is then as it was.
     """
+    check_watchable(model)
     waiting = Waiting()
     inputs = on_device_of(model, batches(data, most=10**9, waiting=waiting))
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
+    for path, other in other_statistics(model).items():
+        raise UserError(f"{path} ({type(other).__name__}) has running statistics of another kind than batch norm's")
     if not kept:
         raise UserError("the network has no running statistics")
-    with modes_kept(model):
+    check_callable(model, kept, inputs[0])
+    with modes_kept(model), as_before(kept.values()):
         model.eval()
         for number, path in enumerate(moments(model, kept, inputs[:1]), 1):
             waiting.at(f"layer {number} of {len(kept)} is recalibrated; batches: {len(inputs)}")
             module: Any = kept[path]
             seen = moments(model, {path: module}, inputs, waiting=waiting)[path]
+            if seen.count < 2 or not seen.variance.to(module.running_var).isfinite().all():
+                what = "one value per channel" if seen.count < 2 else "values too large for a variance"
+                raise UserError(f"{path}: gets {what} of these data")
             module.running_mean.copy_(seen.mean)
             module.running_var.copy_(seen.variance)
             if getattr(module, "num_batches_tracked", None) is not None:

@@ -52,6 +52,8 @@ class BatchRenormalization(PerChannel):
         check_batch(x, "batch renormalization")
         mean, var = channel_statistics(x, (self.running_mean, self.running_std))
         r, d = self.correction(mean, (var + self.eps).sqrt())
+        if torch.compiler.is_compiling():  # in one graph backward would make r and d anew of the estimates it has moved
+            torch._dynamo.graph_break()
         weight = r if self.weight is None else self.weight * r
         bias = d if self.weight is None or self.bias is None else self.weight * d + self.bias
         return Standardize.apply(x, weight, bias, mean, var, self.eps)

@@ -111,6 +111,19 @@ def test_added_image_is_noticed(write_tree: Write, pictures: Pictures, encode: C
     assert len(ImageFolder(path=str(path)).load(0).train) == 7
 
 
+@pytest.mark.parametrize(("name", "why"), [("train/cat/9.webp", "convert it first"), ("train/emu", "without images")])
+def test_what_is_refused_is_refused_of_what_is_cached_too(
+    write_tree: Write, pictures: Pictures, name: str, why: str
+) -> None:
+    path = write_tree(pictures)
+    if not path.is_dir():
+        pytest.skip("an archive is another file")
+    ImageFolder(path=str(path)).load(0)
+    (path / name).mkdir() if not Path(name).suffix else (path / name).write_bytes(b"")
+    with pytest.raises(UserError, match=why):
+        ImageFolder(path=str(path)).load(0)
+
+
 def test_path_is_required() -> None:
     with pytest.raises(UserError, match=r"dataset\.path is not set: .* train/CLASS/"):
         ImageFolder().load(0)

@@ -547,3 +547,46 @@ def test_a_long_look_says_how_far_it_is(caplog, monkeypatch):
     ]
     assert "weight 1 of 3 is scaled" in said
     assert "layer 2 of 2 is recalibrated; batches: 5" in said
+
+
+# --- what recalibration refuses, with the network as it was
+
+
+def two_sizes() -> list[torch.Tensor]:
+    return [torch.randn(8, 3, 10, 10), torch.randn(8, 3, 12, 12) + 5]
+
+
+REFUSED = {
+    "no network": (lambda: None, torch.randn(4, 3), "is no network"),
+    "other channels": (small, torch.randn(4, 5, 6, 6), "cannot be called with a batch"),
+    "one value per channel": (lambda: small(), torch.randn(1, 3, 6, 6), "5: gets one value per channel"),
+    "too large": (lambda: nn.Sequential(nn.BatchNorm1d(3)), torch.randn(9, 3) * 1e25, "0: gets values too large"),
+    "another kind": (
+        lambda: normexp.convert(small(), normexp.norms.BatchRenorm()),
+        torch.randn(4, 3, 6, 6),
+        r"1 \(BatchRenormalization\) has running statistics of another kind",
+    ),
+    "batches or labels": (small, two_sizes(), "may be batches, or inputs and labels"),
+}
+
+
+@pytest.mark.parametrize(("make", "data", "why"), REFUSED.values(), ids=REFUSED)
+def test_recalibration_refuses_and_leaves_the_network_as_it_is(make, data, why):
+    model = make()
+    before = copy.deepcopy(model.state_dict()) if model is not None else {}
+    with pytest.raises(UserError, match=why):
+        repair.recalibrate(model, data)
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
+
+
+def test_batches_of_several_sizes_are_all_read():
+    model = small()
+    repair.recalibrate(model, iter(two_sizes()))
+    assert model[1].num_batches_tracked == 2
+
+
+def test_statistics_of_another_kind_are_named():
+    model = normexp.convert(small(), normexp.norms.BatchRenorm())
+    notes = {(each.kind, each.layer) for each in diagnose(model, torch.randn(32, 3, 8, 8)).findings}
+    assert {("other statistics", "1"), ("other statistics", "5")} <= notes
+    assert not {kind for kind, _ in notes} & {"no normalization"}

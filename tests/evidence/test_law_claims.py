@@ -145,3 +145,15 @@ def test_kinds() -> None:
 def test_mistakes_are_one_line(keys: dict[str, Any], message: str) -> None:
     with one_line_error(message):
         judged(curves(), **keys)
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1, 2)])
+def test_a_place_with_diverged_runs_is_not_passed_over(which: tuple[int, ...]) -> None:
+    """Whichever seeds they are: the law is not known to hold there, and a control not known to leave it."""
+    found = {cell: dict(each) for cell, each in curves(n=3, noise=0.0).items()}
+    cell = next(iter(found))
+    for seed in which:
+        run = found[cell][seed]
+        empty = {name: np.full(4, math.nan) for name in run.columns}
+        found[cell][seed] = Curve(run.step, empty, "diverged", 2)
+    assert judged(found).verdict != "holds"

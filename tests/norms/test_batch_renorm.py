@@ -1,5 +1,7 @@
 """Batch renormalization: r and d, their limits and schedule, and what the gradient does not see."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -121,3 +123,14 @@ def test_a_constant_has_no_gradient_whatever_the_correction():
 def test_impossible_limits_are_refused(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be at least"):
         BatchRenorm(**options)
+
+
+@pytest.mark.slow
+def test_gradients_are_those_of_the_estimates_before_also_where_it_is_compiled() -> None:
+    """In one graph the backward pass made r and d anew, of the estimates that the forward pass had moved."""
+    module = BatchRenorm(warmup=0, rmax_at=0, dmax_at=0, momentum=0.5).normalization(4)
+    x, grads = torch.randn(64, 4), []
+    for each in (module, torch.compile(copy.deepcopy(module), backend="aot_eager")):
+        each(x).backward(x.cos())
+        grads.append([parameter.grad for parameter in each.parameters()])
+    torch.testing.assert_close(*grads)

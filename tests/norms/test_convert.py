@@ -21,6 +21,7 @@ from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.kernels.modules import NORMS
 from normexp.norms.normprop import NormProp
 from normexp.norms.rms import RMSNorm
+from normexp.norms.spectral import SpectralNorm
 from normexp.norms.spectral_penalty import SpectralPenalty
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
@@ -507,3 +508,34 @@ def test_weights_that_a_scheme_does_not_reach_are_named(layer, norm):
 
 def test_a_scheme_that_sets_no_weights_leaves_those_of_a_recurrent_layer():
     assert convert(Unreached(nn.LSTM(4, 4)), RMSNorm()).not_converted == []
+
+
+# --- found by readers: what was changed by halves, left beside, or lost
+
+
+def test_a_pruned_bias_is_left_alone():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6))
+    prune.l1_unstructured(model[3], "bias", 0.5)
+    x = torch.randn(4, 3, 9, 9)
+    expected = model.eval()(x)
+    torch.testing.assert_close(convert(model, BatchNorm())(x), expected)
+    assert model[0].bias is None
+    assert model[3].bias is not None
+
+
+@pytest.mark.parametrize("first", [RMSNorm(), EvoNormS0(), SpectralNorm()])
+@pytest.mark.parametrize("then", [Norm(), BatchNorm()])
+def test_a_scheme_of_ours_is_not_left_beside_another(first, then):
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 32, 3), nn.Flatten())
+    convert(model, first)
+    assert refused_unchanged(model, then, "a scheme of this library already")
+
+
+def test_what_is_frozen_stays_frozen():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()).requires_grad_(False)
+    assert not any(each.requires_grad for each in convert(model, BatchNorm()).parameters())
+
+
+def test_a_network_without_parameters_is_converted():
+    model = convert(nn.Sequential(nn.InstanceNorm2d(8), nn.ReLU()), GroupNorm(num_groups=2))
+    assert isinstance(model[0], GroupedNorm)

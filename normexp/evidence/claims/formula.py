@@ -97,12 +97,21 @@ def comparisons(claim: Follows, curves: Curves) -> list[Comparison]:
         where: sample
         for point, runs in runs_by_point(curves, claim.of).items()
         for where, sample in _samples(claim, runs, at_point(point))
-        if not math.isnan(sample[0][1])
+        if _is_place(sample)
     }
     if not samples:
         raise MissingRuns(f"{claim.of} has no finished run with a {claim.formula}")
     confidence = 1 - LEVEL / len(samples)
     return [_compared(claim, where.strip(), sample, confidence) for where, sample in samples.items()]
+
+
+def _is_place(sample: Sample) -> bool:
+    """Tell whether the law is about a place: whether the formula has a value in some run that did not diverge.
+
+    Where all diverged that is not known, and the law is not known to hold.
+    """
+    predictions = [prediction for measured, prediction, _ in sample if measured != math.inf]
+    return not predictions or not all(map(math.isnan, predictions))
 
 
 def _samples(claim: Follows, runs: Runs, point: str) -> Iterator[tuple[str, Sample]]:

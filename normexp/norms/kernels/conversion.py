@@ -181,10 +181,10 @@ class Conversion:
         new = self.norm.linear_normalization(channels) if linear else self.norm.normalization(channels)
         if linear and isinstance(new, nn.Identity):
             raise CannotConvert("no activation of its own follows, and the scheme is both in one")
-        placed = next(iter(like.parameters()), next(self.model.parameters()))
-        if placed.is_complex():
+        placed = next(iter([*like.parameters(), *self.model.parameters()]), None)
+        if placed is not None and placed.is_complex():
             raise CannotConvert("has complex numbers, of which no scheme is defined")
-        return new.to(placed).train(like.training)
+        return (new if placed is None else new.to(placed)).train(like.training)
 
     def _followed(self, modules: Iterable[nn.Module]) -> dict[nn.Module, nn.Module]:
         """Return module -> the activation that alone follows it in every call, and follows nothing else."""

@@ -129,7 +129,7 @@ def adds_bias(layer: Any) -> bool:
     computed = list(layer.parametrizations) if parametrize.is_parametrized(layer) else []
     kind = type(layer).__bases__[0] if computed else type(layer)
     if "bias" in computed or kind.__module__.startswith("torch.nn.modules."):
-        return "bias" not in computed
+        return "bias" not in computed and "bias" in layer._parameters  # a pruned one is computed before every call
     x, bias = example(layer), torch.arange(1.0, num_outputs(layer) + 1, dtype=torch.double)
     try:
         exact: Any = on_cpu(layer).eval()

@@ -11,12 +11,13 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, Rows, Step
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import NORMS, ignores_scale, is_linear_in_weight, is_shared
 from normexp.norms.kernels.replacement import are_batch_norms
 
 UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # weights in no Linear or Conv layer
+SCHEMES, PLACES = "normexp.norms.", (Rows, Step)  # of this library; what schemes are put into
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
 
 
@@ -40,6 +41,8 @@ def refuse_unknown_norm(module: nn.Module) -> None:
     unknown = CannotConvert("a normalization that is neither batch, instance nor group normalization")
     if isinstance(module, NORMS):
         return
+    if type(module).__module__.startswith(SCHEMES) and not isinstance(module, PLACES):
+        raise CannotConvert("a scheme of this library already, which would stay; convert the network as it was before")
     if getattr(module, "running_var", None) is not None:
         raise unknown
     if "norm" not in type(module).__name__.lower() or any(module.children()):

@@ -24,6 +24,7 @@ def carry(old: nn.Module, new: nn.Module) -> None:
     for name, value in state.items():
         if name in known and known[name].shape == value.shape and (both or name in ("weight", "bias")):
             value.copy_(known[name])
+            value.requires_grad_(known[name].requires_grad)
     if both and type(new) is AnyRankBatchNorm and old.momentum is None:
         new.momentum = None
 

@@ -170,7 +170,7 @@ def sure_of() -> list[float]:
 
 def noise() -> list[str]:
     """Return the share of batch normalization's noise that batch-wise data bring, as the nearest simple fraction."""
-    place, names = "arpit2016_data_normalization/cpu", {"2/3": "two thirds", "3/4": "three quarters"}
+    place, names = "arpit2016_data_normalization/cpu", {"2/3": "two thirds", "4/5": "four fifths"}
     shares = [
         cell(place, f"NormProp, batch-wise batch_size={size}", "batch_noise mean")
         / cell(place, f"Batch Normalization, global batch_size={size}", "batch_noise mean")

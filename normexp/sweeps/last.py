@@ -27,9 +27,10 @@ def remembered(plan: Plan) -> Iterator[None]:
     While it lasts, `is_swept` is true.
     """
     results, path = plan.results, plan.results / FILE
-    before = path.read_text(encoding="utf-8") if path.is_file() else None
+    before = path.read_bytes() if path.is_file() else None
     names = {cell.path.relative_to(results).as_posix(): plan.name(cell) for cell in plan.cells}
-    content = json.dumps({"runs": names, **({"trial": plan.trial._asdict()} if plan.trial else {})}) + "\n"
+    text = json.dumps({"runs": names, **({"trial": plan.trial._asdict()} if plan.trial else {})}) + "\n"
+    content = text.encode()
     if content != before:
         with suppress(OSError, UserError) if not plan.open else nullcontext():  # what has ended may be read-only
             make_folder(results)

@@ -158,8 +158,10 @@ class SweepWorker:
 
 
 def _finished(directory: RunDirectory) -> str | None:
+    from normexp.runs.run import read_status
+
     try:
-        status = str(directory.status["status"])
+        status = str(read_status(directory)["status"])
     except UserError:  # damaged: the run sets it aside
         return None
     return status if status in FINISHED else None

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from normexp.config.text import override_text
 from normexp.errors import UserError
+from normexp.records import FINISHED, RunDirectory
 from normexp.records.files import read_regular, write_atomically
 from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
@@ -128,16 +129,25 @@ class SharedSweep:
         return self.folder.read(f"{claim_name(number, state.generation)}.failed") or ""
 
     def retry_failed(self) -> int:
-        """Open the cells that failed to whoever wants to try again; return how many."""
+        """Open the cells that failed, or whose record is lost or damaged, to whoever tries again; return how many."""
         failed = [
             (cell, state.generation)
             for block in self.blocks
             for cell, state in self.states(block).items()
-            if state.end == "failed"
+            if state.end == "failed" or (state.end and self._is_lost(cell))
         ]
         for cell, generation in failed:
             carry_out(reopen(cell, generation), self.folder)
         return len(failed)
+
+    def _is_lost(self, cell: int) -> bool:
+        """Tell whether a cell that has ended has no finished record any more."""
+        from normexp.runs.run import read_status
+
+        try:
+            return read_status(RunDirectory(self.directory(cell)))["status"] not in FINISHED
+        except (UserError, OSError):
+            return True
 
 
 def shared_sweep(cells: Sequence[CellToTrain], results: Path) -> SharedSweep:

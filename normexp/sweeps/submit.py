@@ -121,7 +121,7 @@ def run_shared(
     if settings.name == "slurm" and settings["print_script"]:
         raise _printed(sweep, settings)
     if failed := sweep.retry_failed():
-        logger.info(f"{failed} runs that failed are tried again")
+        logger.info(f"{failed} runs that failed, or whose record is lost, are tried again")
     try:
         logger.info(f"{sweep.path}: {engine.start(sweep)}")
     except UserError:

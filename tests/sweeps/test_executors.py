@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import socket
 import threading
 import time
@@ -179,7 +180,19 @@ def test_shared_sweep_names_failures_and_tries_them_again(shared, monkeypatch):
     assert "2 of 2 runs failed; the same command tries them again" in stderr
     status, stderr = shared("seed=0,1")
     assert status == 0
-    assert "2 runs that failed are tried again" in stderr
+    assert "2 runs that failed, or whose record is lost, are tried again" in stderr
+
+
+def test_shared_sweep_trains_again_what_is_lost_or_damaged(shared, results):
+    assert shared("seed=0,1,2")[0] == 0
+    _, one, two = curves = sorted((results / "runs").glob("*/metrics.csv"))
+    before = [path.read_bytes() for path in curves]
+    shutil.rmtree(one.parent)
+    with two.open("a") as file:
+        file.write("1,2,3\n")
+    status, stderr = shared("seed=0,1,2")
+    assert (status, "2 runs that failed, or whose record is lost, are tried again" in stderr) == (0, True), stderr
+    assert [path.read_bytes() for path in curves] == before
 
 
 def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, cli, results):

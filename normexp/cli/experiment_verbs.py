@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from normexp.errors import UserError, unknown
 
@@ -56,13 +55,13 @@ def freeze(arguments: argparse.Namespace) -> int:
     from normexp.experiments.freeze import freeze as write
     from normexp.experiments.keys import RENDER
     from normexp.experiments.load import load
-    from normexp.report.named import plugins_of, split
+    from normexp.report.named import plugins_of, results_of, split
     from normexp.runs.run import check_writable
 
     chosen, given = split(arguments.names, RENDER)
     if not chosen:
         raise UserError("freeze: no experiment named; normexp freeze NAME scale=cpu")
-    results = Path(given.get("results_dir", "results"))
+    results = results_of(given)
     check_writable(results)
     for name in chosen:
         experiment = load(name, given.get("scale"), plugins_of(given))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from normexp.data.base import Data, choose, move
 from normexp.data.cache import Content, cached
@@ -59,8 +59,7 @@ class ImageFolder(LabelledImages):
     def content(self) -> str:
         path = self._path()
         found = files(path)
-        if path.is_dir():
-            check_names(path, [PurePosixPath(file.relative_to(path).as_posix()) for file in found])
+        check_names(path, found)
         return content_of(path, [file for file in found if file.suffix.lower() in SUFFIXES])  # what is read
 
     def find(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from normexp.config.text import composed
 from normexp.data.base import Array, check_fits
 from normexp.data.images import SUFFIXES, decode
-from normexp.data.members import check_complete, is_litter, members, size
+from normexp.data.members import check_complete, files, is_litter, members, size
 from normexp.data.progress import announce, byte_bar
 from normexp.errors import UserError
 
@@ -31,6 +31,7 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     than the first one where that is in CLASS/.
     """
     check_complete(path)
+    check_names(path, files(path))
     place = _Places(path)
     tree: Tree = {}
     done, total = 0, size(path)
@@ -50,14 +51,18 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     return tree
 
 
-def check_names(path: Path, names: Sequence[PurePosixPath]) -> None:
+def check_names(path: Path, found: Sequence[Path]) -> None:
     """Raise UserError for a folder with images that are not read, or with a class without images.
 
-    Before a cache is asked: what is in it, and what was trained, knows nothing of these.
+    Also before a cache is asked: what is in it, and what was trained, knows nothing of these. Of an archive, whose
+    names are inside, nothing is said here.
 
     Args:
-        names: of its files, below it.
+        found: its files, as `files` returns them.
     """
+    if not path.is_dir():
+        return
+    names = [PurePosixPath(file.relative_to(path).as_posix()) for file in found]
     for name in sorted(names):
         if name.suffix.lower() in OTHERS:
             raise _to_convert(path, name)

@@ -53,8 +53,8 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     waiting = Waiting()
     inputs = on_device_of(model, batches(data, most=10**9, waiting=waiting))
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
-    for path, other in other_statistics(model).items():
-        raise UserError(f"{path} ({type(other).__name__}) has running statistics of another kind than batch norm's")
+    if others := [f"{path} ({type(each).__name__})" for path, each in other_statistics(model).items()]:
+        raise UserError(f"{others[0]} has running statistics of another kind than batch norm's")
     if not kept:
         raise UserError("the network has no running statistics")
     check_callable(model, kept, inputs[0])

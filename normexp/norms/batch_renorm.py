@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import NOTHING, PerChannel
 from normexp.norms.kernels.batched import Standardize, channel_statistics, check_batch
+from normexp.norms.kernels.held import held
 from normexp.norms.options import at_least, positive, share
 
 
@@ -52,8 +53,8 @@ class BatchRenormalization(PerChannel):
         check_batch(x, "batch renormalization")
         mean, var = channel_statistics(x, (self.running_mean, self.running_std))
         r, d = self.correction(mean, (var + self.eps).sqrt())
-        if torch.compiler.is_compiling():  # in one graph backward would make r and d anew of the estimates it has moved
-            torch._dynamo.graph_break()
+        if torch.compiler.is_compiling():
+            r, d = held(r), held(d)
         weight = r if self.weight is None else self.weight * r
         bias = d if self.weight is None or self.bias is None else self.weight * d + self.bias
         return Standardize.apply(x, weight, bias, mean, var, self.eps)

@@ -13,8 +13,8 @@ from normexp.records.names import CHOSEN, FROZEN, JOURNAL
 BESIDE = (FROZEN, CHOSEN, JOURNAL)
 
 
-class Declared(Exception):
-    """Two records of what one experiment declared say different things."""
+class Contradiction(Exception):
+    """Two records of one thing say different things."""
 
 
 def beside(roots: Sequence[Path], runs: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
@@ -26,7 +26,7 @@ def beside(roots: Sequence[Path], runs: Iterable[str]) -> tuple[dict[str, bytes]
         roots: folders of one layout; what lies above them is nobody's.
         runs: their runs, by their path below a root.
 
-    Raises: Declared, with a line on both, where two say different things.
+    Raises: Contradiction, with a line on both, where two say different things.
     """
     taken, left = dict[str, bytes](), list[str]()
     for name in _names(runs):
@@ -45,7 +45,7 @@ def _names(runs: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(name: str, found: Mapping[Path, bytes]) -> bytes:
-    """Return the content that counts. Raises UserError where none does, and Declared."""
+    """Return the content that counts. Raises UserError where none does, and Contradiction."""
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
     paths = " and ".join(map(str, found))
@@ -54,7 +54,7 @@ def _joined(name: str, found: Mapping[Path, bytes]) -> bytes:
     records = {path: read_json(path) for path in found}
     first, *others = (record.get("declared") for record in records.values())
     if any(other != first for other in others):
-        raise Declared(f"{name}: {paths} declare different things; remove the one that does not count")
+        raise Contradiction(f"{name}: {paths} declare different things; remove the one that does not count")
     return found[min(records, key=lambda path: _rank(records[path]))]
 
 

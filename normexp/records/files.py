@@ -147,13 +147,10 @@ def make_folder(folder: Path) -> None:
     """Make a folder, and those above it, unless it is there. Raises UserError where that cannot be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
+    except (FileExistsError, NotADirectoryError):
         wrong = next(each for each in (folder, *folder.parents) if os.path.lexists(each) and not each.is_dir())
-        what = "a link that leads nowhere" if wrong.is_symlink() and not wrong.exists() else "a file, not a folder"
+        what = "a file, not a folder" if wrong.exists() else "a link that leads nowhere"
         raise UserError(f"{printable(wrong)} is {what}") from None
-    except NotADirectoryError:
-        wrong = next(each for each in folder.parents if os.path.lexists(each) and not each.is_dir())
-        raise UserError(f"{printable(wrong)} is a file, not a folder") from None
     except OSError as error:
         raise unwritable(folder, error) from None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.records.archive import packed
-from normexp.records.beside import Declared, beside
+from normexp.records.beside import Contradiction, beside
 from normexp.records.files import make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import made_and_locked, release
@@ -71,7 +71,7 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
         try:
             _check_whole(run)
             chosen[name] = _better(chosen[name], run, ignored) if name in chosen else run
-        except _Contradiction as what:
+        except Contradiction as what:
             contradictions.append(f"{name}: {what}")
         except UserError as error:
             if target.suffix == ".zip" and run is there.get(name):
@@ -80,7 +80,7 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
     place = _place(target)
     try:
         declared, apart = beside(list(dict.fromkeys([*filter(None, [place]), *sources])), chosen)
-    except Declared as what:
+    except Contradiction as what:
         contradictions.append(str(what))
     if contradictions:
         more = f"\nand {len(contradictions) - NAMED} more" if len(contradictions) > NAMED else ""
@@ -98,10 +98,6 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
     else:
         _write_folders(target, fresh)
     return Merging(len(fresh), len(chosen) - len(fresh), list(dict.fromkeys(left)))
-
-
-class _Contradiction(Exception):
-    """Two records of one run say different things."""
 
 
 def _runs(path: Path) -> Runs:
@@ -130,10 +126,10 @@ def _check_whole(run: RunDirectory) -> None:
 
 
 def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:
-    """Return the record that counts. Raises _Contradiction."""
+    """Return the record that counts. Raises Contradiction."""
     status, others = one.status, other.status
     if _told(one.config, ignored) != _told(other.config, ignored):
-        raise _Contradiction(f"{one.path} and {other.path} have different configurations")
+        raise Contradiction(f"{one.path} and {other.path} have different configurations")
     finished, others_finished = status["status"] in FINISHED, others["status"] in FINISHED
     if (
         finished
@@ -144,7 +140,7 @@ def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDir
             other.read(METRICS),
         )
     ):
-        raise _Contradiction(f"{one.path} and {other.path} have different results ({METRICS})")
+        raise Contradiction(f"{one.path} and {other.path} have different results ({METRICS})")
     if finished or others_finished:
         return one if finished else other
     return one if status.get("step", 0) >= others.get("step", 0) else other

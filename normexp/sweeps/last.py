@@ -29,8 +29,7 @@ def remembered(plan: Plan) -> Iterator[None]:
     results, path = plan.results, plan.results / FILE
     before = path.read_bytes() if path.is_file() else None
     names = {cell.path.relative_to(results).as_posix(): plan.name(cell) for cell in plan.cells}
-    text = json.dumps({"runs": names, **({"trial": plan.trial._asdict()} if plan.trial else {})}) + "\n"
-    content = text.encode()
+    content = (json.dumps({"runs": names, **({"trial": plan.trial._asdict()} if plan.trial else {})}) + "\n").encode()
     if content != before:
         with suppress(OSError, UserError) if not plan.open else nullcontext():  # what has ended may be read-only
             make_folder(results)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from normexp.config.text import override_text
 from normexp.errors import UserError
-from normexp.records import FINISHED, RunDirectory
 from normexp.records.files import read_regular, write_atomically
 from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
@@ -49,6 +48,10 @@ class CellToTrain(Protocol):
 
     @property
     def path(self) -> Path: ...
+
+    @property
+    def state(self) -> str:
+        """The status of its record when the sweep was planned."""
 
 
 @dataclass(frozen=True)
@@ -128,26 +131,21 @@ class SharedSweep:
         state = self.states(number // BLOCK)[number]
         return self.folder.read(f"{claim_name(number, state.generation)}.failed") or ""
 
-    def retry_failed(self) -> int:
-        """Open the cells that failed, or whose record is lost or damaged, to whoever tries again; return how many."""
+    def retry_failed(self, lost: Collection[int] = ()) -> int:
+        """Open the cells that failed to whoever wants to try again, and those that are lost; return how many.
+
+        Args:
+            lost: cells without a finished record, which may have been there when they ended.
+        """
         failed = [
             (cell, state.generation)
             for block in self.blocks
             for cell, state in self.states(block).items()
-            if state.end == "failed" or (state.end and self._is_lost(cell))
+            if state.end == "failed" or (state.end and cell in lost)
         ]
         for cell, generation in failed:
             carry_out(reopen(cell, generation), self.folder)
         return len(failed)
-
-    def _is_lost(self, cell: int) -> bool:
-        """Tell whether a cell that has ended has no finished record any more."""
-        from normexp.runs.run import read_status
-
-        try:
-            return read_status(RunDirectory(self.directory(cell)))["status"] not in FINISHED
-        except (UserError, OSError):
-            return True
 
 
 def shared_sweep(cells: Sequence[CellToTrain], results: Path) -> SharedSweep:

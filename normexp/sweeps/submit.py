@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from normexp.config.extras import need_extra
 from normexp.config.text import as_argument
 from normexp.errors import Interrupted, Submitted, UserError
+from normexp.records import FINISHED
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.base import Executor
 from normexp.sweeps.executors.settings import GROUP, Settings, checked
@@ -120,7 +121,7 @@ def run_shared(
     sweep = write_plan(cells, results, Pace(settings["heartbeat"], settings["takeover"]))
     if settings.name == "slurm" and settings["print_script"]:
         raise _printed(sweep, settings)
-    if failed := sweep.retry_failed():
+    if failed := sweep.retry_failed({number for number, cell in enumerate(cells) if cell.state not in FINISHED}):
         logger.info(f"{failed} runs that failed, or whose record is lost, are tried again")
     try:
         logger.info(f"{sweep.path}: {engine.start(sweep)}")

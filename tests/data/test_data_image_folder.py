@@ -17,6 +17,7 @@ from PIL import Image
 from normexp.data import image_folder
 from normexp.data.base import Data, Split
 from normexp.data.image_folder import ImageFolder
+from normexp.data.image_tree import read_tree
 from normexp.data.images import decode
 from normexp.errors import UserError
 
@@ -122,6 +123,15 @@ def test_what_is_refused_is_refused_of_what_is_cached_too(
     (path / name).mkdir() if not Path(name).suffix else (path / name).write_bytes(b"")
     with pytest.raises(UserError, match=why):
         ImageFolder(path=str(path)).load(0)
+
+
+def test_a_tree_with_an_empty_class_is_refused_whoever_reads_it(write_tree: Write, pictures: Pictures) -> None:
+    path = write_tree(pictures)
+    if not path.is_dir():
+        pytest.skip("an archive has no empty folders")
+    (path / "train" / "emu").mkdir()
+    with pytest.raises(UserError, match="'train/emu': a class without images"):
+        read_tree(path, channels=3)
 
 
 def test_path_is_required() -> None:

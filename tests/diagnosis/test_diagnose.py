@@ -559,7 +559,7 @@ def two_sizes() -> list[torch.Tensor]:
 REFUSED = {
     "no network": (lambda: None, torch.randn(4, 3), "is no network"),
     "other channels": (small, torch.randn(4, 5, 6, 6), "cannot be called with a batch"),
-    "one value per channel": (lambda: small(), torch.randn(1, 3, 6, 6), "5: gets one value per channel"),
+    "one value per channel": (small, torch.randn(1, 3, 6, 6), "5: gets one value per channel"),
     "too large": (lambda: nn.Sequential(nn.BatchNorm1d(3)), torch.randn(9, 3) * 1e25, "0: gets values too large"),
     "another kind": (
         lambda: normexp.convert(small(), normexp.norms.BatchRenorm()),

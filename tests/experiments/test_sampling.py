@@ -14,7 +14,7 @@ from normexp.experiments import reproduce as reproducing
 from normexp.experiments.freeze import changes_since_frozen, freeze
 from normexp.experiments.load import parse
 from normexp.records import find_runs
-from normexp.records.names import JOURNAL as FILE
+from normexp.records.names import JOURNAL
 
 TRIALS = 12  # tpe draws its first ten at random
 RATE = "tag(log,interval(0.001,1))"
@@ -101,7 +101,7 @@ def check_same(continued: Path, whole: Path) -> None:
     assert record(continued) == record(whole)
     tried = record(whole)["tried"]["none"]
     for folder in (continued, whole):
-        assert scores(folder / "own" / "cpu" / FILE) == [trial["mean"] for trial in tried]
+        assert scores(folder / "own" / "cpu" / JOURNAL) == [trial["mean"] for trial in tried]
     runs = find_runs([continued / "own" / "cpu" / "select"])
     assert {run.config["optim"]["lr"] for run in runs} == {trial["values"]["optim.lr"] for trial in tried}
 
@@ -118,7 +118,7 @@ def test_the_seed_decides_and_every_choice_has_its_own_study(reproduce, tmp_path
         assert reproduce(f"{seed}", data=data)[0] == 0
     tried = [record(tmp_path / folder)["tried"] for folder in "01"]
     assert tried[0]["none"][0]["values"] != tried[1]["none"][0]["values"]
-    assert len(scores(tmp_path / "0" / "own" / "cpu" / FILE)) == 4
+    assert len(scores(tmp_path / "0" / "own" / "cpu" / JOURNAL)) == 4
     assert reproduce("0", "--cell", "rms", data=data | {"title": "Another"})[0] == 2  # it was declared otherwise
 
 

@@ -9,7 +9,7 @@ import pytest
 from in_process import InProcess
 
 from normexp.records import RunDirectory, find_runs
-from normexp.records.names import JOURNAL as FILE
+from normexp.records.names import JOURNAL
 from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
 from normexp.sweeps.pool import STOPPED
@@ -38,7 +38,7 @@ def sweep(cli, tmp_path, monkeypatch):
 
 def trials(folder: Path) -> list[dict[str, float]]:
     """Return what Optuna's storage has of each trial: its values and its score, by study."""
-    lines = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
     return [{**line["params"], "score": line["value"]} for line in lines if "params" in line]
 
 
@@ -106,7 +106,7 @@ def test_a_search_that_is_killed_while_it_writes_goes_on(sweep, tmp_path, monkey
     replace, calls = os.replace, []
 
     def mortal(source, place):
-        calls.append(Path(place).name == FILE)
+        calls.append(Path(place).name == JOURNAL)
         if sum(calls) == 3 and moment == "before":  # of the study and the first trial
             raise Killed
         replace(source, place)
@@ -126,10 +126,10 @@ def test_what_others_left_beside_the_trials_stops_nothing(sweep, tmp_path):
     words = (RATE, "sampler=random")
     sweep("r", *words, "trials=3")
     whole = trials(tmp_path / "r")
-    place, precious = tmp_path / "r" / FILE, tmp_path / "precious"
+    place, precious = tmp_path / "r" / JOURNAL, tmp_path / "precious"
     last = place.read_bytes().splitlines(keepends=True)
     place.write_bytes(b"".join(last[:-1]) + last[-1][:20])
-    place.with_name(f"{FILE}.lock").symlink_to(f"r/{FILE}")
+    place.with_name(f"{JOURNAL}.lock").symlink_to(f"r/{JOURNAL}")
     assert sweep("r", *words, "trials=3")[0] == 0
     assert trials(tmp_path / "r") == whole
     precious.write_bytes(place.read_bytes())
@@ -230,7 +230,7 @@ def test_a_missing_library_is_one_line(sweep, monkeypatch):
 
 def test_a_damaged_storage_is_one_line(sweep, tmp_path):
     sweep("d", RATE, "sampler=random", "trials=1")
-    (tmp_path / "d" / FILE).write_text('{"op_code": 0}\n')
+    (tmp_path / "d" / JOURNAL).write_text('{"op_code": 0}\n')
     status, text = sweep("d", RATE, "sampler=random", "trials=2")
     assert status == 2
     assert text.splitlines()[-1].endswith("damaged; delete it, the same command scores the runs again")

@@ -51,6 +51,7 @@ class EmptyCell:
 
     path: Path
     overrides: list[str]
+    state: str = "new"
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from torch import nn
@@ -181,7 +181,7 @@ class Conversion:
         new = self.norm.linear_normalization(channels) if linear else self.norm.normalization(channels)
         if linear and isinstance(new, nn.Identity):
             raise CannotConvert("no activation of its own follows, and the scheme is both in one")
-        placed = next(iter([*like.parameters(), *self.model.parameters()]), None)
+        placed = next(chain(like.parameters(), self.model.parameters()), None)
         if placed is not None and placed.is_complex():
             raise CannotConvert("has complex numbers, of which no scheme is defined")
         return (new if placed is None else new.to(placed)).train(like.training)

@@ -96,5 +96,6 @@ def counted(verdicts: Iterable[str]) -> str:
 
 
 def places(printed: str) -> int:
-    """Return how many decimal places are printed."""
-    return len(printed.strip().partition(".")[2])
+    """Return how many decimal places of the value are printed: 3 of 72.2%, which is 0.722."""
+    number, percent, _ = printed.strip().partition("%")
+    return len(number.strip().partition(".")[2]) + 2 * len(percent)

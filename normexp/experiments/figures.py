@@ -105,6 +105,7 @@ class Curves(Figure):
 
     Attributes:
         formula: a column with what a law predicts, drawn dashed for the first arm.
+        published_caption: a sentence about the published curves, where they are drawn.
     """
 
     kind: Literal["curves"]
@@ -113,6 +114,7 @@ class Curves(Figure):
     x: Literal["step", "epoch"] = "step"
     log: XY = []
     published: dict[str, dict[Literal["step", "epoch", "value"], list[float]]] = {}
+    published_caption: str = ""
 
 
 class StepsToTarget(Figure):

@@ -37,5 +37,5 @@ def within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selecti
         return 0.0 in difference.confidence_interval()
     if (images := images_of(experiment, select)) is None:
         return bool(first["mean"] == second["mean"])
-    share = min(1.0, max(0.0, first["mean"]))
+    share = min(1 - 1 / images, max(1 / images, first["mean"]))  # 1 of all images is known to one of them
     return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))

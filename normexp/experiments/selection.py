@@ -120,6 +120,8 @@ def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str
         f"{key}={chosen[key]} is at the edge of its grid" for key in select.search if _at_edge(chosen, key, select)
     ]
     equal = [trial["values"] for trial in best(tried, select)] if tried else []
+    if tried and not equal:
+        found.append("no combination has a score: in each a run diverged")
     if len(equal) > 1:
         others = [values for values in equal if values != chosen]
         found.append(f"tied with {'; '.join(choice_text(values) for values in others)}")

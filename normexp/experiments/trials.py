@@ -128,9 +128,9 @@ def ranked(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -
 
 
 def best(tried: Sequence[Trial], select: Selection) -> list[Trial]:
-    """Return the trials with the best mean; all of them where none has a score."""
+    """Return the trials with the best mean; none where none has a score."""
     most = max(goodness(trial, select) for trial in tried)
-    return [trial for trial in tried if goodness(trial, select) == most]
+    return [trial for trial in tried if goodness(trial, select) == most] if most > -math.inf else []
 
 
 def goodness(trial: Trial, select: Selection) -> float:

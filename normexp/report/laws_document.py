@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from normexp.experiments.experiment import Experiment
@@ -29,12 +30,8 @@ Every verdict was the same but one, which stood at the edge: that, with batch no
 gradient survives the update of the layers below. Over five times the updates twenty fresh seeds found it, and
 fourteen more, which are those of the records, leave it open. With fresh seeds, too, are least squares, the distance
 of the weights, the largest stable rate, the residual stream and the noise of an update. The records of all laws are
-of later commits than that.
-
-`normexp reproduce --laws` takes about an hour of processor time, half an hour on two quiet cores. (`normexp laws`
-prints the seconds of the records; several come from a machine that was shared by ten programs.) Three laws are more
-than half of it, some ten minutes of processor time each: the noise of an update, the distance of the weights, and
-what batch norm takes off a gradient. All others take less than five."""
+of later commits than that."""
+LONGEST = 4  # laws that are named as such
 
 TABLES = ("mnist1d", "rezero_table", "online_fashion_mnist")  # published tables that small machines run at full scale
 TABLES_HEAD = """\
@@ -48,7 +45,7 @@ scheme was also trained in MNIST-1D's convolutional network, for the authors' nu
 def document(results: Path) -> str:
     """Return the page as Markdown; a law without records is named at the end."""
     found = read_laws(results)
-    parts = [HEAD]
+    parts = [HEAD, *_time([law for law in found if law.checks])]
     parts += ["\n".join(_section(law)) for law in found if law.checks]
     tables = [name for name in TABLES if (results / name / SCALE / CLAIMS).exists()]
     parts += [TABLES_HEAD, *("\n".join(_table(name, results)) for name in tables)] if tables else []
@@ -56,6 +53,19 @@ def document(results: Path) -> str:
     if missing:
         parts.append("## Not measured yet\n\n" + "\n".join(f"- {law.name}: `{law.command}`" for law in missing))
     return "\n\n".join(parts) + "\n"
+
+
+def _time(laws: Sequence[Law]) -> Iterator[str]:
+    """Say what the runs of all laws took, and which of them the most."""
+    ordered = sorted(laws, key=lambda law: -(law.seconds or 0))
+    if len(ordered) <= LONGEST:
+        return
+    minutes = [(law.seconds or 0) / 60 for law in ordered]
+    named = "; ".join(f"{law.name} ({each:.0f})" for law, each in zip(ordered[:LONGEST], minutes, strict=False))
+    yield (
+        f"The runs of all laws took {sum(minutes):.0f} minutes on one thread each, some of them on machines that other "
+        f"programs shared; most of it {named}. No other took more than {math.ceil(minutes[LONGEST])}."
+    )
 
 
 def _section(law: Law) -> Iterator[str]:

@@ -214,3 +214,8 @@ def test_nothing_is_quoted_from_memory():
     pages += [TOP / "README.md", TOP / "results" / "claims.md", *TOP.glob("docs/*.md")]
     words = ("from memory", "not checked against the paper")
     assert [path for path in pages if any(each in path.read_text().lower() for each in words)] == []
+
+
+def test_the_page_of_experiments_names_every_one() -> None:
+    page = (TOP / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    assert [name for name in names() if f"`{name}`" not in page] == []

@@ -22,6 +22,10 @@ CASES = [
     ("0.3", 0.1 + 0.2, CORRECT),  # floating point is nobody's slip
     ("23560", 23560.000000000004, CORRECT),
     ("-0.15", 0.15, WRONG),
+    ("72.2%", 0.72249, CORRECT),
+    ("72.2%", 0.7229, ROUNDED),
+    ("72.2%", 0.7235, WRONG),
+    ("72 %", 0.7249, CORRECT),
 ]
 
 

@@ -5,12 +5,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, along, cells, curve, finals
 
 from normexp.evidence.claims import Claim, Verdict, entry, judge
-from normexp.evidence.curves import Curves, better_direction
+from normexp.evidence.claims.difference import trend
+from normexp.evidence.claims.estimands import Trend
+from normexp.evidence.curves import Cell, Curves, better_direction
 
 NAN = math.nan
 ARMS = ("BN", "LN", "plain")
@@ -287,6 +290,14 @@ def test_equals_of_two_diverged_runs_is_undecided() -> None:
     assert said(cells(BN=finals([0.5, NAN]), LN=finals([0.9, NAN])), "equals", than="LN", margin=0.1) == "contradicted"
 
 
+def test_equals_passes_over_no_point_without_a_seed_in_common() -> None:
+    apart = {seed + 10: run for seed, run in finals(GOOD).items()}
+    curves = {**grid({2: GOOD, 16: GOOD}), Cell("LN", (("batch_size", 2),)): finals(GOOD)}
+    found = verdict({**curves, Cell("LN", (("batch_size", 16),)): apart}, "equals", than="LN", margin=0.1)
+    assert found.verdict == "undecided"
+    assert "no seed in common at batch_size=16" in found.evidence
+
+
 def test_equals_of_zero() -> None:
     assert said(cells(BN={0: curve([0.3, 0.0])}), "equals", value=0.0, margin=0.0) == "holds"
     assert said(cells(BN={0: curve([0.0, 0.3])}), "equals", value=0.0, margin=0.0) == "contradicted"
@@ -325,6 +336,26 @@ def test_step_back_contradicts_a_trend() -> None:
     assert "batch_size=16" in found.evidence
 
 
+def test_a_flat_line_has_no_trend_in_nineteen_of_twenty() -> None:
+    """The ends may hold or contradict, a step contradict: all of them share the level."""
+    wrong, source = 0, np.random.default_rng(0)
+    rises = claim("increasing_in", axis="batch_size")
+    assert isinstance(rises, Trend)
+    for _ in range(1500):
+        flat = grid({size: list(source.standard_normal(6)) for size in range(9)})
+        wrong += trend(rises, flat).decision.p < 0.05  # type: ignore[union-attr]
+    assert wrong / 1500 < 0.055  # it is 0.039; 0.071 where the steps have no share
+
+
+def test_a_step_back_keeps_a_trend_from_holding_before_the_correction_over_all_claims() -> None:
+    back = [v + 0.006 + e for v, e in zip(GOOD, (0.002, -0.002, 0.003, -0.003, 0.0), strict=True)]
+    curves = grid({2: BAD, 16: back, 128: GOOD})
+    others = [claim("higher", than="plain", text=f"claim {i}") for i in range(30)]
+    plain = {Cell("plain", cell.point): finals(WILD) for cell in curves}
+    rises = claim("increasing_in", axis="batch_size")
+    assert judge([rises, *others], {**curves, **plain})[0].verdict == "undecided"
+
+
 def test_axis_with_one_value_is_undecided() -> None:
     found = verdict(grid({2: GOOD}), "flat_in", axis="batch_size", margin=0.01)
     assert "1 values of batch_size" in found.evidence
@@ -336,6 +367,45 @@ def test_axis_of_texts_is_in_the_order_of_the_grid() -> None:
 
 def test_arm_that_diverges_at_every_point_is_not_flat() -> None:
     assert said(grid({2: [NAN] * 5, 128: [NAN] * 5}), "flat_in", axis="batch_size", margin=0.01) == "undecided"
+
+
+# Several comparisons
+
+
+def test_the_interval_of_what_contradicts_allows_for_all_comparisons() -> None:
+    ours = finals([0.90, 0.91, 0.905, 0.915, 0.90])
+    curves = cells(BN=ours, LN=finals([0.913, 0.922, 0.921, 0.925, 0.914]), plain=finals([0.5] * 5))
+    found, alone = verdict(curves, "highest", arms=["LN", "plain"]), verdict(curves, "higher", than="LN")
+    assert found.p == pytest.approx(2 * alone.p)  # type: ignore[operator]
+    assert found.interval.high > alone.interval.high  # type: ignore[union-attr]
+
+
+def test_the_adjusted_interval_decides_where_the_verdict_does() -> None:
+    """Of the least favourable of several comparisons, whichever side it is on."""
+    source, decided = np.random.default_rng(1), dict.fromkeys(("holds", "contradicted", "undecided"), 0)
+    for _ in range(200):
+        shift = source.choice([-1.0, 0.0, 1.0])
+        draw = {arm: list(0.5 + (arm == "BN") * shift + source.standard_normal(5)) for arm in ARMS}
+        found = verdict(cells(**{arm: finals(values) for arm, values in draw.items()}), "highest", arms=["LN", "plain"])
+        assert found.adjusted is not None
+        ends = found.adjusted.interval
+        assert ends is not None
+        by_interval = "holds" if ends.low > 0 else "contradicted" if ends.high < 0 else "undecided"
+        assert by_interval == found.verdict
+        decided[found.verdict] += 1
+    assert min(decided.values()) > 5
+
+
+def test_seeds_are_planned_for_all_comparisons() -> None:
+    one, two = ({"LN": finals(WILD)}, {"LN": finals(WILD), "plain": finals([v - 0.2 for v in WILD])})
+    ours = finals([v + e for v, e in zip(WILD, (-0.05, 0.02, -0.06, 0.03, -0.05), strict=True)])
+    alone = verdict(cells(BN=ours, **one), "higher", than="LN").fresh_seeds
+    among = verdict(cells(BN=ours, **two), "highest", arms=["LN", "plain"]).fresh_seeds
+    assert alone is not None
+    assert among is not None
+    assert among.observed is not None
+    assert alone.observed is not None
+    assert among.observed > alone.observed
 
 
 # Speed
@@ -457,6 +527,12 @@ def test_best_of_a_loss_is_its_least() -> None:
 def test_mean_leaves_out_the_empty_training_cell_of_step_0() -> None:
     curves = cells(BN={0: curve([NAN, 0.4, 0.2], "train/loss")})
     assert said(curves, "equals", metric="train/loss", value=0.3, margin=1e-12, at="mean") == "holds"
+
+
+def test_range_of_a_run_with_an_infinite_value_is_no_number() -> None:
+    infinite, empty = curve([0.2, math.inf, 0.3]), curve([0.2, NAN, 0.3])
+    assert said(cells(BN={0: empty}), "equals", value=0.1, margin=1e-9, at="range") == "holds"
+    assert said(cells(BN={0: infinite}), "equals", value=0.1, margin=1e-9, at="range") == "undecided"
 
 
 def test_step_after_the_end_is_undecided_and_after_the_divergence_worst() -> None:

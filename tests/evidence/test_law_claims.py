@@ -157,3 +157,24 @@ def test_a_place_with_diverged_runs_is_not_passed_over(which: tuple[int, ...]) -
         empty = {name: np.full(4, math.nan) for name in run.columns}
         found[cell][seed] = Curve(run.step, empty, "diverged", 2)
     assert judged(found).verdict != "holds"
+
+
+def test_the_rounding_of_one_run_is_not_lent_to_another() -> None:
+    """On average the runs are within their rounding, one of them is not."""
+    run = runs(0.1, 1, 0.0, 1 + 1e-6)[0]
+    loose, strict = (Curve(run.step, {**run.columns, "rest": np.full(4, rest)}, "done") for rest in (1e-3, 1e-9))
+    assert judged({Cell("BN"): {0: loose, 1: loose}}, rounding="rest").verdict == "holds"
+    found = judged({Cell("BN"): {0: loose, 1: strict}}, rounding="rest")
+    assert found.verdict == "contradicted"
+    assert found.details["law"]["remainder"] == 1e-9
+    unknown = Curve(run.step, {**run.columns, "rest": np.full(4, math.nan)}, "done")
+    assert judged({Cell("BN"): {0: loose, 1: unknown}}, rounding="rest").verdict == "undecided"
+
+
+def test_runs_that_all_agree_with_the_formula_to_the_last_bit_but_one_follow_it() -> None:
+    def same(measured: float) -> Curves:
+        columns = {"angle": np.full(4, measured), "formula": np.full(4, 0.3), "rest": np.zeros(4)}
+        return {Cell("BN"): {seed: Curve(np.arange(4), columns, "done") for seed in range(5)}}
+
+    assert judged(same(0.1 + 0.2)).verdict == "holds"
+    assert judged(same(0.3 * (1 + 1e-14))).verdict == "contradicted"

@@ -7,9 +7,10 @@ import pytest
 from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, cells, finals
 
-from normexp.evidence.claims import HOLDS, UNDECIDED, judge, still_open
+from normexp.evidence.claims import CONTRADICTED, HOLDS, UNDECIDED, judge, still_open
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
-from normexp.evidence.claims.sequential import looks_taken
+from normexp.evidence.claims.result import TestResult, all_of
+from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Design, EquivalenceTest, Interval, TTest
 from normexp.evidence.stats.sequential import over_looks, repeated_interval
@@ -129,3 +130,42 @@ def test_published_boundaries_of_five_looks_are_met() -> None:
 
     levels = normal_levels(Design(tuple(range(5)), (1, 2, 3, 4, 5), "obrien_fleming"))
     assert norm.isf(levels / 2) == pytest.approx([4.88, 3.36, 2.68, 2.29, 2.03], abs=0.01)
+
+
+RIVALS = ("BN", "LN", "none")
+BEST = check_claim(claim_data("highest", of="BN", arms=["LN", "none"], metric=METRIC), RIVALS, [METRIC])
+
+
+def rivals(first, second):
+    ours = np.linspace(0.4, 0.5, 12)
+    return cells(BN=finals(list(ours)), LN=finals(list(ours - first)), none=finals(list(ours - second)))
+
+
+def test_looks_at_each_of_several_comparisons_are_put_together_before_all_of_them():
+    """One rival is clearly behind at the first look alone, the other at the last: an interval is of one comparison."""
+    early = np.concatenate([noisy(0.1, 0.005)[:4], noisy(0.0, 2.0, 1)[4:]])
+    late = np.concatenate([noisy(0.25, 0.15, 2)[:4], noisy(0.3, 0.02, 3)[4:]])
+    ahead = [check_claim(claim_data("higher", than=arm, metric=METRIC), RIVALS, [METRIC]) for arm in RIVALS[1:]]
+    both, first, second = (judge([claim], rivals(early, late), design=DESIGN)[0] for claim in (BEST, *ahead))
+    assert [first.verdict, second.verdict, both.verdict] == [HOLDS, HOLDS, HOLDS]
+    assert both.p == max(first.p, second.p)
+    assert both.interval in (first.interval, second.interval)
+
+
+def test_intervals_over_looks_decide_where_the_verdicts_do():
+    decided = 0
+    for seed in range(80):
+        first, second = noisy(0.05 * (seed % 3 - 1), 0.06, seed), noisy(0.05 * (seed % 3 - 1), 0.06, 1000 + seed)
+        (found,) = judge([BEST], rivals(first, second), design=DESIGN)
+        ends = found.adjusted.interval
+        assert (ends.low > 0, ends.high < 0) == (found.verdict == HOLDS, found.verdict == CONTRADICTED)
+        decided += found.verdict != UNDECIDED
+    assert 10 < decided < 75
+
+
+def test_a_look_that_could_not_be_tested_has_spent_its_share():
+    tested = all_of([TestResult("x", 8, 1.0, decision=EquivalenceTest(0.01, 1.0))])
+    results = iter([TestResult("x", 4, note="no target"), tested, tested])
+    found = at_looks(lambda look: next(results), looks_taken(curves(noisy(0.1, 0.1)), DESIGN), DESIGN)
+    assert found.decision is not None
+    assert found.decision.inside == pytest.approx(0.01 / max(DESIGN.shares[1:]))

@@ -13,7 +13,7 @@ from one_line import one_line_error
 from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
 from normexp.evidence.curves import Curve, Made, short_commit
-from normexp.report.figures.formats import images, theme
+from normexp.report.figures.formats import images, settings, theme
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.picture import draw
 
@@ -169,6 +169,18 @@ def test_figure_has_a_panel_per_claim_and_a_point_per_target_whose_ratio_is_know
     assert chart.data["target"].tolist() == pytest.approx([100 * at["target"] for at in known])
     assert chart.data["speed_up"].tolist() == pytest.approx([at["speed_up"] for at in known])
     assert images(partial(draw, chart), theme(), ("svg",)) == images(partial(draw, chart), theme(), ("svg",))
+
+
+def test_figure_reaches_as_far_as_anything_is_known_of_the_ratio() -> None:
+    """Beyond the last ratio an interval may still say that the first arm is faster."""
+    made = judged_entry()
+    last = {"target": 0.99, "speed_up": "nan", "low": 1.7, "high": "inf"}
+    nothing = {"target": 1.0, "speed_up": "nan", "low": 0.0, "high": "inf"}
+    chart = over_targets([{**made, "targets": [*made["targets"], last, nothing]}], "A title", ())
+    assert chart is not None
+    with settings(theme()):
+        (axes,) = draw(chart, theme()).axes
+    assert axes.get_xlim()[1] == pytest.approx(99)
 
 
 def test_no_claim_about_steps_no_figure() -> None:

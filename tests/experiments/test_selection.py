@@ -14,7 +14,7 @@ from one_line import one_line_error
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import load
-from normexp.experiments.noise import noise_is_unknown
+from normexp.experiments.noise import noise_is_unknown, within_noise
 from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import (
     choice_path,
@@ -159,6 +159,23 @@ def test_of_equals_what_was_chosen_before_stays(experiment, results):
     path.write_text(json.dumps(record))
     write_choice(experiment, results, ["With BN"])
     assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.9}}
+
+
+def test_where_every_combination_diverged_nothing_is_tied_and_the_first_is_run(experiment, results):
+    fabricate(experiment, results, "With BN", ["diverged"] * 6)
+    write_choice(experiment, results, ["With BN"])
+    first, path = experiment.select.search["optim.lr"][0], choice_path(experiment, results)
+    record = strict(path)
+    assert record["chosen"] == {"With BN": {"optim.lr": first}}
+    assert "no combination has a score: in each a run diverged" in record["notes"]["With BN"]
+    assert not any("tied" in note for note in record["notes"]["With BN"])
+
+
+@pytest.mark.parametrize(("second", "expected"), [("1.0", True), ("0.99", True), ("0.9", False)])
+def test_an_accuracy_of_one_is_known_to_an_image_and_not_exactly(experiment, second, expected):
+    tried = [{"values": {"optim.lr": lr}, "scores": [s], "mean": s} for lr, s in ((0.1, 1.0), (0.5, float(second)))]
+    select = experiment.select.model_copy(update={"seeds": [0], "common": {"dataset.validation": 200}})
+    assert within_noise(tried, experiment, select) is expected
 
 
 @pytest.mark.parametrize(("best", "edge"), [(0, True), (1, False), (2, True)])

@@ -170,13 +170,15 @@ def test_curves_over_epochs_and_their_labels(two: Made) -> None:
 
 
 def test_published_curve_and_limits_at_paper_scale_only(two: Made) -> None:
-    spec = {"kind": "curves", "metric": "test/accuracy", "caption": "Dashed: published.", **HERE, "limits": [0.2, 1.0]}
+    spec = {"kind": "curves", "metric": "test/accuracy", "caption": "With noise.", **HERE, "limits": [0.2, 1.0]}
+    spec |= {"published_caption": "Dashed: published."}
     spec |= {"published": {"Plain": {"step": [10, 90], "value": [0.5, 0.9]}}}
+    assert "With noise. Lines" in two.caption(**spec)
     assert "Dashed" not in two.caption(**spec)
     assert two.figure(**spec).axes[0].get_ylim()[0] < 20
     paper = Made(two.fabric, replace(two.experiment, scale="paper"))
     copytree(two.fabric.root / "x" / "cpu", two.fabric.root / "x" / "paper")
-    assert "Dashed" in paper.caption(**spec)
+    assert "With noise. Dashed: published. " in paper.caption(**spec)
     assert paper.figure(**spec).axes[0].get_ylim() == (20, 100)
     assert any(line.get_ydata().tolist() == [50, 90] for line in paper.figure(**spec).axes[0].lines)
 

@@ -184,3 +184,20 @@ def varied(arm: str, point: dict[str, Any], random: np.random.Generator) -> list
         {"step": 0, "test/accuracy": 0.1},
         {"step": steps, "test/accuracy": 0.5 + (arm == "With BN") * (0.1 + 0.01 * seed * seed)},
     ]
+
+
+def test_an_arm_with_a_diverged_run_ranks_after_those_without(fabricate: Fabric) -> None:
+    """The mean of its finite runs says nothing about the one that is lost."""
+    arms = {name: {"norm": "none"} for name in ("Lost", "Poor", "Good")}
+    claims, table = [read_claim(HIGHER | {"of": "Good", "than": "Poor"})], {"columns": ["test/accuracy"]}
+    experiment = made(fabricate, claims=claims, summary="?", arms=arms, table=table)
+    end = {"Lost": 0.9, "Poor": 0.5, "Good": 0.7}
+    experiment.statuses = {("Lost", 2): "diverged"}
+    experiment.run(lambda arm, *_: [{"step": 0, "test/accuracy": 0.1}, {"step": 10, "test/accuracy": end[arm]}])
+    render(experiment.experiment, fabricate.root)
+    ranking = (fabricate.root / "x" / "cpu" / "summary.md").read_text().partition("## Ranking")[2]
+    assert "Arms with a run that has no finite value come after those without." in ranking
+    assert ranking.index("Good") < ranking.index("Poor") < ranking.index("Lost")
+    (axes,) = experiment.figure(kind="bars", metric="test/accuracy", sort=True).axes
+    rows = sorted((y, text.get_text()) for y, text in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True))
+    assert [name for _, name in rows] == ["Good", "Poor", "Lost"]

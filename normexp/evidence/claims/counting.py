@@ -10,7 +10,7 @@ import numpy as np
 
 from normexp.evidence.claims.estimands import Count, Equals
 from normexp.evidence.claims.fields import Place, at_point
-from normexp.evidence.claims.reading import runs_by_point, shared_points, values, values_by_point
+from normexp.evidence.claims.reading import MissingRuns, runs_by_point, shared_points, values, values_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of
 from normexp.evidence.claims.steps_to_target import goal, steps, targets
 from normexp.evidence.curves import Curve, Curves
@@ -23,8 +23,6 @@ def equals(claim: Equals, curves: Curves) -> TestResult:
     deviations = list(_deviations(claim, curves))
     other = claim.than or claim.value
     what = f"{claim.metric} ({claim.at}) of {claim.of} against {other}, tolerance {claim.tolerance:.4g}"
-    if not deviations:
-        return TestResult(what, 0, note="no seed in common")
     settled = HOLDS
     if not all(each <= claim.tolerance for each in deviations):  # NaN, between two runs that diverged, is neither
         settled = CONTRADICTED if any(each > claim.tolerance for each in deviations) else UNDECIDED
@@ -86,8 +84,11 @@ def _counted(what: str, happened: Sequence[bool]) -> TestResult:
 
 def _deviations(claim: Equals, curves: Curves) -> Iterator[float]:
     if claim.than:
-        for _, (ours, theirs) in shared_points(curves, claim.of, claim.than):
-            yield from map(abs, paired_differences(values(claim, ours), values(claim, theirs)).values())
+        for point, (ours, theirs) in shared_points(curves, claim.of, claim.than):
+            differences = paired_differences(values(claim, ours), values(claim, theirs))
+            if not differences:
+                raise MissingRuns(f"no seed in common{at_point(point)}")
+            yield from map(abs, differences.values())
     else:
         for sample in values_by_point(claim, curves).values():
             yield from (abs(value - float(claim.value or 0)) for value in sample.values())

@@ -169,8 +169,8 @@ class Equals(Measured):
 
 
 class Trend(Measured):
-    """The difference between the ends of the axis, where no step back between two neighbours is significant after the
-    correction for their number; a region around 0 is about every pair of places."""
+    """The difference between the ends of the axis, where no step back between two neighbours is significant; such a
+    step contradicts, and the correction is for all of them. A region around 0 is about every pair of places."""
 
     compare: Literal["trend"]
     """`trend`."""

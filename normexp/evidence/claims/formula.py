@@ -9,7 +9,8 @@ identity has no interval, and every run is held to the rounding of its arithmeti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -47,8 +48,14 @@ class Comparison:
 
     @property
     def departs(self) -> bool:
-        """Whether the interval lies outside the remainder, on either side."""
-        return self.low > self.remainder or self.high < -self.remainder
+        """Whether the interval lies outside the remainder, on either side, by more than float64 rounds."""
+        allowed = self.remainder + self._rounding
+        return self.low > allowed or self.high < -allowed
+
+    @property
+    def _rounding(self) -> float:
+        """How far two float64 numbers of this size may be apart that are the same: runs that agree have no spread."""
+        return 4 * sys.float_info.epsilon * max(abs(self.measured), abs(self.predicted))
 
     @property
     def tolerance(self) -> float:
@@ -59,7 +66,7 @@ class Comparison:
     def excess(self) -> float:
         """The departure in units of the tolerance: above 1 the law does not hold there."""
         distance = abs(self.low + self.high) / 2
-        return distance / self.tolerance if self.tolerance else math.inf if distance else 0.0
+        return _ratio(distance if self.tolerance or self.departs else 0.0, self.tolerance)
 
     def blurred(self, resolution: float) -> bool:
         """Tell whether the interval is so wide that it would hide a departure of this share of the prediction.
@@ -67,6 +74,11 @@ class Comparison:
         Where nothing is predicted, of the remainder.
         """
         return not (self.high - self.low) / 2 <= resolution * (abs(self.predicted) or self.remainder)
+
+
+def _ratio(distance: float, allowed: float) -> float:
+    """Return how much of what is allowed a distance takes: more than anything where nothing is allowed."""
+    return distance / allowed if allowed else math.inf if distance else 0.0
 
 
 def follows(claim: Follows, curves: Curves) -> TestResult:
@@ -133,20 +145,25 @@ def _read(claim: Follows, run: Curve, at: str) -> tuple[float, float, float]:
 
 def _compared(claim: Follows, where: str, sample: Sample, confidence: float) -> Comparison:
     measured, predicted, remainder = (fmean(column) for column in zip(*sample, strict=True))
-    differences = [ours - formula for ours, formula, _ in sample]
     if claim.rounding is not None:
-        remainder += 0.0 if isinstance(claim.rounding, str) else claim.rounding * (abs(predicted) or 1.0)
-        ends = Interval(min(differences), max(differences)) if not any(map(math.isnan, differences)) else None
-        return _at(where, measured, predicted, _furthest(ends), remainder, len(sample))
+        ends, remainder = _furthest([_off(claim, *run) for run in sample])
+        return _at(where, measured, predicted, ends, remainder, len(sample))
+    differences = [ours - formula for ours, formula, _ in sample]
     return _at(where, measured, predicted, t_interval(differences, confidence), remainder, len(sample))
 
 
-def _furthest(ends: Interval | None) -> Interval | None:
-    """Return the end that is further from 0: an identity is about every run, not about their mean."""
-    if ends is None:
-        return None
-    worst = ends.low if abs(ends.low) > abs(ends.high) else ends.high
-    return Interval(worst, worst)
+def _off(claim: Follows, measured: float, predicted: float, rounding: float) -> tuple[float, float]:
+    """Return by how much a run departs from an identity, and by how much its arithmetic may."""
+    own = isinstance(claim.rounding, str)
+    return measured - predicted, rounding if own else float(claim.rounding or 0) * (abs(predicted) or 1.0)
+
+
+def _furthest(runs: Sequence[tuple[float, float]]) -> tuple[Interval | None, float]:
+    """Return the run that departs the most for its rounding: an identity is about every run, not about their mean."""
+    if any(math.isnan(value) for run in runs for value in run):
+        return None, math.nan
+    departure, rounding = max(runs, key=lambda run: _ratio(abs(run[0]), run[1]))
+    return Interval(departure, departure), rounding
 
 
 def _at(where: str, measured: float, predicted: float, ends: Interval | None, remainder: float, n: int) -> Comparison:

@@ -77,7 +77,7 @@ def _result(claim: Claim, curves: Curves, scale: str) -> TestResult:
 def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family: int, curves: Curves) -> Verdict:
     arms = {place.arm for place in claim.places()}
     decided = _decided(result, adjusted)
-    wanted = plan(*result.spread, result.n, 1 - LEVEL / family) if decided == UNDECIDED and result.spread else None
+    wanted = _wanted(result, family) if decided == UNDECIDED else None
     return Verdict(
         decided,
         _evidence(result, adjusted, wanted, unfinished(curves, arms)),
@@ -90,6 +90,11 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
         (*result.remarks, *_wider(claim, result, decided, adjusted), *different_origins(curves, arms)),
         result.details,
     )
+
+
+def _wanted(result: TestResult, family: int) -> SampleSize | None:
+    """Return how many fresh seeds would decide, corrected over the family and over the claim's own comparisons."""
+    return plan(*result.spread, result.n, 1 - LEVEL / (family * result.among)) if result.spread else None
 
 
 def _wider(claim: Claim, result: TestResult, decided: str, adjusted: Adjusted | None) -> Iterator[str]:

@@ -115,12 +115,13 @@ def _at_step(curve: Curve, column: Column, step: int) -> float:
 
 
 def _over_all(column: Column, at: str, better: str | None) -> float:
-    """Return the last, the mean or the best value, or the largest minus the smallest; these two of the finite ones."""
+    """Return the last, the mean or the best finite value, or the largest minus the smallest of those there are."""
     if at == "mean":  # nothing is trained before step 0, so a training metric is empty there
         return float(column[1:].mean() if len(column) > 1 and np.isnan(column[0]) else column.mean())
     if at == "last":
         return float(column[-1])
+    if at == "range":  # of an infinite value it is not finite, and no result
+        known = column[~np.isnan(column)]
+        return float(known.max()) - float(known.min()) if len(known) else math.nan
     finite = column[np.isfinite(column)]
-    if at == "range":
-        return float(np.ptp(finite)) if len(finite) else math.nan
     return float(finite.max() if better == "higher" else finite.min()) if len(finite) else math.nan

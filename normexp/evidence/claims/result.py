@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate
+from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, PointEstimate
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
 NOT_JUDGED = "not judged"  # a printed number, at another scale than its own
@@ -29,6 +29,9 @@ class TestResult:
         spread: for planning: standard deviation between seeds and distance to the nearest end of the region.
         remarks: what a reader of the verdict has to know: the origin of a target, a ceiling.
         details: what goes beyond the verdict, for claims.json.
+        may_tie: it need not be shown to lie in the region, only not to lie outside: a step of a trend.
+        comparisons: the results of which this is the one that decides.
+        among: of how many results it is the most extreme one, which the interval and planned seeds allow for.
     """
 
     what: str
@@ -41,6 +44,9 @@ class TestResult:
     spread: tuple[float, float] | None = None
     remarks: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    may_tie: bool = False
+    comparisons: tuple[TestResult, ...] = ()
+    among: int = 1
 
     __test__ = False  # no test of pytest's
 
@@ -71,21 +77,47 @@ def all_of(results: Sequence[TestResult]) -> TestResult:
     """Return the result on "all of these hold", shown by the one that is furthest from holding.
 
     It holds where the weakest does (intersection-union: no correction needed); it is contradicted where any one
-    is, at a p-value corrected for having looked at all of them (Bonferroni).
+    is, at a p-value corrected for having looked at all of them (Bonferroni). The interval is that of the comparison
+    shown, corrected where its p-value is, so that it decides where the p-value does.
     """
     for result in results:
         if result.note:
             return result
-    among = f", the least favourable of {len(results)} comparisons" if len(results) > 1 else ""
     decisions = [result.decision for result in results if result.decision]
-    if len(decisions) < len(results):  # a counterexample beats a doubt beats a confirmation
-        shown = min(results, key=lambda result: (CONTRADICTED, UNDECIDED, HOLDS).index(result.settled))
-        return replace(shown, what=shown.what + among)
-    inside = max(decision.inside for decision in decisions)
-    outside = min(1.0, len(results) * min(decision.outside for decision in decisions))
-    keys = [decision.outside if inside >= outside else -decision.inside for decision in decisions]
+    if len(decisions) == len(results):
+        return _weakest(results, decisions)
+    # Nothing was tested: a counterexample beats a doubt beats a confirmation.
+    shown = min(results, key=lambda result: (CONTRADICTED, UNDECIDED, HOLDS).index(result.settled))
+    return replace(shown, what=shown.what + _among(len(results)))
+
+
+def _weakest(results: Sequence[TestResult], decisions: Sequence[EquivalenceTest]) -> TestResult:
+    number = len(results)
+    insides = [_inside(result, decision, number) for result, decision in zip(results, decisions, strict=True)]
+    inside, outside = max(insides), min(1.0, number * min(decision.outside for decision in decisions))
+    keys = [each.outside for each in decisions] if inside >= outside else [-each for each in insides]
     shown = results[keys.index(min(keys))]
-    return replace(shown, decision=EquivalenceTest(inside, outside), what=shown.what + among)
+    shown = replace(shown, decision=EquivalenceTest(inside, outside), comparisons=tuple(results))
+    if inside < outside:
+        return replace(shown, what=shown.what + _among(sum(not result.may_tie for result in results)))
+    interval = _allowing_for(shown.interval, number)
+    return replace(shown, interval=interval, among=number, what=shown.what + _among(number))
+
+
+def _among(number: int) -> str:
+    return f", the least favourable of {number} comparisons" if number > 1 else ""
+
+
+def _inside(result: TestResult, decision: EquivalenceTest, number: int) -> float:
+    """Return the p-value against "it lies outside"; of what may tie 0, unless it is shown to lie there."""
+    if not result.may_tie:
+        return decision.inside
+    return 1.0 if number * decision.outside < LEVEL else 0.0
+
+
+def _allowing_for(interval: Callable[[float], Interval | None], number: int) -> Callable[[float], Interval | None]:
+    """Return the interval of the most extreme of several comparisons (Bonferroni)."""
+    return lambda confidence: interval(1 - (1 - confidence) / number)
 
 
 def _spread(estimate: PointEstimate, region: Interval) -> tuple[float, float] | None:

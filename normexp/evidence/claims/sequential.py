@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Count, Equals
-from normexp.evidence.claims.result import NOT_YET, UNDECIDED, TestResult
+from normexp.evidence.claims.result import NOT_YET, UNDECIDED, TestResult, all_of
 from normexp.evidence.claims.verdict import Verdict
 from normexp.evidence.curves import Cell, Curves
 from normexp.evidence.stats.sequential import Design, over_looks, repeated_interval
@@ -30,20 +30,31 @@ def looks_taken(curves: Curves, design: Design, cells: Collection[Cell] = ()) ->
 
 
 def at_looks(test: Callable[[Curves], TestResult], looks: Sequence[Curves], design: Design) -> TestResult:
-    """Return what a claim's test says of the looks that were taken, together."""
+    """Return what a claim's test says of the looks that were taken, together.
+
+    Each of several comparisons is put together over its looks first, then all of them: which is the least favourable
+    may change from look to look, and an interval is of one comparison.
+    """
     if not looks:
         return TestResult("sequential", 0, note=f"the first look, at {design.looks[0]} seeds, is not complete")
     results = [test(look) for look in looks]
-    last = results[-1]
-    decisions = [result.decision for result in results if result.decision]
-    if last.decision is None or len(decisions) < len(results):
-        return last
+    if results[-1].decision is None:
+        return results[-1]
+    tested = [(result, share) for result, share in zip(results, design.shares, strict=False) if result.decision]
+    shares = [share for _, share in tested]  # a look that could not be tested has spent its share
+    by_comparison = zip(*(result.comparisons for result, _ in tested), strict=True)
+    result = all_of([_together(comparison, shares) for comparison in by_comparison])
+    remark = f"{design.progress(len(results))}; p and intervals allow for all looks"
+    return replace(result, remarks=(*result.remarks, remark))
 
+
+def _together(looks: Sequence[TestResult], shares: Sequence[float]) -> TestResult:
+    """Return what the looks at one comparison say together."""
+    decisions = [look.decision for look in looks if look.decision]
     return replace(
-        last,
-        decision=over_looks(decisions, design.shares),
-        interval=lambda confidence: repeated_interval([each.interval for each in results], design.shares, confidence),
-        remarks=(*last.remarks, f"{design.progress(len(results))}; p and intervals allow for all looks"),
+        looks[-1],
+        decision=over_looks(decisions, shares),
+        interval=lambda confidence: repeated_interval([each.interval for each in looks], shares, confidence),
     )
 
 

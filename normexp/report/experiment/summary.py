@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
@@ -60,11 +61,18 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
         return
     column = Metric(measured, look.metric, look.at or "")
     yield f"By {column.head}, mean over the seeds; only a claim above says whether a difference is more than chance."
+    if any(column.count(row) > len(column.finite(row)) for row in map(Row, measured.curves)):
+        yield "Arms with a run that has no finite value come after those without."
     yield ""
     for point in dict.fromkeys(cell.point for cell in measured.curves):
         rows = [Row(cell) for cell in measured.curves if cell.point == point]
         known = [row for row in rows if column.centre(row) is not None]
-        known.sort(key=lambda row: column.centre(row) or 0.0, reverse=better_direction(look.metric) == "higher")
+        known.sort(key=partial(_rank, column, -1.0 if better_direction(look.metric) == "higher" else 1.0))
         where = ", ".join(f"{axis}={value}" for axis, value in point)
         named = "; ".join(f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST])
         yield f"- {f'{where}: ' if where else ''}{named}"
+
+
+def _rank(column: Metric, sign: float, row: Row) -> tuple[int, float]:
+    """Sort by the runs without a value, then by the mean of the others, for which a diverged run does not count."""
+    return column.count(row) - len(column.finite(row)), sign * (column.centre(row) or 0.0)

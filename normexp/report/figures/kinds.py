@@ -42,7 +42,7 @@ def curves(context: FigureContext[Curves]) -> Chart:
         predicted = context.predicted()
         data = pd.concat([data, predicted.evaluations(spec.formula, spec.x).assign(ended=False).pipe(_as_formula)])
         styles |= _formula_styles(predicted, "")
-    caption = "" if spec.published and not published else spec.caption  # it tells of curves that are not drawn
+    caption = " ".join(filter(None, [spec.caption, spec.published_caption if published else ""]))
     labels = {"x": context.words("x", spec.x), "y": context.value_label("y", spec.metric)}
     given: dict[str, Any] = {"colour": "line", "styles": styles, "band": "sd", "labels": labels}
     return context.chart(data, spec.metric, mark="line", x=spec.x, y="y", caption=caption, **given)
@@ -109,10 +109,10 @@ def _paired(index: int) -> LineStyle:
 
 
 def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:
-    """Return the rows with the best line first, by the mean of its finite values; lines without one last."""
+    """Return the rows with the best line first: those whose runs are all finite by their mean, then the others."""
     finite = data["value"].where(np.isfinite(data["value"]))
-    means = finite.groupby(data["line"]).mean().fillna(-math.inf if highest else math.inf)
-    order = means.sort_values(ascending=not highest, kind="stable").index
+    lines = data.assign(lost=finite.isna(), mean=-finite if highest else finite).groupby("line")
+    order = lines.agg({"lost": "sum", "mean": "mean"}).sort_values(["lost", "mean"], kind="stable").index
     return (
         data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable").astype({"line": str})
     )

@@ -38,9 +38,10 @@ def over_targets(
         return None
     rows = rows.drop_duplicates(["race", "target"])  # claims about one race have one range of targets
     ends = rows["speed_up"].min() / REACH, rows["speed_up"].max() * REACH
+    bounded = rows[(rows["low"] > 0) | (rows["high"] < np.inf)]  # of other targets nothing at all is known
 
     def bands(axes: Axes, panel: str) -> None:
-        own = rows[rows["race"] == panel]
+        own = bounded[bounded["race"] == panel]
         low, high = own["low"].clip(*ends), own["high"].clip(*ends)
         axes.fill_between(own["target"], low, high, color=COLOURS[0], alpha=0.18, lw=0)
 
@@ -58,6 +59,7 @@ def over_targets(
         references=(Reference(1.0, ""),),
         preview=preview,
         also=bands,
+        also_reach={str(name): (own["target"].to_numpy(), np.array(ends)) for name, own in bounded.groupby("race")},
         sentences=(SENTENCE,),
         notes=tuple(notes),
     )

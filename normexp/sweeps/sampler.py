@@ -24,7 +24,7 @@ from normexp.errors import UserError, unknown
 from normexp.evidence.curves import MEASURES
 from normexp.records import METRICS, RunDirectory
 from normexp.sweeps.history import SAMPLERS, History, Search
-from normexp.sweeps.plan import Plan, Trial, make_plan
+from normexp.sweeps.plan import Plan, Trial, check_varied, make_plan
 
 WORDS = {"trials": (20, 1), "sampler_seed": (0, 0)}  # the usual number, and the least
 logger = logging.getLogger("normexp")
@@ -100,7 +100,9 @@ def _studies(search: Search, overrides: Sequence[str]) -> list[Study]:
     rest = [word for word in overrides if word not in typed]
     seeds = [word for word in rest if word.startswith("seed=")]
     arms = expand([word for word in rest if word not in seeds])
-    return [Study(search, space, tuple(arm), tuple(seeds)) for arm in arms]
+    studies = [Study(search, space, tuple(arm), tuple(seeds)) for arm in arms]
+    check_varied(overrides)
+    return studies
 
 
 @dataclass

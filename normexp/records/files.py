@@ -120,7 +120,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     A link in the file's place is replaced, not followed. Bytes in a name that are no UTF-8 are written as escapes. Who
     may read the file is what the user's umask says, as with any new file.
-    A folder that cannot be written is a UserError, unless the file is there already with this content.
+    A folder that cannot be written is a UserError, unless the file is there already with this content; so is one that
+    stands in the file's place.
     """
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     name = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -139,7 +140,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.replace(name, path)
     except BaseException as error:
         name.unlink(missing_ok=True)
-        if isinstance(error, OSError) and is_full(error):
+        if isinstance(error, OSError) and (is_full(error) or isinstance(error, IsADirectoryError)):
             raise unwritable(path, error) from None
         raise
 

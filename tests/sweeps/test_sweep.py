@@ -119,6 +119,22 @@ def test_last_sweep_that_names_runs_elsewhere_is_damaged(cli, tmp_path):
     assert "damaged" in stderr
 
 
+def test_a_folder_in_the_place_of_last_sweep_is_one_line(sweep, results, cli):
+    sweep("seed=0")
+    place = results / ".last-sweep.json"
+    place.unlink()
+    place.mkdir()
+    before = sorted(results.rglob("*"))
+    assert sweep("seed=0")[0] == 0  # of what has ended nothing need be written
+    status, stderr = sweep("seed=0,1")
+    assert (status, stderr.splitlines()[-1]) == (2, f"normexp: {place}: cannot be written (Is a directory)")
+    for words in (("table", results, "--last-sweep"), ("status", results, "--watch")):
+        status, _, stderr = cli(*words)
+        assert (status, stderr) == (2, f"normexp: {place}: damaged (not a regular file)\n")
+    assert cli("status", results)[0] == 0
+    assert sorted(results.rglob("*")) == before
+
+
 def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
     sweep("norm=none,batch")
     (results / "chosen").mkdir()

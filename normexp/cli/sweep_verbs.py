@@ -30,7 +30,7 @@ def _closing(plan: Plan) -> None:
     """Print the table of a sweep, and what to type next."""
     from normexp.report.closing import after_sweep
 
-    text, commands = after_sweep([cell.path for cell in plan.cells], plan.results)
+    text, commands = after_sweep({cell.path: plan.name(cell) for cell in plan.cells}, plan.results)
     if text:
         print(text)
     for command in commands:

@@ -30,7 +30,7 @@ def _closing(plan: Plan) -> None:
     """Print the table of a sweep, and what to type next."""
     from normexp.report.closing import after_sweep
 
-    text, commands = after_sweep([cell.path for cell in plan.cells], plan.results)
+    text, commands = after_sweep({cell.path: plan.name(cell) for cell in plan.cells}, plan.results)
     if text:
         print(text)
     for command in commands:
@@ -51,14 +51,21 @@ def worker(arguments: argparse.Namespace) -> int:
 def status(arguments: argparse.Namespace) -> int:
     if arguments.watch and arguments.json:
         raise UserError("status: --json is of one look, --watch of many; give one of the two")
-    if arguments.watch:
-        from pathlib import Path
+    from pathlib import Path
 
-        from normexp.sweeps.watch import watch
-
-        return watch(Path(arguments.path))
     from normexp.records import plain_json
+    from normexp.sweeps.shared import is_shared_sweep
     from normexp.sweeps.status import overview, summary
 
-    print(plain_json(summary(arguments.path)) if arguments.json else overview(arguments.path), end="")
+    path = Path(arguments.path)
+    if arguments.json:
+        print(plain_json(summary(path)), end="")
+    elif arguments.watch or is_shared_sweep(path):
+        from normexp.sweeps.watch import once, watch
+
+        if arguments.watch:
+            return watch(path)
+        print(once(path), end="")
+    else:
+        print(overview(path), end="")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from normexp.config.options import groups, option, options, usual_options
+from normexp.config.overrides import may_vary
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean
 
@@ -42,4 +43,4 @@ def _several(override: Override) -> str:
     trees = [option(group, name) for name in options(group)] if group in groups() else []
     if any(isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees):
         return did_you_mean(f"'{key}=[{shortened(typed)}]'")
-    return "; `normexp sweep` takes several"
+    return "; `normexp sweep` takes several" if may_vary(key) else ""

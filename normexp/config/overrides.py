@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.hints import WHOLE
-from normexp.config.identity import PATH_KEYS
-from normexp.config.options import groups, keys_by_word, options
+from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.options import groups, keys_by_word, options, root
 from normexp.config.text import check_digits, has_control_characters, quoted, shortened
 from normexp.errors import UserError
 
@@ -63,8 +63,15 @@ def check_once(overrides: Iterable[str]) -> None:
     seen: set[str] = set()
     for key in (text.partition("=")[0] for text in overrides):
         if key in seen:
-            raise UserError(f"{shortened(key)} is given twice; give it once (a sweep takes {shortened(key)}=A,B)")
+            several = f" (a sweep takes {shortened(key)}=A,B)" if may_vary(key) else ""
+            raise UserError(f"{shortened(key)} is given twice; give it once{several}")
         seen.add(key)
+
+
+def may_vary(key: str) -> bool:
+    """Tell whether the runs of a sweep may differ in a key: not in where they lie, nor in what is of the sweep."""
+    first = key.partition(".")[0]
+    return (first in groups() or first in root()) and key not in IGNORED_KEYS
 
 
 def take_out(overrides: Sequence[str], key: str) -> tuple[list[str], list[str]]:

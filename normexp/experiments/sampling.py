@@ -34,7 +34,7 @@ def score(experiment: Experiment, results: Path, arms: Sequence[str], number: in
 
 def is_scored(experiment: Experiment, results: Path, arms: Sequence[str], number: int) -> bool:
     """Tell whether a trial of every choice has been scored, so that the next one can be drawn."""
-    return all(len(history(each).scored()) > number for each in choosings(experiment, results, arms).values())
+    return all(number in history(each).scored() for each in choosings(experiment, results, arms).values())
 
 
 def history(choosing: Choosing) -> History:

@@ -24,6 +24,7 @@ from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 
 MOST_TEXT = 4 * 2**20  # bytes of a JSON or YAML file
+ORDINARY = 2**16  # bytes of a file that a run should have room for
 MOST_ROWS = 32 * 2**20  # bytes of a CSV file
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -119,7 +120,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     A link in the file's place is replaced, not followed. Bytes in a name that are no UTF-8 are written as escapes. Who
     may read the file is what the user's umask says, as with any new file.
-    A folder that cannot be written is a UserError, unless the file is there already with this content.
+    A folder that cannot be written is a UserError, unless the file is there already with this content; so is one that
+    stands in the file's place.
     """
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     name = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -138,7 +140,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.replace(name, path)
     except BaseException as error:
         name.unlink(missing_ok=True)
-        if isinstance(error, OSError) and is_full(error):
+        if isinstance(error, OSError) and (is_full(error) or isinstance(error, IsADirectoryError)):
             raise unwritable(path, error) from None
         raise
 
@@ -164,6 +166,17 @@ def unwritable(path: Path, error: OSError) -> UserError:
     """Build the error for a file or a folder that cannot be written: NoRoom where that is all that is missing."""
     what = f"{printable(path)}: cannot be written ({error.strerror})"
     return NoRoom(f"{what}; once there is room, the same command goes on") if is_full(error) else UserError(what)
+
+
+def no_room(folder: Path) -> str:
+    """Return the line that says that a folder's disk is full; nothing where a file of ordinary size has room."""
+    trial = folder / ".room"
+    try:
+        write_atomically(trial, bytes(ORDINARY))
+        trial.unlink(missing_ok=True)
+    except (OSError, UserError) as error:
+        return str(error) if isinstance(error, NoRoom) else ""
+    return ""
 
 
 def remove_empty(folders: Iterable[Path]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -16,15 +17,19 @@ from normexp.report.frame import Frame, folder_frame, frame_of
 from normexp.report.labels import Options
 from normexp.report.measurements import drawn_unasked
 from normexp.report.neighbours import latest, neighbours
+from normexp.report.notes import without_record
 from normexp.report.options import run_options
 
 MOST = 500  # runs whose table is made unasked
 
 
-def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
+def after_sweep(runs: Mapping[Path, str], results: Path) -> tuple[str, list[str]]:
     """Return the table of a sweep that has ended, and the commands that look further.
 
     Without a table where no run can be read, or where there are so many that nobody wants to wait for them.
+
+    Args:
+        runs: run directory -> what the sweep calls it.
     """
     from normexp.report.formats import markdown
     from normexp.report.tables import table
@@ -37,6 +42,7 @@ def after_sweep(runs: Sequence[Path], results: Path) -> tuple[str, list[str]]:
         return "", []
     try:
         frame = frame_of(begun)
+        frame = replace(frame, left_out=(*frame.left_out, *without_record(runs)))
         content = table(frame)
     except UserError:
         return "", []

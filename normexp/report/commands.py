@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,9 @@ from normexp.errors import UserError, unknown
 from normexp.records import RunDirectory
 from normexp.report.files import write
 from normexp.report.frame import Frame, frame_of, where
-from normexp.report.notes import notes
+from normexp.report.notes import notes, without_record
 from normexp.runs.run import check_writable
-from normexp.sweeps.last import last_sweep
+from normexp.sweeps.last import below, last_sweep
 
 if TYPE_CHECKING:
     from normexp.report.figures.chart import Chart
@@ -125,13 +126,17 @@ def chosen_runs(words: Sequence[str], last: bool = False) -> Frame:
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     filters = dict(word.split("=", 1) for word in words if word not in paths)
     check_once(word for word in words if word not in paths)
+    lost: list[str] = []
     if last:
-        paths = [str(run) for path in paths or ["results"] for run in last_sweep(Path(path))]
+        folders = [Path(path) for path in paths or ["results"]]
+        paths = [str(run) for folder in folders for run in last_sweep(folder)]
         if not paths:
             raise UserError("--last-sweep: none of its runs has begun")
+        lost = [note for folder in folders for note in without_record(below(folder))]
     if not paths:
         raise UserError(f"{words[0]}: only a filter; give run directories or a folder of them first (results/runs)")
     frame = frame_of(paths)
+    frame = replace(frame, left_out=(*frame.left_out, *lost))
     return where(frame, {key: _values(value) for key, value in filters.items()}) if filters else frame
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from normexp.config.identity import PATH_KEYS
+from normexp.records import STATUS, RunDirectory
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE
 from normexp.report.record import Record
+from normexp.sweeps.status import state
+
+MOST_NAMES = 20  # runs without a record that are named one by one
 
 
 def notes(frame: Frame) -> list[str]:
@@ -15,6 +20,19 @@ def notes(frame: Frame) -> list[str]:
     records = [record for record in frame.records if not record.unreadable and record.state != "new"]
     topics = (_data, _mixed_data, _divergences, _unfinished)
     return [*(note for topic in topics for note in topic(records)), *frame.left_out]
+
+
+def without_record(runs: Mapping[Path, str]) -> list[str]:
+    """Name the runs of a sweep that have left no record: nobody got to them, or they failed before that.
+
+    Args:
+        runs: run directory -> what the sweep calls it.
+    """
+    named = [name for run, name in runs.items() if not RunDirectory(run).has(STATUS)]
+    more = [f"{len(named) - MOST_NAMES} more"] if len(named) > MOST_NAMES else []
+    listed = "; ".join([*named[:MOST_NAMES], *more])
+    note = f"Without a record and in no number, {len(named)} of the {len(runs)} runs of the sweep: {listed}."
+    return [note] if named else []
 
 
 def _data(records: Sequence[Record]) -> list[str]:
@@ -60,7 +78,8 @@ def _name(record: Record) -> str:
 
 
 def _state(record: Record) -> str:
-    """Say how far an unfinished run is: `failed at step 120: out of memory`."""
-    status, step, cause = (record.status.get(key) for key in ("status", "step", "cause"))
+    """Say how far an unfinished run is: `failed at step 120: out of memory`; `stopped` where nobody trains it."""
+    step, cause = (record.status.get(key) for key in ("step", "cause"))
+    status, _ = state(record.directory)
     at = "" if step is None else f" at step {step}"
     return f"{status}{at}" + (f": {' '.join(str(cause).split())}" if cause else "")

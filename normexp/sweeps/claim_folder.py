@@ -11,10 +11,9 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
-from normexp.errors import UserError
-from normexp.records.files import read_regular
-from normexp.records.printable import printable
+from normexp.records.files import make_folder, read_regular, unwritable
 
 BLOCK = 256  # cells whose claims share a folder, so that no listing grows with the sweep
 MOST = 100_000  # bytes of a claim, a mark or a worker's file
@@ -41,7 +40,12 @@ class ClaimFolder:
 
     def replace(self, name: str, content: str) -> None:
         path = self._path(name)
-        os.replace(self._write_beside(path, content), path)
+        temporary = self._write_beside(path, content)
+        try:
+            os.replace(temporary, path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
 
     def read(self, name: str) -> str | None:
         try:
@@ -81,16 +85,29 @@ class ClaimFolder:
         try:
             _write_new(temporary, content)
         except FileNotFoundError:  # the first of its block
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             _write_new(temporary, content)
-        except OSError as error:
-            raise UserError(f"{printable(path.parent)}: cannot be written ({error.strerror})") from None
         return temporary
 
 
 def _write_new(path: Path, content: str) -> None:
-    with open(path, "x", encoding="utf-8") as file:
+    """Make a file; a part of one does not stay. Raises FileExistsError, FileNotFoundError, or UserError."""
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            _write_or_remove(file, path, content)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError as error:
+        raise unwritable(path.parent, error) from None
+
+
+def _write_or_remove(file: TextIO, path: Path, content: str) -> None:
+    try:
         file.write(content)
+        file.flush()
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _create_exclusively(path: Path, content: str) -> bool:

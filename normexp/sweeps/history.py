@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
+FAILED = "FAIL"  # as Optuna calls it
+NUMBER = "number"  # of a trial, where it is not how many were told before: one before it failed
 DIGITS = 4  # of a number that is drawn: it stands in a command, and in the name of a run
 Space = Mapping[str, Interval]
 
@@ -57,8 +59,20 @@ class History:
         space = [f"{key} in {each}" for key, each in self._distributions().items()]
         return "; ".join([self.about, *space, f"{self.search.sampler}, {self.search.sampler_seed}"])
 
-    def scored(self) -> list[FrozenTrial]:
-        """Return the trials that were scored. Raises UserError where the storage is damaged."""
+    def ended(self) -> dict[int, FrozenTrial]:
+        """Return the trials that are recorded, by number; one that failed only until it has been scored.
+
+        Raises: UserError where the storage is damaged.
+        """
+        found = {trial.user_attrs.get(NUMBER, trial.number): trial for trial in self._recorded()}
+        return dict(sorted(found.items()))
+
+    def scored(self) -> dict[int, FrozenTrial]:
+        """Return those of them that have not failed."""
+        return {number: trial for number, trial in self.ended().items() if trial.state.name != FAILED}
+
+    def _recorded(self) -> list[FrozenTrial]:
+        """Return what the storage has of this study, in the order in which it was told."""
         if not (self.folder / JOURNAL).exists():
             return []
         try:
@@ -71,19 +85,20 @@ class History:
 
     def draw(self, number: int) -> dict[str, Any]:
         """Return the values of trial `number`: as it was recorded, else drawn in view of those before it."""
-        scored = self.scored()
-        values = scored[number].params if number < len(scored) else self._drawn(number, scored)
+        ended = self.ended()
+        values = ended[number].params if number in ended else self._drawn(number)
         return {key: values[key] for key in self.space}
 
-    def _drawn(self, number: int, scored: Sequence[FrozenTrial]) -> dict[str, Any]:
+    def _drawn(self, number: int) -> dict[str, Any]:
         import optuna
 
+        before = [trial for other, trial in self.scored().items() if other < number]
         seed = zlib.crc32(f"{self.search.sampler_seed} {number}".encode())
         sampler = getattr(optuna.samplers, SAMPLERS[self.search.sampler])(seed=seed)
-        direction = better_direction(scored[0].user_attrs["metric"]) if scored else None
+        direction = better_direction(before[0].user_attrs["metric"]) if before else None
         distributions = self._distributions()  # before the study, which would announce itself
         study = optuna.create_study(sampler=sampler, direction=_direction(direction))
-        study.add_trials(scored)
+        study.add_trials(before)
         drawn = study.ask(distributions).params
         return {key: _rounded(value, self.space[key]) for key, value in drawn.items()}
 
@@ -91,25 +106,40 @@ class History:
         self, number: int, values: Mapping[str, Any], metric: str, score: float | None, runs: Sequence[Path]
     ) -> None:
         """Record the score of a trial whose runs have ended, once; None is worse than all others."""
-        if number < len(self.scored()):
-            return
+        if number not in self.scored():
+            self._add(number, values, metric, score, runs, "PRUNED" if score is None else "COMPLETE")
+
+    def tell_failed(self, number: int, values: Mapping[str, Any], runs: Sequence[Path]) -> None:
+        """Record that a run of a trial failed, once.
+
+        Not before a trial was scored: what a study's scores are is not known, and the trial is drawn alike again.
+        """
+        if (scored := self.scored()) and number not in self.ended():
+            metric = next(iter(scored.values())).user_attrs["metric"]
+            self._add(number, values, metric, None, runs, FAILED)
+
+    def _add(
+        self, number: int, values: Mapping[str, Any], metric: str, score: float | None, runs: Sequence[Path], state: str
+    ) -> None:
         from optuna import create_study
         from optuna.trial import TrialState, create_trial
 
-        trial = create_trial(
-            state=TrialState.PRUNED if score is None else TrialState.COMPLETE,
-            value=score,
-            params=dict(values),
-            distributions=self._distributions(),
-            user_attrs={"metric": metric, "runs": [str(run) for run in runs]},
-        )
         direction = _direction(better_direction(metric))
         with locked(self.folder):
-            if number < len(self.scored()):
-                return
+            if number in (self.ended() if state == FAILED else self.scored()):
+                return  # another process was first
+            out_of_turn = {NUMBER: number} if number != len(self._recorded()) else {}
             storage = self._storage()
             study = create_study(study_name=self.name, storage=storage, direction=direction, load_if_exists=True)
-            study.add_trial(trial)
+            study.add_trial(
+                create_trial(
+                    state=TrialState[state],
+                    value=score,
+                    params=dict(values),
+                    distributions=self._distributions(),
+                    user_attrs={"metric": metric, "runs": [str(run) for run in runs], **out_of_turn},
+                )
+            )
 
     def _distributions(self) -> dict[str, Any]:
         from optuna import logging as its_own

@@ -72,15 +72,20 @@ def last_sweep(folder: Path) -> list[Path]:
     """
     if not folder.exists():
         raise UserError(f"{printable(folder)}: no such file or directory{nearest_path(folder)}")
+    return [path for path in below(folder) if path.exists()]
+
+
+def below(folder: Path) -> dict[Path, str]:
+    """Return the same with those that have not begun, and what the sweep called them."""
     runs = planned(folder)
-    there = [path for path in runs if folder in path.parents]
+    there = {path: name for path, name in runs.items() if folder in path.parents}
     if runs and not there:
         raise UserError(f"--last-sweep: {printable(folder)}: no run of the last sweep lies there")
-    return [path for path in there if path.exists()]
+    return there
 
 
 def planned(folder: Path) -> dict[Path, str]:
-    """Return the same with those that have not begun, and what the sweep called them."""
+    """Return all runs of the last sweep in a results folder, or in that of these runs, and what it called them."""
     results = next((each for each in (folder, folder.parent) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from normexp.config import Config, compose
 from normexp.config.grid import expand
 from normexp.config.identity import IGNORED_KEYS
+from normexp.config.intervals import is_interval
+from normexp.config.overrides import parse_overrides
 from normexp.config.recipe import Item, described, naming, recipe, with_recipe
-from normexp.config.text import amount, shown
+from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
 from normexp.records import FINISHED, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
@@ -20,6 +22,11 @@ from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
 
 DAMAGED = "damaged"
+SAME_RUN = "are the same run, trained once; sweep one after the other into two folders"
+WHY_ONE = {
+    "logger": "all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'",
+    "results_dir": "all runs of a sweep lie in one folder; sweep one after the other",
+}
 
 
 @dataclass(frozen=True)
@@ -134,10 +141,9 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
             impossible.append(str(error))
         else:
             path = default_run_dir(config)
-            if path in cells:
-                _check_same(cells[path].config, config)
             cells.setdefault(path, Cell(config, path, settings))
             typed.setdefault(path, list(arguments))
+    check_varied(overrides)
     if not cells:
         raise UserError(impossible[0] if impossible else f"{' '.join(overrides)}: no run (an empty range)")
     results = Path(next(iter(cells.values())).config["results_dir"])
@@ -150,14 +156,14 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
     return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed), tuple(recipes))
 
 
-def _check_same(first: Config, second: Config) -> None:
-    """Raise UserError where two settings of one run differ in what is no part of it: the second would be lost."""
-    if first["logger"] != second["logger"]:
-        raise UserError("logger: all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'")
-    for key in IGNORED_KEYS:
-        if first[key] != second[key]:
-            both = f"{key}={shown(first[key])} and {key}={shown(second[key])}"
-            raise UserError(f"{both}: are the same run, trained once; sweep one after the other into two folders")
+def check_varied(overrides: Sequence[str]) -> None:
+    """Raise UserError for a sweep over what is no part of a run: over where its runs lie, or what computes them."""
+    for override in parse_overrides(overrides):
+        key, typed = str(override.key_or_group), override.input_line or ""
+        if key in IGNORED_KEYS and override.is_sweep_override():
+            values = [typed] if is_interval(override) else list(dict.fromkeys(each for (each,) in expand([typed])))
+            if len(values) > 1 or is_interval(override):
+                raise UserError(f"{' and '.join(values[:2])}: {WHY_ONE.get(key, SAME_RUN)}")
 
 
 def _told_apart(typed: Mapping[Path, Sequence[str]]) -> dict[Path, str]:

@@ -20,12 +20,15 @@ from normexp.config.grid import expand
 from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval
 from normexp.config.overrides import parse_overrides, take_out
 from normexp.config.recipe import with_recipe
+from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import MEASURES
-from normexp.records import METRICS, RunDirectory
+from normexp.records import FINISHED, METRICS, RunDirectory
 from normexp.sweeps.history import SAMPLERS, History, Search
-from normexp.sweeps.plan import Plan, Trial, make_plan
+from normexp.sweeps.plan import Plan, Trial, check_varied, make_plan
 
+FAILED = "failed"  # of a run
+MOST_FAILURES = 10  # trials that are named one by one
 WORDS = {"trials": (20, 1), "sampler_seed": (0, 0)}  # the usual number, and the least
 logger = logging.getLogger("normexp")
 
@@ -54,16 +57,19 @@ def search_through(
 ) -> tuple[int, Plan]:
     """Train trial after trial, of all arms side by side; return the exit status and the plan of all runs.
 
+    A trial of which a run failed has no score; its arm goes on without it, and the others do not notice. Where a run
+    has not even left a record of its failure (on a full disk, say) the search ends: it would not get any further.
+
     Args:
         train: trains a plan and returns its exit status; is given the plan of a trial, and that of all runs so far.
         dry_run: the first trial alone is shown to `train`.
 
     Raises: UserError for a space that there is not, for values that are not allowed, and without a validation split.
     """
-    studies, plans, counted = _studies(search, overrides), list[Plan](), False
+    studies, plans, counted, failed = _studies(search, overrides), list[Plan](), False, list[str]()
     for number in range(1 if dry_run else search.trials):
         drawn = [study.draw(number) for study in studies]
-        made = [_planned(study, words) for study, words in zip(studies, drawn, strict=True)]
+        made = [study.plan(words) for study, words in zip(studies, drawn, strict=True)]
         plans += made
         trial = _joined(made)
         for note in trial.recipes if number == 0 else ():
@@ -71,17 +77,29 @@ def search_through(
         logger.info(f"trial {number + 1} of {search.trials}, sampler={search.sampler}")
         trials, counted = 0 if counted else search.trials - number, counted or bool(trial.open)
         at = Trial(number + 1, search.trials, (search.trials - number - 1) * len(trial.cells))
-        if (status := train(replace(trial, recipes=(), trials=trials), replace(_joined(plans), trial=at))) or dry_run:
+        status = train(replace(trial, recipes=(), trials=trials), replace(_joined(plans), trial=at))
+        if dry_run or (status and not all(_states(plan) <= {*FINISHED, FAILED} for plan in made)):
             return status, _joined(plans)
         for study, words, plan in zip(studies, drawn, made, strict=True):
-            study.tell(number, words, plan)
-    return 0, _joined(plans)
+            if not study.tell(number, words, plan):
+                failed.append(f"trial {number + 1}, {' '.join([*study.apart, *words])}")
+    return _say_failed(failed, search.trials * len(studies)), _joined(plans)
 
 
-def _planned(study: Study, words: Sequence[str]) -> Plan:
-    """Return the plan of one trial of an arm; its runs are called by the values that were drawn, too."""
-    plan = make_plan([*study.words, *words])
-    return replace(plan, names={path: " ".join([*words, *[name] * bool(name)]) for path, name in plan.names.items()})
+def _say_failed(failed: Sequence[str], trials: int) -> int:
+    """Name the trials that failed, of so many; return the exit status."""
+    if failed:
+        logger.info(f"{len(failed)} of {amount(trials, 'trial')} failed; the same command tries them again:")
+    for name in failed[:MOST_FAILURES]:
+        logger.info(f"failed: {name}")
+    if (more := len(failed) - MOST_FAILURES) > 0:
+        logger.info(f"failed: {more} more")
+    return 1 if failed else 0
+
+
+def _states(plan: Plan) -> set[str]:
+    """Return how the runs of a trial stand now."""
+    return {str(cell.directory.status["status"]) for cell in plan.cells}
 
 
 def _joined(plans: Sequence[Plan]) -> Plan:
@@ -100,7 +118,13 @@ def _studies(search: Search, overrides: Sequence[str]) -> list[Study]:
     rest = [word for word in overrides if word not in typed]
     seeds = [word for word in rest if word.startswith("seed=")]
     arms = expand([word for word in rest if word not in seeds])
-    return [Study(search, space, tuple(arm), tuple(seeds)) for arm in arms]
+    common = set.intersection(*map(set, arms))
+    studies = [
+        Study(search, space, tuple(arm), tuple(seeds), tuple(word for word in arm if word not in common))
+        for arm in arms
+    ]
+    check_varied(overrides)
+    return studies
 
 
 @dataclass
@@ -109,12 +133,14 @@ class Study:
 
     Args:
         arm, seeds: the words of its runs; a trial's score is the mean over the seeds.
+        apart: those that not all arms have.
     """
 
     search: Search
     space: dict[str, Interval]
     arm: tuple[str, ...]
     seeds: tuple[str, ...]
+    apart: tuple[str, ...]
 
     def __post_init__(self) -> None:
         """Compose a run at either end of the space: what is not allowed there is found before anything runs."""
@@ -138,15 +164,28 @@ class Study:
         """Return the words of trial `number`."""
         return [f"{key}={value}" for key, value in self.history.draw(number).items()]
 
-    def tell(self, number: int, words: Sequence[str], plan: Plan) -> None:
-        """Record the score of a trial whose runs have ended; one in which a run diverged is worse than all others."""
-        metric, score = _score(plan)
-        shown = "diverged" if score is None else f"{score:.6g}"
-        logger.info(f"{plan.cells[0].config.title}, {' '.join(words)}: {metric} {shown}")
+    def plan(self, drawn: Sequence[str]) -> Plan:
+        """Return the plan of one trial; its runs are called by the arm and the values that were drawn, too."""
+        plan = make_plan([*self.words, *drawn])
+        names = {path: " ".join([*self.apart, *drawn, *[own] * bool(own)]) for path, own in plan.names.items()}
+        return replace(plan, names=names)
+
+    def tell(self, number: int, words: Sequence[str], plan: Plan) -> bool:
+        """Record the score of a trial whose runs have ended; return False for one that has none, as a run failed.
+
+        One in which a run diverged is worse than all others.
+        """
         texts = dict(word.split("=", 1) for word in words)
         values = {key: int(texts[key]) if each.whole else float(texts[key]) for key, each in self.space.items()}
         runs = [cell.path.relative_to(plan.results) for cell in plan.cells]
+        if FAILED in _states(plan):
+            self.history.tell_failed(number, values, runs)
+            return False
+        metric, score = _score(plan)
+        shown = "diverged" if score is None else f"{score:.6g}"
+        logger.info(f"{plan.cells[0].config.title}, {' '.join([*self.apart, *words])}: {metric} {shown}")
         self.history.tell(number, values, metric, score, runs)
+        return True
 
 
 def _score(plan: Plan) -> tuple[str, float | None]:

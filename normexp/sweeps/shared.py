@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import socket
 from collections.abc import Collection, Sequence
@@ -146,6 +147,11 @@ class SharedSweep:
         for cell, generation in failed:
             carry_out(reopen(cell, generation), self.folder)
         return len(failed)
+
+
+def is_shared_sweep(path: Path) -> bool:
+    """Tell whether a path is the folder of a shared sweep, results/.sweeps/ID."""
+    return os.path.exists(path / PLAN)
 
 
 def shared_sweep(cells: Sequence[CellToTrain], results: Path) -> SharedSweep:

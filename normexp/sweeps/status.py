@@ -9,6 +9,7 @@ from typing import Any
 from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import FINISHED, STATUSES, RunDirectory, find_runs, printable
+from normexp.sweeps.shared import SharedSweep, is_shared_sweep
 
 
 def overview(path: str | Path) -> str:
@@ -22,7 +23,7 @@ def overview(path: str | Path) -> str:
 
 def summary(path: str | Path) -> dict[str, Any]:
     """Return the number of runs, how many are in each state, and those that are not finished, as plain data."""
-    states = [(run, *state(run)) for run in find_runs([path])]
+    states = [(run, *state(run)) for run in _runs(Path(path))]
     counts = Counter(name for _, name, _ in states)
     unfinished = [
         {"path": printable(run.path), "state": name, "detail": detail}
@@ -31,6 +32,15 @@ def summary(path: str | Path) -> dict[str, Any]:
     ]
     ordered = {name: counts[name] for name in (*STATUSES, "stopped", "damaged") if counts[name]}
     return {"runs": len(states), "counts": ordered, "unfinished": unfinished}
+
+
+def _runs(path: Path) -> list[RunDirectory]:
+    """Return the runs at or below a path; of a shared sweep those that have begun."""
+    if not is_shared_sweep(path):
+        return find_runs([path])
+    sweep = SharedSweep(path)
+    planned = (sweep.directory(cell) for cell in range(len(sweep)))
+    return [RunDirectory(run) for run in sorted(planned) if run.exists()]
 
 
 def state(run: RunDirectory) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from normexp.config.extras import need_extra
 from normexp.config.text import as_argument
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.records import FINISHED
+from normexp.records.files import no_room
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.base import Executor
 from normexp.sweeps.executors.settings import GROUP, Settings, checked
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from normexp.sweeps.pool import Worker
     from normexp.sweeps.workers import KeptWorkers
 
+NOBODY = "no worker is left"
 LOOK, SHARE = 0.5, 10  # seconds between two looks at a sweep; how often longer than the look itself
 logger = logging.getLogger("normexp")
 
@@ -103,7 +105,7 @@ def executor(settings: Settings, workers: Sequence[Worker]) -> Executor:
 def run_shared(
     cells: Sequence[CellToTrain], results: Path, sharing: Sharing, workers: Sequence[Worker]
 ) -> dict[Path, tuple[str, str]]:
-    """Have all cells trained; return {run directory: (how it ended, cause)} of those that have ended.
+    """Have all cells trained; return {run directory: (how it ended, cause)}, `open` where nobody trains it any more.
 
     Raises: Submitted where the workers go on without this process, Interrupted after Ctrl-C, UserError where nothing
         could be started.
@@ -169,7 +171,15 @@ def follow(sweep: SharedSweep, engine: Executor, stops: bool) -> dict[Path, tupl
             raise Interrupted(f"{left}; the same command {'continues' if stops else 'attaches again'}")
         engine.stop()  # of those that wait for others there is nothing left to save
     causes = {cell: sweep.cause(cell) for cell, status in view.ended.items() if status == "failed"}
-    return {sweep.directory(cell): (status, causes.get(cell, "")) for cell, status in view.ended.items()}
+    ended = {sweep.directory(cell): (status, causes.get(cell, "")) for cell, status in view.ended.items()}
+    return ended | _left(sweep, engine, view)
+
+
+def _left(sweep: SharedSweep, engine: Executor, view: SweepView) -> dict[Path, tuple[str, str]]:
+    """Return the cells that nobody trains any more, with what is known of why."""
+    cells = [cell for cell in range(len(sweep)) if cell not in view.ended]
+    why = (engine.last_words(sweep) or no_room(sweep.path)) if cells else ""
+    return {sweep.directory(cell): ("open", f"{NOBODY}: {why}" if why else NOBODY) for cell in cells}
 
 
 def _show(view: SweepView, progress: SweepProgress, told: set[int]) -> bool:

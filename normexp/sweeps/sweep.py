@@ -26,7 +26,7 @@ from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.sampler import search_through, take_search
 from normexp.sweeps.shard import WHOLE, take_shard
 from normexp.sweeps.stacks import Job, stacks, take_stack
-from normexp.sweeps.submit import Sharing, run_shared
+from normexp.sweeps.submit import NOBODY, Sharing, run_shared
 from normexp.sweeps.workers import kept_workers, worker_pool
 
 logger = logging.getLogger("normexp")
@@ -128,7 +128,7 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
 
 def shared_status(plan: Plan, ended: Mapping[Path, tuple[str, str]]) -> int:
     """Name what failed, and what nobody trains any more; return the exit status."""
-    missing = ("open", "no worker is left")
+    missing = ("open", NOBODY)
     states = [(cell, *ended.get(cell.path, missing)) for cell in plan.cells]
     return say_failures([(cell, cause) for cell, status, cause in states if status not in FINISHED], len(plan.cells))
 

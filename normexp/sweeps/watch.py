@@ -12,7 +12,7 @@ from normexp.records import find_runs, printable
 from normexp.sweeps.last import FILE, planned
 from normexp.sweeps.look import View, picture, text
 from normexp.sweeps.runs_view import PlannedRuns, RunsView
-from normexp.sweeps.shared import PLAN, SWEEPS, SharedSweep
+from normexp.sweeps.shared import PLAN, SWEEPS, SharedSweep, is_shared_sweep
 from normexp.sweeps.snapshot import SweepView
 
 PLAIN_EVERY, LIVE_EVERY = 10.0, 2.0  # seconds
@@ -27,7 +27,7 @@ def views_of(path: Path) -> list[View]:
 
     Raises: UserError where there is neither a sweep nor a run.
     """
-    if (path / PLAN).exists():
+    if is_shared_sweep(path):
         return [SweepView(SharedSweep(path))]
     shared = [SweepView(SharedSweep(plan.parent)) for plan in sorted((path / SWEEPS).glob(f"*/{PLAN}"))]
     for view in shared:
@@ -59,6 +59,11 @@ def watch(path: Path) -> int:
     (_live if _redraws() else _plain)(views)
     ends = [view.snapshot() for view in views]
     return 1 if any(end.failures or end.abandoned for end in ends) else 0
+
+
+def once(path: Path) -> str:
+    """Return what there is to see now at a path; whether a worker shows no change any more takes a second look."""
+    return "\n".join(line for view in views_of(path) for line in text(view, view.snapshot())) + "\n"
 
 
 def _redraws() -> bool:

@@ -120,7 +120,14 @@ def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
     assert labels([run, fabricate(norm="batch")]) == ["batch", "MyNorm"]
 
 
-@pytest.mark.parametrize("status", ["running", "failed", "interrupted"])
+def test_a_run_is_said_to_be_running_while_somebody_trains_it(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, status="running")]
+    with runs[1].lock():
+        assert "batch seed 1 (running" in notes(folder_frame(runs))[0]
+    assert "batch seed 1 (stopped" in notes(folder_frame(runs))[0]
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted"])
 def test_unfinished_runs_are_counted_and_named(fabricate: Fabric, status: str) -> None:
     runs = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, status=status)]
     (note,) = notes(folder_frame(runs))

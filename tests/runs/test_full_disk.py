@@ -1,10 +1,12 @@
 """A full disk: one line that names the file, nothing damaged, and the same command goes on once there is room."""
 
+import os
+import re
 import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,12 @@ from one_line import one_line_error
 from normexp.cli.verbs import main
 from normexp.config import compose
 from normexp.config.recipe import with_recipe
-from normexp.errors import UserError
+from normexp.errors import NoRoom, UserError
 from normexp.records import CHECKPOINT, METRICS, PROBES, CurveFile, RunDirectory, find_runs
 from normexp.runs.run import run
+from normexp.sweeps.claim_folder import ClaimFolder
+from normexp.sweeps.plan import make_plan
+from normexp.sweeps.shared import Pace, write_plan
 
 TINY = ("model=mlp", "model.widths=[64]", "batch_size=32", "steps=20", "eval_every=5", "probe=moments", "threads=1")
 SAME = (METRICS, PROBES, CHECKPOINT)
@@ -69,6 +74,44 @@ def test_sweep_without_room_leaves_no_half_of_a_run(results, caplog, monkeypatch
         assert main(["sweep", *TINY, *words, "jobs=1", f"results_dir={results}"]) == 1
     assert "cannot be written (File too large); once there is room, the same command goes on" in caplog.text
     assert not results.exists()
+
+
+def test_claims_without_room_are_one_line_and_leave_nothing(tmp_path, monkeypatch):
+    folder = ClaimFolder(tmp_path)
+    folder.create("5.1", "a 1")
+
+    def write_all() -> None:
+        with largest_file(0):
+            for write, name in ((folder.create, "6.1"), (folder.replace, "5.1")):
+                with one_line_error(r"claims/00000: cannot be written \(File too large\); once there is room", NoRoom):
+                    write(name, "a 2")
+        assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["5.1"]
+        assert folder.read("5.1") == "a 1"
+
+    write_all()
+    with ExitStack() as full:
+
+        def link(*_: object) -> None:
+            full.enter_context(largest_file(0))  # after the temporary file
+            raise PermissionError("no links here")
+
+        monkeypatch.setattr(os, "link", link)
+        with one_line_error(r"claims/00000: cannot be written", NoRoom):
+            folder.create("6.1", "a 2")
+    write_all()
+
+
+@pytest.mark.usefixtures("whole")  # libraries that write when they are loaded are
+def test_shared_sweep_without_room_says_so_of_the_runs_that_nobody_trains(results, caplog, monkeypatch):
+    """Nor can its workers say it: their log is on the same disk."""
+    monkeypatch.setattr("normexp.sweeps.sweep.remembered", lambda plan: nullcontext())
+    words = [*TINY, "norm=none,batch", "recipe=none", f"results_dir={results}"]
+    write_plan(make_plan(words).cells, results, Pace(0.2, 1.0))
+    with largest_file(0):
+        assert main(["sweep", *words, "executor=local", "executor.workers=1"]) == 1
+    said = r"no worker is left: \S+: cannot be written \(File too large\); once there is room, the same command goes on"
+    assert len(re.findall(said, caplog.text)) == 2
+    assert sorted(path.name for path in results.rglob("*") if path.is_file()) == ["plan.json.gz", "workers.log"]
 
 
 def test_rows_without_room_are_one_line_and_no_damage(tmp_path):

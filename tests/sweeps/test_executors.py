@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from normexp.config.options import option, options
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.records import find_runs
 from normexp.sweeps import submit
-from normexp.sweeps.executors import slurm
+from normexp.sweeps.executors import local, slurm
 from normexp.sweeps.executors.settings import checked, take_executor
 from normexp.sweeps.executors.slurm import note_submitted, submitted
 from normexp.sweeps.plan import make_plan
@@ -57,6 +58,9 @@ class Threads:
 
     def is_left(self, sweep: SharedSweep) -> bool:
         return any(thread.is_alive() for thread in self.threads)
+
+    def last_words(self, sweep: SharedSweep) -> str:
+        return ""
 
     def stop(self) -> None:
         for member in self.members:
@@ -204,6 +208,18 @@ def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, 
     assert status == 0, stderr
     assert "with jobs=" not in stderr  # which a sweep without a shared folder says
     assert len(list((results / ".sweeps").rglob("*"))) > before
+
+
+@pytest.mark.parametrize(("status", "said"), [(2, "x/claims: cannot be written"), (0, "")])
+def test_what_a_local_worker_said_that_could_not_go_on_is_known(results, monkeypatch, status, said):
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace())
+    (sweep.path / local.LOG).write_text("normexp: of an earlier worker\n")
+    program = f"import sys; print('normexp: x/claims: cannot be written', file=sys.stderr); sys.exit({status})"
+    monkeypatch.setattr(local, "worker_command", lambda *_: [sys.executable, "-S", "-c", program])
+    engine = local.LocalExecutor(1, 1)
+    engine.start(sweep)
+    engine.processes[0].wait(60)
+    assert engine.last_words(sweep) == said
 
 
 @pytest.mark.parametrize("given", [{"settings": checked("local", {"workers": 3})}, {"jobs": 3}, {}])

@@ -2,16 +2,22 @@
 
 import json
 import os
+import re
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from optuna.storages import JournalStorage
 
 from normexp.records import RunDirectory, find_runs
 from normexp.records.names import JOURNAL
 from normexp.sweeps import sampler as sampling
 from normexp.sweeps import sweep as sweeping
+from normexp.sweeps.journal import Journal
 from normexp.sweeps.pool import STOPPED
 from normexp.sweeps.watch import views_of
 
@@ -190,6 +196,90 @@ def test_a_trial_that_diverges_is_worse_than_any_and_is_no_failure(sweep, tmp_pa
     assert status == 0
     assert "diverged" in text
     assert [trial["score"] for trial in trials(tmp_path / "wild")] == [None, None]
+
+
+@contextmanager
+def failing(*which: int) -> Iterator[None]:
+    """Let some of the runs of norm=batch fail, counted from 1 as they are trained."""
+    request, calls = InProcess.request, count(1)
+
+    def failed(worker: InProcess, message: dict, *rest: object) -> dict:
+        if message["verb"] == "train" and "norm=batch" in message["overrides"] and next(calls) in which:
+            return {"status": "failed", "cause": "no memory"}
+        return request(worker, message, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(InProcess, "request", failed)
+        yield
+
+
+def states(folder: Path) -> dict[str, list[str]]:
+    """Return how the trials of each arm stand in Optuna's storage, in the order in which they were told."""
+    storage = JournalStorage(Journal(folder / JOURNAL))
+    return {
+        "batch" if "norm=batch" in study.study_name else "none": [
+            trial.state.name for trial in storage.get_all_trials(study._study_id)
+        ]
+        for study in storage.get_all_studies()
+    }
+
+
+def scored(folder: Path) -> list[tuple[float, float]]:
+    return sorted((trial["optim.lr"], trial["score"]) for trial in trials(folder) if trial["score"] is not None)
+
+
+ARMS = (RATE, "norm=none,batch", "model.normalize_output=true")
+
+
+def test_a_run_that_fails_costs_its_trial_alone_and_is_tried_again(sweep, tmp_path):
+    words = (*ARMS, "seed=0,1", "sampler=random", "trials=3")
+    sweep("whole", *words)
+    with failing(4):  # the second seed of the second trial
+        status, text = sweep("r", *words)
+    assert status == 1
+    named = re.search(
+        r"1 of 6 trials failed; the same command .*:\nnormexp: failed: trial 2, (norm=batch optim.lr=\S+)\n", text
+    )
+    assert named
+    assert f"[4/4] failed {named[1]} seed=1\n" in text
+    assert re.search(r"failed: \S+: no memory\n", text)
+    assert states(tmp_path / "r") == {"none": ["COMPLETE"] * 3, "batch": ["COMPLETE", "FAIL", "COMPLETE"]}
+    status, text = sweep("r", *words)
+    assert status == 0, text
+    assert "4 runs: 3 finished, 0 new, 1 to resume" in text
+    assert states(tmp_path / "r")["batch"] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    assert rates(tmp_path / "r") == rates(tmp_path / "whole")
+    assert scored(tmp_path / "r") == scored(tmp_path / "whole")
+    before = (tmp_path / "r" / JOURNAL).read_bytes()
+    assert sweep("r", *words)[0] == 0
+    assert (tmp_path / "r" / JOURNAL).read_bytes() == before
+
+
+@pytest.mark.parametrize("which", [(1,), (1, 2, 5)])
+def test_a_search_with_a_trial_that_always_fails_goes_on_alike_where_it_was_stopped(
+    sweep, tmp_path, monkeypatch, which
+):
+    """Also where it is the first: nobody knows yet what the scores of its study are."""
+    words = (RATE, "norm=batch", "model.normalize_output=true", "sampler=tpe", f"trials={TRIALS}")
+    with failing(*which):
+        assert sweep("whole", *words)[0] == 1
+    train, calls = sweeping.run_plan, []
+
+    def mortal(*arguments: object) -> int:
+        calls.append(1)
+        status = train(*arguments)
+        if len(calls) == 6:  # trained, and not yet told
+            raise Killed
+        return status
+
+    monkeypatch.setattr(sweeping, "run_plan", mortal)
+    with failing(*which), pytest.raises(Killed):
+        sweep("stopped", *words)
+    monkeypatch.setattr(sweeping, "run_plan", train)
+    with failing(*range(1, 1 + len(which))):  # what had failed is all that is trained before the seventh
+        assert sweep("stopped", *words)[0] == 1
+    assert scored(tmp_path / "stopped") == scored(tmp_path / "whole")
+    assert sweep("stopped", *words)[0] == sweep("stopped", *words, "trials=14")[0] == 0
 
 
 def test_whole_numbers_stay_whole(sweep, tmp_path):

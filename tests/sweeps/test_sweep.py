@@ -119,6 +119,40 @@ def test_last_sweep_that_names_runs_elsewhere_is_damaged(cli, tmp_path):
     assert "damaged" in stderr
 
 
+def test_runs_that_left_no_record_are_named_under_the_table_of_their_sweep(results, cli, monkeypatch):
+    """What fails for want of room leaves none, and is no run of which there is nothing to say."""
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+    request = InProcess.request
+
+    def full(worker: InProcess, message: dict, *rest: object) -> dict:
+        if message["verb"] == "train" and "norm=batch" in message["overrides"]:
+            return {"status": "failed", "cause": "no room", "no_room": True}
+        return request(worker, message, *rest)
+
+    monkeypatch.setattr(InProcess, "request", full)
+    _, stdout, _ = cli("sweep", *TINY, f"results_dir={results}", "jobs=1", "norm=none,batch", "seed=0,1")
+    note = "- Without a record and in no number, 2 of the 4 runs of the sweep: norm=batch seed=0; norm=batch seed=1.\n"
+    assert note in stdout
+    assert note in cli("table", results, "--last-sweep")[1]
+    assert "Without a record" not in cli("table", results)[1]
+
+
+def test_a_folder_in_the_place_of_last_sweep_is_one_line(sweep, results, cli):
+    sweep("seed=0")
+    place = results / ".last-sweep.json"
+    place.unlink()
+    place.mkdir()
+    before = sorted(results.rglob("*"))
+    assert sweep("seed=0")[0] == 0  # of what has ended nothing need be written
+    status, stderr = sweep("seed=0,1")
+    assert (status, stderr.splitlines()[-1]) == (2, f"normexp: {place}: cannot be written (Is a directory)")
+    for words in (("table", results, "--last-sweep"), ("status", results, "--watch")):
+        status, _, stderr = cli(*words)
+        assert (status, stderr) == (2, f"normexp: {place}: damaged (not a regular file)\n")
+    assert cli("status", results)[0] == 0
+    assert sorted(results.rglob("*")) == before
+
+
 def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
     sweep("norm=none,batch")
     (results / "chosen").mkdir()

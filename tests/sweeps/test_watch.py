@@ -147,6 +147,16 @@ def test_watch_of_an_interrupted_sweep_says_that_nobody_works_on_it_and_ends(cli
     assert stdout.splitlines()[1:] == ["  nobody works on it; the command that began it continues it"]
 
 
+def test_a_shared_sweep_is_looked_at_once_without_watch(cli, results):
+    sweep = shared(results, "seed=0,1")
+    nobody = "  nobody works on it; the command that began it continues it\n"
+    assert cli("status", sweep.path) == (0, f"{sweep.path}: 2 runs: 2 waiting; 0 workers\n{nobody}", "")
+    assert json.loads(cli("status", sweep.path, "--json")[1]) == {"runs": 0, "counts": {}, "unfinished": []}
+    SweepWorker(sweep, InProcess(1)).serve()
+    assert cli("status", sweep.path) == (0, f"{sweep.path}: 2 runs: 2 done\n", "")
+    assert json.loads(cli("status", sweep.path, "--json")[1]) == {"runs": 2, "counts": {"done": 2}, "unfinished": []}
+
+
 def test_watch_of_a_shared_sweep_without_workers_says_so(results):
     sweep = shared(results, "seed=0,1")
     assert looked(results)[1:] == ["  nobody works on it; the command that began it continues it"]

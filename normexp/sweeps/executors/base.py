@@ -22,6 +22,9 @@ class Executor(Protocol):
     def is_left(self, sweep: SharedSweep) -> bool:
         """Tell whether workers that were started still run, or wait in a queue."""
 
+    def last_words(self, sweep: SharedSweep) -> str:
+        """Return what a worker said that could not go on; nothing where none did, or where that is not at hand."""
+
     def stop(self) -> None:
         """Have the workers save their runs and end, where that is this process's business."""
 

@@ -80,6 +80,9 @@ class RayExecutor:
             except Exception as error:
                 logger.info(f"a Ray task failed: {last_line(error)}")
 
+    def last_words(self, sweep: SharedSweep) -> str:
+        return ""
+
     def stop(self) -> None:
         """Have the tasks save and end."""
         if not self.tasks:

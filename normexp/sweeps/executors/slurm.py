@@ -81,6 +81,9 @@ class SlurmExecutor:
             self._asked, self._left = time.monotonic(), bool(running_jobs(submitted(sweep)))
         return self._left
 
+    def last_words(self, sweep: SharedSweep) -> str:
+        return ""
+
     def stop(self) -> None:
         """Cancel the job that this process has submitted: its workers get SIGTERM, save and end. Others go on."""
         if self.job is None:

@@ -17,6 +17,8 @@ HEAD = """# Schemes in networks of others
 changed and says which module and why. `norm` is a scheme of `normexp.norms`, as `normexp.norms.GroupNorm(num_groups=4)`
 ([an example](python.md#networks)). `strict=False` leaves what cannot be converted and lists it in
 `model.not_converted`. `normexp.fold(model)` takes normalizations out for evaluation where the result is the same.
+A batch normalization next to a Linear layer is folded for (N, C); behind a layer of tokens it would normalize L of
+(N, L, C): a network that was folded refuses these, unless `normexp.fold(model, batch)` has shown that they come.
 
 Written by `python scripts/make_convert_table.py` from `results/convert/pairs.csv`: {networks} networks of torchvision
 and timm under {schemes} schemes, {pairs} pairs. **{works} work, {refused} are refused, {wrong} are wrong.**

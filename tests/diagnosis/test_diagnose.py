@@ -16,7 +16,7 @@ from torch.nn.utils import prune
 
 import normexp
 from normexp.cli.diagnose_verb import FIXES
-from normexp.diagnosis import repair
+from normexp.diagnosis import repair, settling
 from normexp.diagnosis.batches import batches, first_tensor
 from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import moments, normalizations
@@ -333,6 +333,54 @@ def test_recalibrated_estimates_are_those_of_all_the_data():
     entering = model[0](torch.cat(parts)).detach().movedim(1, 0).flatten(1)
     torch.testing.assert_close(model[1].running_mean, entering.mean(1))
     torch.testing.assert_close(model[1].running_var, entering.var(1))
+
+
+class Again(nn.Module):
+    """Calls its layer for what it has made before, as networks do that share their weights over depth or time."""
+
+    def __init__(self, calls: int, factor: float = 1.0) -> None:
+        super().__init__()
+        self.layer, self.norm, self.last = nn.Linear(6, 6), nn.BatchNorm1d(6), nn.BatchNorm1d(6)
+        self.calls, self.factor = calls, factor
+
+    def forward(self, x):
+        for _ in range(self.calls):
+            x = self.norm(self.factor * self.layer(x)).relu() + x / 10
+        return self.last(x)
+
+
+class Pyramid(nn.Module):
+    """One normalization for maps of two sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        x = x * torch.tensor([1.0, 2.0, 0.0])[:, None, None]  # the last channel is dead
+        return self.norm(x).mean((2, 3)) + self.norm(5 * x[..., :3, :3]).mean((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "off"), [(lambda: Again(4), (6,), 1e-3), (Pyramid, (3, 8, 8), 1e-6)], ids=["again", "two sizes"]
+)
+def test_a_layer_that_is_called_again_gets_the_statistics_of_all_its_calls(make, shape, off):
+    """Those of its later calls were taken as they were with the estimates that it had before."""
+    torch.manual_seed(0)
+    model, inputs = make().double(), [3 * torch.randn(size, *shape).double() + 1 for size in (100, 28)]
+    norms = normalizations(repair.recalibrate(model, inputs))
+    seen = moments(model.eval(), norms, inputs)
+    for path, norm in norms.items():
+        assert ((norm.running_mean - seen[path].mean).abs() <= off * seen[path].variance.sqrt()).all()
+        torch.testing.assert_close(norm.running_var, seen[path].variance, rtol=off, atol=0)
+
+
+def test_statistics_that_do_not_settle_are_a_warning(caplog, monkeypatch):
+    monkeypatch.setattr(settling, "ROUNDS", 2)
+    torch.manual_seed(0)
+    repair.recalibrate(Again(4, factor=30.0), torch.randn(64, 6))
+    (said,) = caplog.messages
+    assert said.startswith("norm: is called several times a pass")
 
 
 def test_groups_of_a_repair_have_sixteen_channels_or_all():

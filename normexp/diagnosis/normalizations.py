@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from normexp.norms.kernels.torch_weights import NAMES, computed
 from normexp.norms.kernels.trial import watched
 from normexp.records.waiting import Waiting
 
@@ -38,6 +39,17 @@ def other_statistics(model: nn.Module) -> dict[str, nn.Module]:
         if any(name.startswith("running_") and isinstance(value, Tensor) for name, value in module._buffers.items())
         and not keeps_statistics(module)
     }
+
+
+def normalized_weights(model: nn.Module) -> dict[str, list[str]]:
+    """Return {scheme: its weights by name} of what torch's functions or schemes of normexp compute."""
+    found: dict[str, list[str]] = {}
+    for path, module in model.named_modules():
+        for name, step in computed(module):
+            ours = type(step).__module__.startswith("normexp.norms.") and type(step).__name__
+            if scheme := NAMES.get(type(step)) or ours:
+                found.setdefault(scheme, []).append(f"{path}.{name}".removeprefix("."))
+    return found
 
 
 @dataclass

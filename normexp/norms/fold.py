@@ -18,6 +18,7 @@ from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched, why_unread
 from normexp.norms.kernels.readers import described
 from normexp.norms.kernels.replacement import swap
+from normexp.norms.kernels.torch_weights import own_class
 from normexp.norms.kernels.trial import watched
 
 LAYERS = (
@@ -255,7 +256,7 @@ def absorb(layer: Any, scale: Tensor, shift: Tensor) -> None:
     """Make `scale * layer(x) + shift` of the layer, in place."""
     dim = output_dim(layer)
     if parametrize.is_parametrized(layer, "weight"):
-        layer.__class__ = _own_class(type(layer))  # a deep copy shares it, and removal would take it from both
+        layer.__class__ = own_class(type(layer))
         parametrize.remove_parametrizations(layer, "weight")
     weight = layer.weight
     shape = [-1 if each == dim else 1 for each in range(weight.dim())]
@@ -269,7 +270,3 @@ def absorb_behind(layer: Any, scale: Tensor, shift: Tensor) -> None:
     dtype = layer.weight.dtype
     absorb(layer, torch.ones_like(layer.weight[:, 0]).double(), layer.weight.double() @ shift)
     layer.weight = nn.Parameter((layer.weight.double() * scale).to(dtype))
-
-
-def _own_class(shared: type) -> type:
-    return type(shared.__name__, shared.__bases__, dict(vars(shared)))

@@ -294,6 +294,17 @@ def test_weights_that_a_hook_computes_are_those_behind_it(how):
     assert rows[name]["scale_change"] < 0.01 < rows["4.weight"]["scale_change"]
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("how", [nn.utils.weight_norm, nn.utils.parametrizations.weight_norm])
+def test_normalized_weights_are_named_and_are_a_normalization(how):
+    layers = how(nn.Linear(6, 6)), nn.ReLU(), nn.utils.parametrizations.spectral_norm(nn.Linear(6, 2))
+    notes = {(each.kind, each.layer) for each in diagnose(nn.Sequential(*layers), torch.randn(32, 6)).findings}
+    assert notes == {("weight_norm", "0.weight"), ("spectral_norm", "2.weight")}
+    ours = normexp.convert(nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 2)), normexp.norms.SpectralNorm())
+    kinds = {(each.kind, each.layer) for each in diagnose(ours, torch.randn(32, 6)).findings}
+    assert kinds == {("UnitSpectralNorm", "0.weight")}
+
+
 class ByName(nn.Module):
     def __init__(self):
         super().__init__()

@@ -19,8 +19,10 @@ from normexp.norms.kernels.modules import (
     NORMS,
     adds_bias,
     fused_tail,
+    has_layers,
     is_nonlinearity,
     lost_with,
+    stranger,
     unregistered,
     width,
 )
@@ -69,6 +71,9 @@ class Conversion:
         for owner, attribute, kept in unregistered(model):
             what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
             self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
+        called = stranger(self._reading.__cause__) if isinstance(self._reading, Untraceable) else None
+        if called is not None and has_layers(called) and not self.left:
+            self._try(model, cannot(f"calls a {type(called).__name__} that is no module of the network"))
         for module in self.names:
             self._try(module, refuse_unknown_norm)
         for module in self.names if self.effect.sets_weights else ():

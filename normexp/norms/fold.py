@@ -24,6 +24,7 @@ from normexp.norms.kernels.trial import watched
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
 )  # fmt: skip
+TRAINS = "trains"
 
 
 @fx.wrap
@@ -58,7 +59,7 @@ def fold(model: nn.Module, example_inputs: Tensor | tuple[Any, ...] | None = Non
     such a map is found by calling it: batch normalization and its relatives with running statistics are, layer or group
     normalization is not and stays. What is not certain to give the same numbers stays too: layers with a forward or
     hooks of their own, with a weight that is used elsewhere, or used several times; a normalization that the network
-    does more with than call it.
+    does more with than call it, or that it calls in training mode.
     Works in place, returns the model in evaluation mode with `Folded` (an identity) where a normalization was;
     evaluation gives the same numbers. Training it further makes no sense.
 
@@ -171,6 +172,8 @@ def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
         shared = any(owners[id(value)] > 1 for value in module.parameters())
         more = len(node.all_input_nodes) > 1 or len(node.args) != 1 or node.kwargs  # than what is normalized
         kept = isinstance(module, LAYERS) or not more
+        if node.meta.get(TRAINS):
+            return False
         return uses[name] == 1 and kept and not shared and not any(target.startswith(f"{name}.") for target in read)
 
     for node in calls:
@@ -236,9 +239,18 @@ def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
 
 
 class ChildlessAreLeaves(dataflow.Leaves):
-    """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn."""
+    """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn.
+
+    Notes of every call whether the module, or one in it, is in training then: a network may keep it so.
+    """
 
     whole = (Rows,)
+
+    def call_module(self, m: nn.Module, forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        made = super().call_module(m, forward, args, kwargs)
+        if isinstance(made, fx.Proxy):
+            made.node.meta.setdefault(TRAINS, any(part.training for part in m.modules()))
+        return made
 
 
 def is_plain(layer: nn.Module) -> bool:

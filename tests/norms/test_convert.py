@@ -408,6 +408,10 @@ def test_a_network_in_evaluation_stays_so(scheme, normalized):
             lambda: nn.Sequential(torch.jit.script(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4)),
             r"0 \(RecursiveScriptModule\): compiled by torch\.jit",
         ),
+        (
+            lambda: nn.Sequential(torch.jit.script(nn.Sequential(nn.Conv2d(3, 4, 3))), nn.BatchNorm2d(4)),
+            r": 0 \(RecursiveScriptModule\): compiled by torch\.jit",
+        ),
     ],
 )
 @pytest.mark.parametrize("norm", [BatchNorm(), NormProp()])

@@ -212,9 +212,32 @@ def test_fold_keeps_the_mode_that_a_network_goes_by():
     )
 
 
-def test_fold_needs_values():
+class KeepsTraining(nn.Sequential):
+    def train(self, mode=True):
+        super().train(mode)
+        self[1].training = True
+        return self
+
+
+class CallsInTraining(nn.Sequential):
+    def forward(self, x):
+        self[1].train()
+        x = self[1](self[0](x))
+        self[1].train(self.training)
+        return x
+
+
+@pytest.mark.parametrize("kind", [KeepsTraining, CallsInTraining])
+def test_fold_keeps_a_norm_that_is_called_in_training_mode(kind):
+    """It was folded with its running statistics, which the network never used."""
+    x = torch.randn(5, 3, 8, 8, dtype=torch.double)
+    check(kind(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), x, left=1)
+
+
+@pytest.mark.parametrize("device", ["meta", None], ids=["weights", "estimates"])
+def test_fold_needs_values(device):
     with pytest.raises(ValueError, match="on the meta device, where weights have no values"):
-        fold(nn.Sequential(nn.Conv2d(3, 4, 3, device="meta"), nn.BatchNorm2d(4, device="meta")))
+        fold(nn.Sequential(nn.Conv2d(3, 4, 3, device=device), nn.BatchNorm2d(4, affine=False, device="meta")))
 
 
 def test_fold_says_what_cannot_be_traced():

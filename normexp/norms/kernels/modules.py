@@ -46,7 +46,7 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError("model: has hooks, and what they do with its layers is not read; remove them first")
     if has_lazy_layers(model):
         raise ValueError(f"model: {LAZY}")
-    if valued and any(value.is_meta for value in model.parameters()):
+    if valued and any(value.is_meta for value in [*model.parameters(), *model.buffers()]):
         raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
 
 
@@ -58,7 +58,7 @@ def has_lazy_layers(model: nn.Module) -> bool:
 def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
     """Yield owner, attribute and module where a network keeps layers in what is no module: a list, a function."""
     own, usual = set(model.modules()), vars(nn.Module())
-    for owner in own:
+    for owner in (each for each in own if not isinstance(each, torch.jit.ScriptModule)):
         for name, value in vars(owner).items():
             for each in _inside(value, set()) if name not in usual else ():
                 if each not in own and has_layers(each):

@@ -12,8 +12,8 @@ from torch import nn
 
 from normexp.diagnosis.batches import batches, on_device_of
 from normexp.diagnosis.diagnose import check_callable, check_watchable
-from normexp.diagnosis.normalizations import keeps_statistics, moments, normalizations, other_statistics
-from normexp.diagnosis.settling import set_exactly, settle
+from normexp.diagnosis.normalizations import keeps_statistics, normalizations, other_statistics
+from normexp.diagnosis.settling import not_settled, orders_of_calls, set_exactly, settle
 from normexp.errors import UserError
 from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
@@ -41,10 +41,13 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     """Set all running statistics to the exact statistics of the data, in place, and return the network.
 
     Layer by layer in the order of the calls: each gets mean and unbiased variance over all examples of what enters
-    it in eval() behind layers that are repaired already, not an average over batches. That takes one pass over the
-    data for every layer with estimates. Everything else stays as it is. A layer that is called several times gets the
-    statistics of all its calls together, each with the number of its values; as they may change what enters its later
-    calls, this is repeated until they are those of the data, or it warns that they do not settle.
+    it in eval() behind layers that are repaired already, not an average over batches. Instance normalization gets the
+    average over examples of the mean and unbiased variance of each, as its estimates are. That takes one pass over the
+    data for every layer with estimates. Everything else stays as it is.
+
+    A layer that is called several times gets the statistics of all its calls together, each with the number of its
+    values. They may change what enters later calls: this is repeated until they are those of the data, or it warns that
+    they do not settle. So it is where batches go through different layers, whose order is not known.
 
     Args:
         data: as of `diagnose`; all of it is used.
@@ -63,11 +66,11 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     check_callable(model, kept, inputs[0])
     with modes_kept(model), as_before(kept.values()):
         model.eval()
-        first = moments(model, kept, inputs[:1])
-        called: dict[str, Any] = {path: kept[path] for path in first}
+        orders = orders_of_calls(model, kept, inputs, waiting)
+        called: dict[str, Any] = {path: kept[path] for order in orders for path in order}
         set_exactly(model, called, inputs, waiting)
-        if again := [path for path, seen in first.items() if seen.calls]:
-            settle(model, called, again, inputs, waiting)
+        if behind := not_settled(list(called), orders):
+            settle(model, {path: called[path] for path in behind}, inputs, waiting)
     return model
 
 

@@ -13,12 +13,26 @@ from torch import Tensor, nn
 from normexp.diagnosis.normalizations import Moments, moments
 from normexp.diagnosis.running import deviation
 from normexp.errors import UserError
+from normexp.norms.kernels.trial import watched
 from normexp.records.waiting import Waiting
 
 logger = logging.getLogger("normexp")
 
 ARRIVED = 1e-4  # standard deviations
 ROUNDS = 30
+
+
+def orders_of_calls(
+    model: nn.Module, modules: Mapping[str, nn.Module], inputs: list[Tensor], waiting: Waiting
+) -> list[list[str]]:
+    """Return the names of modules in the order in which each batch comes to them."""
+    orders: list[list[str]] = []
+    with watched(modules, lambda name, _: orders[-1].append(name)):
+        for number, x in enumerate(inputs, 1):
+            waiting.at(f"batch {number} of {len(inputs)} passes the network")
+            orders.append([])
+            model(x)
+    return orders
 
 
 def set_exactly(
@@ -51,30 +65,38 @@ def move(module: Any, seen: Moments, share: float) -> None:
     module.running_var.copy_(variance)
 
 
-def settle(
-    model: nn.Module, called: Mapping[str, Any], again: list[str], inputs: list[Tensor], waiting: Waiting
-) -> None:
-    """Repeat until the statistics of layers that are called several times are those of what enters them.
+def not_settled(called: list[str], orders: list[list[str]]) -> list[str]:
+    """Return the layers that are behind one which is called again, and so may have other inputs once all are set.
+
+    All of them where batches call other layers, or in another order: what is behind what is not known then.
+
+    Args:
+        called: all layers.
+        orders: those of each batch, in the order of their calls.
+    """
+    again = [called.index(path) for order in orders for path in order if order.count(path) > 1]
+    same = all(list(dict.fromkeys(order)) == called for order in orders)
+    return called[min(again, default=len(called)) if same else 0 :]
+
+
+def settle(model: nn.Module, behind: Mapping[str, Any], inputs: list[Tensor], waiting: Waiting) -> None:
+    """Repeat until the statistics of layers are those of what enters them.
 
     A later call gets what an earlier one has normalized, so that new values change it. Steps get smaller where they
     do not come nearer. Warns where they never arrive.
-
-    Args:
-        again: the layers that are called several times.
     """
-    found, share, last = list(called), 1.0, inf
-    behind = {path: called[path] for path in found[min(map(found.index, again)) :]}
+    share, last = 1.0, inf
     for _ in range(ROUNDS):
         seen = moments(model, behind, inputs, waiting=waiting)
         off = {path: deviation(module, seen[path]) for path, module in behind.items()}
         worst = max(off, key=lambda path: off[path])
-        if off[worst] <= max(ARRIVED, 4 * torch.finfo(called[worst].running_var.dtype).eps):
+        if off[worst] <= max(ARRIVED, 4 * torch.finfo(behind[worst].running_var.dtype).eps):
             return
         if off[worst] > (last / 2 if share == 1 else last):
             share /= 2
         last = off[worst]
         set_exactly(model, behind, inputs, waiting, share)
     logger.warning(
-        f"{again[0]}: is called several times a pass, and what it normalizes enters it again: running statistics did "
-        f"not settle in {ROUNDS} rounds (those of {worst}: {last:.2g} standard deviations off); give each call its own"
+        f"{worst}: running statistics did not settle in {ROUNDS} rounds, they are {last:.2g} standard deviations off: "
+        "what a layer has normalized enters it again; give each call of a pass a layer of its own"
     )

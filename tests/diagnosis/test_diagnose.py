@@ -391,7 +391,45 @@ def test_statistics_that_do_not_settle_are_a_warning(caplog, monkeypatch):
     torch.manual_seed(0)
     repair.recalibrate(Again(4, factor=30.0), torch.randn(64, 6))
     (said,) = caplog.messages
-    assert said.startswith("norm: is called several times a pass")
+    assert re.match(r"(norm|last): running statistics did not settle in 2 rounds, they are .* off: ", said)
+
+
+class BySize(nn.Module):
+    """Large and small images go through layers of their own, and then through one of both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.large, self.small, self.both = nn.BatchNorm2d(3), nn.BatchNorm2d(3), nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        return self.both((self.large(x) if x.shape[-1] > 10 else self.small(x)).relu())
+
+
+def test_a_layer_that_the_first_batch_does_not_call_is_recalibrated_too():
+    torch.manual_seed(0)
+    inputs = two_sizes()[::-1]
+    norms = normalizations(model := repair.recalibrate(BySize(), iter(inputs)))
+    seen = moments(model.eval(), norms, inputs)
+    assert list(seen) == ["large", "both", "small"]
+    for path, norm in norms.items():
+        torch.testing.assert_close(norm.running_var.double(), seen[path].variance, rtol=1e-3, atol=0)
+
+
+def of_each_brightness() -> torch.Tensor:
+    return torch.randn(32, 3, 8, 8) + 5 * torch.randn(32, 3, 1, 1)
+
+
+def test_running_estimates_of_instance_normalization_are_those_of_each_example():
+    """The variance over all examples was expected, so that estimates right after training were called stale."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.InstanceNorm2d(3, momentum=1.0, track_running_stats=True)), of_each_brightness()
+    model(x)
+    mean, variance = model[0].running_mean.clone(), model[0].running_var.clone()
+    assert kinds(model.eval(), x) == set()
+    repair.recalibrate(model, [x[:20], x[20:]])
+    torch.testing.assert_close((model[0].running_mean, model[0].running_var), (mean, variance))
+    model[0].running_var *= 1e4
+    assert kinds(model, x) == {("stale", "0")}
 
 
 def test_groups_of_a_repair_have_sixteen_channels_or_all():

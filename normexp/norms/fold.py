@@ -24,7 +24,7 @@ from normexp.norms.kernels.trial import watched
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
 )  # fmt: skip
-TRAINS = "trains"
+TRAINS, KEPT = "trains", "kept"  # what is noted of a call
 
 
 @fx.wrap
@@ -58,8 +58,8 @@ def fold(model: nn.Module, example_inputs: Tensor | tuple[Any, ...] | None = Non
     Where there is none, as in front of a transformer's branches, into the Linear layer behind it. Whether a module is
     such a map is found by calling it: batch normalization and its relatives with running statistics are, layer or group
     normalization is not and stays. What is not certain to give the same numbers stays too: layers with a forward or
-    hooks of their own, with a weight that is used elsewhere, or used several times; a normalization that the network
-    does more with than call it, or that it calls in training mode.
+    hooks of their own, with a weight that is used elsewhere, or used several times; an output that the network keeps
+    (`self.features = x`); a normalization that it does more with than call it, or that it calls in training mode.
     Works in place, returns the model in evaluation mode with `Folded` (an identity) where a normalization was;
     evaluation gives the same numbers. Training it further makes no sense.
 
@@ -179,7 +179,7 @@ def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
     for node in calls:
         before: Any = node.args[0] if node.args else None
         called = isinstance(before, fx.Node) and before.op == "call_module"
-        if called and len(before.users) == 1 and alone(before) and alone(node):
+        if called and len(before.users) == 1 and KEPT not in before.meta and alone(before) and alone(node):
             yield str(before.target), str(node.target)
 
 
@@ -241,16 +241,32 @@ def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
 class ChildlessAreLeaves(dataflow.Leaves):
     """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn.
 
-    Notes of every call whether the module, or one in it, is in training then: a network may keep it so.
+    Notes of every call whether the module, or one in it, is in training then: a network may keep it so. And whether a
+    module of the network keeps its output as an attribute, for others to read.
     """
 
     whole = (Rows,)
+
+    def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
+        graph = super().trace(root, concrete_args)
+        for proxy in (each for module in root.modules() for each in proxies_in(list(vars(module).values()))):
+            proxy.node.meta[KEPT] = True
+        return graph
 
     def call_module(self, m: nn.Module, forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         made = super().call_module(m, forward, args, kwargs)
         if isinstance(made, fx.Proxy):
             made.node.meta.setdefault(TRAINS, any(part.training for part in m.modules()))
         return made
+
+
+def proxies_in(value: object) -> Iterator[fx.Proxy]:
+    """Yield what stands for tensors in a value, or in the lists, tuples and dicts that it holds."""
+    if type(value) in (list, tuple, dict):
+        for each in value.values() if isinstance(value, dict) else value:  # type: ignore[attr-defined]
+            yield from proxies_in(each)
+    elif issubclass(type(value), fx.Proxy):  # isinstance would ask the proxy itself
+        yield value  # type: ignore[misc]
 
 
 def is_plain(layer: nn.Module) -> bool:

@@ -234,6 +234,33 @@ def test_fold_keeps_a_norm_that_is_called_in_training_mode(kind):
     check(kind(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), x, left=1)
 
 
+class KeepsOutputs(nn.Module):
+    """Keeps what its layers give, for a loss or a figure."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self.layers, self.kept = nn.Sequential(*layers), {}
+
+    def forward(self, x):
+        for number, layer in enumerate(self.layers):
+            x = layer(x)
+            self.kept[number] = [x]
+        return x
+
+
+@pytest.mark.parametrize(
+    "layers", [[nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU()], [nn.ReLU(), nn.BatchNorm1d(3), nn.Linear(3, 4)]]
+)
+def test_fold_changes_no_output_that_the_network_keeps(layers):
+    x = torch.randn(6, 3, dtype=torch.double)
+    model = trained(KeepsOutputs(*copy.deepcopy(layers)), x)
+    model(x)
+    kept = copy.copy(model.kept)
+    assert count(fold(model)) == 1
+    model(x)
+    torch.testing.assert_close(model.kept, kept)
+
+
 @pytest.mark.parametrize("device", ["meta", None], ids=["weights", "estimates"])
 def test_fold_needs_values(device):
     with pytest.raises(ValueError, match="on the meta device, where weights have no values"):

@@ -50,11 +50,15 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
     ax.spines[:].set_visible(False)
     if not chart.by_column:
         _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), goes_on(chart))
-    _fit(figure, ax)
+    if max(len(part) for text in ax.texts for part in text.get_text().split("\n")) > wide:
+        _fit(figure, ax)
 
 
 def _fit(figure: Figure, ax: Axes) -> None:
-    """Make the text of all cells smaller where that of one would come to the edges of its cell."""
+    """Make the text of all cells smaller where that of one would come to the edges of its cell.
+
+    To know the cells' width the figure is laid out, which moves its parts a little: not for text that surely fits.
+    """
     figure.draw_without_rendering()
     (left, _), (right, _) = ax.transData.transform([(0, 0), (1, 0)])
     widest = max(text.get_window_extent().width for text in ax.texts) / (right - left)

@@ -179,8 +179,17 @@ def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
     for node in calls:
         before: Any = node.args[0] if node.args else None
         called = isinstance(before, fx.Node) and before.op == "call_module"
-        if called and len(before.users) == 1 and KEPT not in before.meta and alone(before) and alone(node):
+        if not called or len(before.users) > 1 or KEPT in before.meta or not (alone(before) and alone(node)):
+            continue
+        if not is_watched(model, str(before.target), str(node.target)):
             yield str(before.target), str(node.target)
+
+
+def is_watched(model: nn.Module, before: str, after: str) -> bool:
+    """Tell whether hooks are on a module that ends between two calls, and so see the output of the first."""
+    parts = before.split(".")
+    owners = [".".join(parts[:depth]) for depth in range(1, len(parts))]
+    return any(touched(model.get_submodule(owner)) for owner in owners if not after.startswith(f"{owner}."))
 
 
 def graphs(model: nn.Module, folded: Iterable[tuple[str, str]] = ()) -> list[fx.Graph]:

@@ -234,6 +234,14 @@ def test_fold_keeps_a_norm_that_is_called_in_training_mode(kind):
     check(kind(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), x, left=1)
 
 
+def test_fold_changes_nothing_that_a_hook_on_a_part_sees():
+    torch.manual_seed(0)
+    x, seen = torch.randn(5, 3, 8, 8, dtype=torch.double), []
+    model = nn.Sequential(nn.Sequential(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
+    model[0].register_forward_hook(lambda part, given, made: seen.append(made))
+    check(model, x, left=1)
+
+
 class KeepsOutputs(nn.Module):
     """Keeps what its layers give, for a loss or a figure."""
 

@@ -17,6 +17,12 @@ HEAD = """# Schemes in networks of others
 changed and says which module and why. `norm` is a scheme of `normexp.norms`, as `normexp.norms.GroupNorm(num_groups=4)`
 ([an example](python.md#networks)). `strict=False` leaves what cannot be converted and lists it in
 `model.not_converted`. `normexp.fold(model)` takes normalizations out for evaluation where the result is the same.
+A batch normalization next to a Linear layer is folded for (N, C); behind a layer of tokens it would normalize L of
+(N, L, C): a network that was folded refuses these, unless `normexp.fold(model, batch)` has shown that they come.
+Torch's `weight_norm` and `spectral_norm` are taken away as other normalizations are, and leave the weights that they
+compute; other parametrizations and pruning stay. Layers that are no modules of the network are refused where they are
+found: in lists, dicts, functions and their closures, and wherever the forward can be traced; in other objects of a
+network that cannot be traced they are not seen, and stay.
 
 Written by `python scripts/make_convert_table.py` from `results/convert/pairs.csv`: {networks} networks of torchvision
 and timm under {schemes} schemes, {pairs} pairs. **{works} work, {refused} are refused, {wrong} are wrong.**

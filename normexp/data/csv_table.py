@@ -66,6 +66,14 @@ class Table:
             raise self._slip(name, odd, cells[odd[0]])
         return np.array([np.nan if number is None else number for number in numbers])
 
+    def labels(self, name: str) -> Array:
+        """Return a column of classes: as `column`, but as words, each as it is spelled, where a number begins with 0.
+
+        Such numbers are codes: 01 is not 1, or the zero says nothing and the words tell the same classes apart.
+        """
+        column = self.column(name)
+        return np.array(self._filled(name)) if column.dtype.kind != "U" and self._coded(name) else column
+
     def remark(self, name: str) -> str:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
         cells = self._filled(name)
@@ -96,6 +104,20 @@ class Table:
             return ""
         counted = all(cell == str(number) for number, cell in enumerate(cells, int(cells[0])))
         return f"{name} counts the rows" if counted else ""
+
+    def spelled(self, name: str) -> str:
+        """Say which two cells of a column of classes are spelled differently and are one number; nothing of others.
+
+        Where they are words (see `labels`), these are two classes.
+        """
+        cells, decimal = self._reading(name)
+        taken = "two words" if self._coded(name) else "one class"
+        seen: dict[float, str] = {}
+        for cell in sorted(set(cells)):
+            number = _number(cell, decimal)
+            if number is not None and (other := seen.setdefault(number, cell)) != cell:
+                return f"{name} has {other!r} and {cell!r}, taken as {taken}"
+        return ""
 
     def alike(self, name: str) -> str:
         """Say which two words of a column differ in upper and lower case alone; nothing where none do."""

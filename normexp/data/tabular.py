@@ -138,7 +138,7 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
 
 def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
     """Return labels (N,), the classes in alphabetical (or numerical) order, and which labels are missing (N,)."""
-    column = table.column(target)
+    column = table.labels(target)
     text = column.dtype.kind == "U"
     classes = _words(table, column, f"dataset.target={target}", "set dataset.task=regression")
     labels = np.searchsorted(classes, column).astype(np.int64)
@@ -148,7 +148,9 @@ def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Ar
 
 def _target_remark(table: Table, target: str, task: Task) -> str:
     """Words are what classes may be, and are not remarked."""
-    return table.remark(target) if task == "regression" else table.rounded(target) or table.alike(target)
+    if task == "regression":
+        return table.remark(target)
+    return table.rounded(target) or table.spelled(target) or table.alike(target)
 
 
 _TARGETS = {"regression": _real_target, "classification": _class_target}

@@ -12,7 +12,14 @@ from normexp.diagnosis.batches import batches, first_tensor, on_device_of
 from normexp.diagnosis.cost import seconds
 from normexp.diagnosis.finding import BATCH, FAULT, NOTE, Diagnosis, Finding
 from normexp.diagnosis.modes import change, disagreements
-from normexp.diagnosis.normalizations import Moments, keeps_statistics, moments, normalizations, other_statistics
+from normexp.diagnosis.normalizations import (
+    Moments,
+    keeps_statistics,
+    moments,
+    normalizations,
+    normalized_weights,
+    other_statistics,
+)
 from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
@@ -70,7 +77,10 @@ class Examination:
     def findings(self) -> list[Finding]:
         """Return faults and notes, faults first."""
         others = other_statistics(self.model)
-        found = [*self.stopped, *_of_modes(self.model, self.norms), *_of_none(self.norms, others), *_of_others(others)]
+        weights = normalized_weights(self.model)
+        none = [] if self.norms or others or weights else _of_none()
+        found = [*self.stopped, *_of_modes(self.model, self.norms), *none, *_of_others(others)]
+        found += _of_normalized_weights(weights)
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
         found += of_predictions(self.model, self.inputs[0], BATCH in {each.kind for each in found})
         found += _of_disagreements(self.norms, self.local)
@@ -146,10 +156,16 @@ def _of_others(others: Mapping[str, nn.Module]) -> Iterator[Finding]:
         yield Finding("other statistics", path, text, NOTE)
 
 
-def _of_none(norms: Mapping[str, nn.Module], others: Mapping[str, nn.Module]) -> Iterator[Finding]:
-    if not norms and not others:
-        text = "it has none of torch's and no layer with running statistics; what is called as a function is not seen"
-        yield Finding("no normalization", "", text, NOTE)
+def _of_none() -> Iterator[Finding]:
+    text = "it has none of torch's and no layer with running statistics; what is called as a function is not seen"
+    yield Finding("no normalization", "", text, NOTE)
+
+
+def _of_normalized_weights(schemes: Mapping[str, list[str]]) -> Iterator[Finding]:
+    for scheme, names in schemes.items():
+        yield from (
+            Finding(scheme, name, "is computed by it: a scheme of weights, not of inputs", NOTE) for name in names
+        )
 
 
 def _of_layers(norms: Mapping[str, nn.Module], seen: Mapping[str, Moments], examples: int) -> Iterator[Finding]:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.instancenorm import _InstanceNorm
 
+from normexp.norms.kernels.torch_weights import NAMES, computed
 from normexp.norms.kernels.trial import watched
 from normexp.records.waiting import Waiting
 
@@ -38,6 +40,17 @@ def other_statistics(model: nn.Module) -> dict[str, nn.Module]:
         if any(name.startswith("running_") and isinstance(value, Tensor) for name, value in module._buffers.items())
         and not keeps_statistics(module)
     }
+
+
+def normalized_weights(model: nn.Module) -> dict[str, list[str]]:
+    """Return {scheme: its weights by name} of what torch's functions or schemes of normexp compute."""
+    found: dict[str, list[str]] = {}
+    for path, module in model.named_modules():
+        for name, step in computed(module):
+            ours = type(step).__module__.startswith("normexp.norms.") and type(step).__name__
+            if scheme := NAMES.get(type(step)) or ours:
+                found.setdefault(scheme, []).append(f"{path}.{name}".removeprefix("."))
+    return found
 
 
 @dataclass
@@ -76,6 +89,30 @@ class Moments:
         return self.squares / max(self.count - 1, 1)
 
 
+@dataclass
+class InstanceMoments(Moments):
+    """The same for instance normalization: averages over examples of what each has, as its running estimates are."""
+
+    examples: int = 0
+
+    def add(self, x: Tensor) -> None:
+        """Add values (N, C, *)."""
+        for first, half in enumerate(self.halves[: len(x)]):
+            half.add(x[first::2])
+        rows = x.detach().flatten(2).double()
+        self.examples += len(x)
+        variance = rows.var(2, correction=min(1, rows.shape[2] - 1))
+        self.mean = self.mean + (rows.mean(2) - self.mean).sum(0) / self.examples
+        self.squares = self.squares + variance.sum(0)
+        self.count, self.shape = self.count + len(x) * rows.shape[2], tuple(x.shape)
+
+    @property
+    def variance(self) -> Tensor:
+        """The mean over examples of the unbiased variance of each."""
+        assert isinstance(self.squares, Tensor)
+        return self.squares / self.examples
+
+
 @torch.no_grad()
 def moments(
     model: nn.Module,
@@ -93,10 +130,11 @@ def moments(
     found, called, waiting = dict[str, Moments](), Counter[str](), waiting or Waiting()
 
     def look(name: str, x: Tensor) -> None:
-        every = found.setdefault(name, Moments(halves=(Moments(), Moments()) if halves else ()))
+        kind = InstanceMoments if isinstance(modules[name], _InstanceNorm) and x.dim() > 2 else Moments
+        every = found.setdefault(name, kind(halves=(kind(), kind()) if halves else ()))
         every.add(x)
         if earlier := called[name]:
-            every.calls += [Moments() for _ in range(len(every.calls), earlier)]
+            every.calls += [kind() for _ in range(len(every.calls), earlier)]
             every.calls[earlier - 1].add(x)
         called[name] += 1
 

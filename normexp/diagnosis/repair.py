@@ -12,7 +12,8 @@ from torch import nn
 
 from normexp.diagnosis.batches import batches, on_device_of
 from normexp.diagnosis.diagnose import check_callable, check_watchable
-from normexp.diagnosis.normalizations import keeps_statistics, moments, normalizations, other_statistics
+from normexp.diagnosis.normalizations import keeps_statistics, normalizations, other_statistics
+from normexp.diagnosis.settling import not_settled, orders_of_calls, set_exactly, settle
 from normexp.errors import UserError
 from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
@@ -40,8 +41,13 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     """Set all running statistics to the exact statistics of the data, in place, and return the network.
 
     Layer by layer in the order of the calls: each gets mean and unbiased variance over all examples of what enters
-    it in eval() behind layers that are repaired already, not an average over batches. That takes one pass over the
+    it in eval() behind layers that are repaired already, not an average over batches. Instance normalization gets the
+    average over examples of the mean and unbiased variance of each, as its estimates are. That takes one pass over the
     data for every layer with estimates. Everything else stays as it is.
+
+    A layer that is called several times gets the statistics of all its calls together, each with the number of its
+    values. They may change what enters later calls: this is repeated until they are those of the data, or it warns that
+    they do not settle. So it is where batches go through different layers, whose order is not known.
 
     Args:
         data: as of `diagnose`; all of it is used.
@@ -60,17 +66,11 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     check_callable(model, kept, inputs[0])
     with modes_kept(model), as_before(kept.values()):
         model.eval()
-        for number, path in enumerate(moments(model, kept, inputs[:1]), 1):
-            waiting.at(f"layer {number} of {len(kept)} is recalibrated; batches: {len(inputs)}")
-            module: Any = kept[path]
-            seen = moments(model, {path: module}, inputs, waiting=waiting)[path]
-            if seen.count < 2 or not seen.variance.to(module.running_var).isfinite().all():
-                what = "one value per channel" if seen.count < 2 else "values too large for a variance"
-                raise UserError(f"{path}: gets {what} of these data")
-            module.running_mean.copy_(seen.mean)
-            module.running_var.copy_(seen.variance)
-            if getattr(module, "num_batches_tracked", None) is not None:
-                module.num_batches_tracked.fill_(len(inputs))
+        orders = orders_of_calls(model, kept, inputs, waiting)
+        called: dict[str, Any] = {path: kept[path] for order in orders for path in order}
+        set_exactly(model, called, inputs, waiting)
+        if behind := not_settled(list(called), orders):
+            settle(model, {path: called[path] for path in behind}, inputs, waiting)
     return model
 
 

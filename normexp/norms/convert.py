@@ -24,6 +24,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     it has: not of one without running estimates, nor of one over several processes. A scheme that sets weights refuses
     those that it does not reach: of attention (in_proj), recurrent and Bilinear layers. A LayerNorm is refused, of rows
     (N, C), too: it normalizes the last dimension, and whether that is the channels' or another its module does not say.
+    Torch's weight_norm and spectral_norm are schemes as well, in parametrizations or hooks: the weights of all Linear
+    and Conv layers, output layers too, are set free of them, with the values that they have in evaluation; those of
+    other modules are refused. Other parametrizations (orthogonal) and pruning are no normalization, and stay.
 
     A scheme that wraps activation functions (NormProp) gets every one that is a module but gates (sigmoids). One that
     replaces them (EvoNorm) takes an activation away where it alone follows a normalization, or, in a network without

@@ -314,6 +314,31 @@ def test_csv_says_which_classes_differ_in_capitals_alone(csv) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes", "note"),
+    [
+        (("01", "1", "2"), ("01", "1", "2"), "kind has '01' and '1', taken as two words"),
+        (("001", "010", "100"), ("001", "010", "100"), ""),
+        (("1", "1.0", "2"), ("1", "2"), "kind has '1' and '1.0', taken as one class"),
+        (("+1", "1", "-1"), ("-1", "1"), "kind has '+1' and '1', taken as one class"),
+        (("0", "0.5", "10"), ("0", "0.5", "10"), ""),
+    ],
+)
+def test_csv_classes_are_numbers_by_value_and_codes_by_spelling(csv, labels, classes, note) -> None:
+    """01 and 1 were one class, without a remark."""
+    content = "a,kind\n" + "".join(f"{n},{label}\n" for n, label in enumerate(labels * 4))
+    data = csv(content, target="kind", task="classification").load(0)
+    assert (data.classes, data.note) == (classes, note)
+    shown = {data.classes[int(label)] for label in np.concatenate([data.train.y, data.test.y])}
+    assert shown == set(classes)
+
+
+def test_csv_codes_may_be_missing(csv) -> None:
+    content = "a,kind\n" + "1,01\n2,NA\n3,2\n" * 4
+    data = csv(content, target="kind", task="classification", missing="drop").load(0)
+    assert (data.classes, data.note) == (("01", "2"), "4 of 12 rows without kind dropped")
+
+
 def test_csv_says_what_tells_nothing_and_what_may_be_a_code(csv) -> None:
     data = csv("a,zip,c,y\n" + "".join(f"7,0{n},{n},{2 * n}\n" for n in range(9)), target="y").load(0)
     assert data.note == "zip has '00', taken as 0; a: the same in every row"

@@ -16,7 +16,7 @@ from torch.nn.utils import prune
 
 import normexp
 from normexp.cli.diagnose_verb import FIXES
-from normexp.diagnosis import repair
+from normexp.diagnosis import repair, settling
 from normexp.diagnosis.batches import batches, first_tensor
 from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import moments, normalizations
@@ -294,6 +294,17 @@ def test_weights_that_a_hook_computes_are_those_behind_it(how):
     assert rows[name]["scale_change"] < 0.01 < rows["4.weight"]["scale_change"]
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("how", [nn.utils.weight_norm, nn.utils.parametrizations.weight_norm])
+def test_normalized_weights_are_named_and_are_a_normalization(how):
+    layers = how(nn.Linear(6, 6)), nn.ReLU(), nn.utils.parametrizations.spectral_norm(nn.Linear(6, 2))
+    notes = {(each.kind, each.layer) for each in diagnose(nn.Sequential(*layers), torch.randn(32, 6)).findings}
+    assert notes == {("weight_norm", "0.weight"), ("spectral_norm", "2.weight")}
+    ours = normexp.convert(nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 2)), normexp.norms.SpectralNorm())
+    kinds = {(each.kind, each.layer) for each in diagnose(ours, torch.randn(32, 6)).findings}
+    assert kinds == {("UnitSpectralNorm", "0.weight")}
+
+
 class ByName(nn.Module):
     def __init__(self):
         super().__init__()
@@ -333,6 +344,92 @@ def test_recalibrated_estimates_are_those_of_all_the_data():
     entering = model[0](torch.cat(parts)).detach().movedim(1, 0).flatten(1)
     torch.testing.assert_close(model[1].running_mean, entering.mean(1))
     torch.testing.assert_close(model[1].running_var, entering.var(1))
+
+
+class Again(nn.Module):
+    """Calls its layer for what it has made before, as networks do that share their weights over depth or time."""
+
+    def __init__(self, calls: int, factor: float = 1.0) -> None:
+        super().__init__()
+        self.layer, self.norm, self.last = nn.Linear(6, 6), nn.BatchNorm1d(6), nn.BatchNorm1d(6)
+        self.calls, self.factor = calls, factor
+
+    def forward(self, x):
+        for _ in range(self.calls):
+            x = self.norm(self.factor * self.layer(x)).relu() + x / 10
+        return self.last(x)
+
+
+class Pyramid(nn.Module):
+    """One normalization for maps of two sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        x = x * torch.tensor([1.0, 2.0, 0.0])[:, None, None]  # the last channel is dead
+        return self.norm(x).mean((2, 3)) + self.norm(5 * x[..., :3, :3]).mean((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "off"), [(lambda: Again(4), (6,), 1e-3), (Pyramid, (3, 8, 8), 1e-6)], ids=["again", "two sizes"]
+)
+def test_a_layer_that_is_called_again_gets_the_statistics_of_all_its_calls(make, shape, off):
+    """Those of its later calls were taken as they were with the estimates that it had before."""
+    torch.manual_seed(0)
+    model, inputs = make().double(), [3 * torch.randn(size, *shape).double() + 1 for size in (100, 28)]
+    norms = normalizations(repair.recalibrate(model, inputs))
+    seen = moments(model.eval(), norms, inputs)
+    for path, norm in norms.items():
+        assert ((norm.running_mean - seen[path].mean).abs() <= off * seen[path].variance.sqrt()).all()
+        torch.testing.assert_close(norm.running_var, seen[path].variance, rtol=off, atol=0)
+
+
+def test_statistics_that_do_not_settle_are_a_warning(caplog, monkeypatch):
+    monkeypatch.setattr(settling, "ROUNDS", 2)
+    torch.manual_seed(0)
+    repair.recalibrate(Again(4, factor=30.0), torch.randn(64, 6))
+    (said,) = caplog.messages
+    assert re.match(r"(norm|last): running statistics did not settle in 2 rounds, they are .* off: ", said)
+
+
+class BySize(nn.Module):
+    """Large and small images go through layers of their own, and then through one of both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.large, self.small, self.both = nn.BatchNorm2d(3), nn.BatchNorm2d(3), nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        return self.both((self.large(x) if x.shape[-1] > 10 else self.small(x)).relu())
+
+
+def test_a_layer_that_the_first_batch_does_not_call_is_recalibrated_too():
+    torch.manual_seed(0)
+    inputs = two_sizes()[::-1]
+    norms = normalizations(model := repair.recalibrate(BySize(), iter(inputs)))
+    seen = moments(model.eval(), norms, inputs)
+    assert list(seen) == ["large", "both", "small"]
+    for path, norm in norms.items():
+        torch.testing.assert_close(norm.running_var.double(), seen[path].variance, rtol=1e-3, atol=0)
+
+
+def of_each_brightness() -> torch.Tensor:
+    return torch.randn(32, 3, 8, 8) + 5 * torch.randn(32, 3, 1, 1)
+
+
+def test_running_estimates_of_instance_normalization_are_those_of_each_example():
+    """The variance over all examples was expected, so that estimates right after training were called stale."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.InstanceNorm2d(3, momentum=1.0, track_running_stats=True)), of_each_brightness()
+    model(x)
+    mean, variance = model[0].running_mean.clone(), model[0].running_var.clone()
+    assert kinds(model.eval(), x) == set()
+    repair.recalibrate(model, [x[:20], x[20:]])
+    torch.testing.assert_close((model[0].running_mean, model[0].running_var), (mean, variance))
+    model[0].running_var *= 1e4
+    assert kinds(model, x) == {("stale", "0")}
 
 
 def test_groups_of_a_repair_have_sixteen_channels_or_all():

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from operator import attrgetter
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from companions import KINDS
 from every_scheme import CONFIGS, instantiate
 from torch import nn
-from torch.nn.utils import parametrize, prune
+from torch.nn.utils import parametrizations, parametrize, prune
 from torchvision import models
 
 from normexp.norms.base import Norm, weight_layers
@@ -407,6 +408,10 @@ def test_a_network_in_evaluation_stays_so(scheme, normalized):
             lambda: nn.Sequential(torch.jit.script(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4)),
             r"0 \(RecursiveScriptModule\): compiled by torch\.jit",
         ),
+        (
+            lambda: nn.Sequential(torch.jit.script(nn.Sequential(nn.Conv2d(3, 4, 3))), nn.BatchNorm2d(4)),
+            r": 0 \(RecursiveScriptModule\): compiled by torch\.jit",
+        ),
     ],
 )
 @pytest.mark.parametrize("norm", [BatchNorm(), NormProp()])
@@ -539,3 +544,87 @@ def test_what_is_frozen_stays_frozen():
 def test_a_network_without_parameters_is_converted():
     model = convert(nn.Sequential(nn.InstanceNorm2d(8), nn.ReLU()), GroupNorm(num_groups=2))
     assert isinstance(model[0], GroupedNorm)
+
+
+# --- torch's own weight_norm and spectral_norm, which stayed beside the scheme without a word
+
+
+class ReadsBehind(nn.Module):
+    def __init__(self, how, read):
+        super().__init__()
+        self.conv, self.norm, self.read = how(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), read
+
+    def forward(self, x):
+        return self.norm(self.conv(x)) * attrgetter(self.read)(self.conv).sum()
+
+
+OF_TORCH = [parametrizations.weight_norm, parametrizations.spectral_norm, nn.utils.weight_norm, nn.utils.spectral_norm]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("how", OF_TORCH)
+@pytest.mark.parametrize("norm", [Norm(), BatchNorm(), GroupNorm(num_groups=2), SpectralNorm()])
+def test_weights_are_set_free_of_torchs_schemes(how, norm):
+    torch.manual_seed(0)
+    layers = [how(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), how(nn.Linear(64, 2))]
+    model, x = nn.Sequential(*layers).double(), torch.randn(5, 3, 6, 6).double()
+    model[4].requires_grad_(False)
+    expected = model.eval()(x).detach()
+    assert convert(model.train(), norm).not_converted == []
+    assert (type(model[0]) is nn.Conv2d) == (not isinstance(norm, SpectralNorm))
+    assert (type(model[4]), list(model[4]._forward_pre_hooks)) == (nn.Linear, [])
+    assert [name for name, _ in model[4].named_parameters()] in (["bias", "weight"], ["weight", "bias"])
+    assert not any(each.requires_grad for each in model[4].parameters())
+    if isinstance(norm, BatchNorm):
+        torch.testing.assert_close(model.eval()(x), expected)
+
+
+def test_a_scheme_of_weights_gives_way_to_another():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2)), torch.randn(5, 3, 6, 6)
+    expected = model(x).detach()
+    original = copy.deepcopy(convert(model, WeightNorm()))
+    assert type(convert(model, Norm())[0]) is nn.Conv2d
+    torch.testing.assert_close(model(x), expected)
+    torch.testing.assert_close(original(x), expected)  # a copy shares its class
+
+
+def shared_behind():
+    first, second = (parametrizations.weight_norm(nn.Linear(4, 4)) for _ in range(2))
+    second.parametrizations.weight.original1 = first.parametrizations.weight.original1
+    return nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), nn.Linear(4, 2))
+
+
+def with_more():
+    layer = parametrizations.weight_norm(nn.Linear(4, 4))
+    return nn.Sequential(parametrize.register_parametrization(layer, "weight", Negative()), nn.Linear(4, 2))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (
+            lambda: Unreached(parametrizations.weight_norm(nn.LSTM(4, 4), "weight_hh_l0")),
+            r"layer \(ParametrizedLSTM\): its weight_hh_l0 goes through torch's weight_norm, which would stay",
+        ),
+        (shared_behind, r"0 \(ParametrizedLinear\): .* it shares its weight with another layer"),
+        (with_more, r"0 \(ParametrizedLinear\): .* whose weight nothing else computes"),
+        (
+            lambda: ReadsBehind(parametrizations.weight_norm, "parametrizations.weight.original0"),
+            "reads parametrizations of a layer whose weight torch computes",
+        ),
+        (lambda: ReadsBehind(nn.utils.weight_norm, "weight_g"), "reads weight_g of a layer whose weight torch"),
+    ],
+)
+def test_what_cannot_be_set_free_is_told(make, why):
+    assert refused_unchanged(make(), Norm(), why)
+
+
+def test_a_weight_that_the_network_reads_is_there_when_it_is_free():
+    assert type(convert(ReadsBehind(parametrizations.weight_norm, "weight"), BatchNorm()).conv) is nn.Conv2d
+
+
+def test_what_is_no_normalization_of_weights_stays():
+    model = nn.Sequential(parametrizations.orthogonal(nn.Linear(4, 4)), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    assert parametrize.is_parametrized(convert(model, GroupNorm(num_groups=2))[0], "weight")

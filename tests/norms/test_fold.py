@@ -212,9 +212,67 @@ def test_fold_keeps_the_mode_that_a_network_goes_by():
     )
 
 
-def test_fold_needs_values():
+class KeepsTraining(nn.Sequential):
+    def train(self, mode=True):
+        super().train(mode)
+        self[1].training = True
+        return self
+
+
+class CallsInTraining(nn.Sequential):
+    def forward(self, x):
+        self[1].train()
+        x = self[1](self[0](x))
+        self[1].train(self.training)
+        return x
+
+
+@pytest.mark.parametrize("kind", [KeepsTraining, CallsInTraining])
+def test_fold_keeps_a_norm_that_is_called_in_training_mode(kind):
+    """It was folded with its running statistics, which the network never used."""
+    x = torch.randn(5, 3, 8, 8, dtype=torch.double)
+    check(kind(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), x, left=1)
+
+
+def test_fold_changes_nothing_that_a_hook_on_a_part_sees():
+    torch.manual_seed(0)
+    x, seen = torch.randn(5, 3, 8, 8, dtype=torch.double), []
+    model = nn.Sequential(nn.Sequential(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
+    model[0].register_forward_hook(lambda part, given, made: seen.append(made))
+    check(model, x, left=1)
+
+
+class KeepsOutputs(nn.Module):
+    """Keeps what its layers give, for a loss or a figure."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self.layers, self.kept = nn.Sequential(*layers), {}
+
+    def forward(self, x):
+        for number, layer in enumerate(self.layers):
+            x = layer(x)
+            self.kept[number] = [x]
+        return x
+
+
+@pytest.mark.parametrize(
+    "layers", [[nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU()], [nn.ReLU(), nn.BatchNorm1d(3), nn.Linear(3, 4)]]
+)
+def test_fold_changes_no_output_that_the_network_keeps(layers):
+    x = torch.randn(6, 3, dtype=torch.double)
+    model = trained(KeepsOutputs(*copy.deepcopy(layers)), x)
+    model(x)
+    kept = copy.copy(model.kept)
+    assert count(fold(model)) == 1
+    model(x)
+    torch.testing.assert_close(model.kept, kept)
+
+
+@pytest.mark.parametrize("device", ["meta", None], ids=["weights", "estimates"])
+def test_fold_needs_values(device):
     with pytest.raises(ValueError, match="on the meta device, where weights have no values"):
-        fold(nn.Sequential(nn.Conv2d(3, 4, 3, device="meta"), nn.BatchNorm2d(4, device="meta")))
+        fold(nn.Sequential(nn.Conv2d(3, 4, 3, device=device), nn.BatchNorm2d(4, affine=False, device="meta")))
 
 
 def test_fold_says_what_cannot_be_traced():
@@ -263,3 +321,83 @@ def test_fold_of_a_copy_leaves_the_original_alone():
     expected = model(x)
     assert torch.allclose(fold(copy.deepcopy(model))(x), expected)
     assert torch.equal(model(x), expected)
+
+
+# --- tokens: a Linear layer takes (N, C) and (N, L, C), a batch normalization behind it has one of them in mind
+
+
+class Scale(nn.Module):
+    """A scale and a shift of the last dimension, as in networks without normalization."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.scale, self.shift = nn.Parameter(torch.rand(channels) + 0.5), nn.Parameter(torch.randn(channels))
+
+    def forward(self, x):
+        return x * self.scale + self.shift
+
+
+TOKENS = torch.randn(5, 4, 3, generator=torch.Generator().manual_seed(2), dtype=torch.double)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU()),
+        lambda: nn.Sequential(nn.Tanh(), nn.BatchNorm1d(4), nn.Linear(4, 3)),
+    ],
+    ids=["behind a layer", "before one"],
+)
+def test_fold_keeps_a_norm_of_the_positions_where_an_example_shows_it(make):
+    """As many positions as channels: the module fits both."""
+    torch.manual_seed(0)
+    model = make()
+    x = TOKENS if isinstance(model[0], nn.Linear) else TOKENS @ TOKENS[0].T
+    expected = trained(model, x)(x).detach()
+    assert count(fold(model, x)) == 1
+    torch.testing.assert_close(model(x), expected)
+
+
+def test_fold_without_an_example_refuses_tokens_when_they_come():
+    model = fold(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).double())
+    with pytest.raises(ValueError, match=r"of 2 dimensions, \(N, C\), not of 3; .* fold\(model, example_inputs\)$"):
+        model(TOKENS)
+
+
+@pytest.mark.parametrize("example", [None, TOKENS])
+@pytest.mark.parametrize(
+    "layers",
+    [[nn.Linear(3, 4), Scale(4), nn.ReLU()], [nn.Tanh(), Scale(3), nn.Linear(3, 4)]],
+    ids=["behind a layer", "before one"],
+)
+def test_fold_takes_a_scale_of_the_last_dimension_out_of_tokens_of_any_rank(layers, example):
+    """The folded network was called with (N, L, C) and raised ValueError."""
+    model = nn.Sequential(*copy.deepcopy(layers)).double().eval()
+    expected = [model(x).detach() for x in (TOKENS, TOKENS[0], TOKENS[None])]
+    assert count(fold(model, example), Scale) == 0
+    for x, before in zip((TOKENS, TOKENS[0], TOKENS[None]), expected, strict=True):
+        torch.testing.assert_close(model(x), before)
+
+
+def test_fold_says_what_the_network_cannot_be_called_with():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    with pytest.raises(ValueError, match=r"^example_inputs: the network cannot be called with \(5, 2\): "):
+        fold(model, torch.randn(5, 2))
+    assert count(model) == 1
+    assert model.training
+
+
+class Transposed(nn.Module):
+    """Batch normalization of the channels of tokens, between two transpositions."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = nn.Linear(3, 4), nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.norm(self.layer(x).transpose(1, 2)).transpose(1, 2)
+
+
+@pytest.mark.parametrize("positions", [4, 6])
+def test_fold_keeps_a_norm_behind_a_transposition(positions):
+    check(Transposed(), torch.randn(5, positions, 3, dtype=torch.double), left=1)

@@ -194,6 +194,63 @@ class InAPartialFunction(Net):
         return self.more(self.head(self.bn(self.conv(x))))
 
 
+class Holder:
+    def __init__(self, held):
+        self.held = held
+
+    def __call__(self, x):
+        return self.held(x)
+
+
+class InAnObject(Net):
+    def __init__(self, held):
+        super().__init__()
+        self.more = Holder(held)
+
+    def forward(self, x):
+        return self.head(self.more(self.bn(self.conv(x))))
+
+
+class ByValue(Net):
+    """Cannot be read, and calls what a function of some kind holds."""
+
+    def __init__(self, hold):
+        super().__init__()
+        self.more = hold(nn.BatchNorm2d(4))
+
+    def forward(self, x):
+        return self.head(self.more(self.bn(self.conv(x if x.sum() > 0 else -x))))
+
+
+def closed_over(norm):
+    def call(x, again=False):
+        return call(x) if again else norm(x)
+
+    return call
+
+
+HELD = {
+    "a closure": closed_over,
+    "a default": lambda norm: lambda x, norm=norm: norm(x),
+    "a method": lambda norm: norm.forward,
+    "a partial function": lambda norm: partial(closed_over(norm)),
+}
+
+
+@pytest.mark.parametrize("hold", HELD.values(), ids=HELD)
+def test_layers_that_a_function_holds_are_not_overlooked(hold):
+    """The network was converted but for them, without a word."""
+    with pytest.raises(ValueError, match="keeps a BatchNorm2d in its more, where it is no module of the network"):
+        convert(ByValue(hold), GroupNorm(num_groups=2))
+    assert convert(ByValue(lambda norm: closed_over(nn.ReLU())), GroupNorm(num_groups=2)).not_converted == []
+
+
+def test_layers_that_an_object_holds_are_seen_where_the_forward_is_read():
+    with pytest.raises(ValueError, match="calls a BatchNorm2d that is no module of the network"):
+        convert(InAnObject(nn.BatchNorm2d(4)), GroupNorm(num_groups=2))
+    assert convert(InAnObject(nn.ReLU()), GroupNorm(num_groups=2)).not_converted == []
+
+
 class Fails(Net):
     def forward(self, x):
         raise KeyError("nothing today")

@@ -123,6 +123,21 @@ def test_a_legend_is_below_and_takes_no_width(two: Made) -> None:
     assert axes.bbox.width > 0.85 * figure.bbox.width
 
 
+@pytest.mark.parametrize("style", ["page", "paper", "slide"])
+def test_a_sample_in_the_legend_shows_dashes_at_both_sides_of_its_mark(fabricate: Fabric, style: str) -> None:
+    """One mark and two dashes looked like a solid line."""
+    arms = {"BN": {"norm": "batch"}, "BN, fast": {"norm": "batch"}, "No norm": {"norm": "none"}}
+    chart = full(fabricate, arms=arms, grid={"seed": [0, 1], "batch_size": [8, 16]}).chart(
+        kind="against", **FIGURE["against"]
+    )
+    with settings(theme(style)):
+        (legend,) = draw(chart, theme(style)).legends
+    for name, sample in zip(chart.styles, legend.get_lines(), strict=True):
+        dashes = [each * sample.get_linewidth() for each in chart.styles[name].dashes]
+        assert np.ptp(sample.get_xdata()) >= 2 * sum(dashes) + sum(dashes[:1]) - 0.01
+    assert any(chart.styles[name].dashes for name in chart.styles)
+
+
 def test_a_paper_has_its_title_in_the_caption_alone(two: Made) -> None:
     assert two.figure(kind="curves", metric="test/loss", **HERE).get_suptitle()
     chart = two.chart(kind="curves", metric="test/loss", **HERE)
@@ -293,6 +308,18 @@ def test_heat_prints_the_mean_and_who_diverged_and_hatches_what_has_no_value(fab
     with settings(theme()):
         patches = draw(with_hole, theme()).axes[0].patches
     assert [patch.get_hatch() for patch in patches] == ["////", None]
+
+
+def test_the_text_of_a_heat_map_keeps_off_the_edges_of_its_cells(fabricate: Fabric) -> None:
+    experiment = made(fabricate, grid={"seed": [0, 1], "batch_size": [8, 16, 32, 64, 128, 256, 512]})
+    experiment.statuses = {("Plain", 0): "diverged"}
+    experiment.run(learning)
+    figure = experiment.figure(kind="heat", metric="test/accuracy", axis="batch_size")
+    figure.set_dpi(200)
+    figure.canvas.draw()
+    (axes, *_) = figure.axes
+    cell = axes.bbox.width / 7
+    assert 0.7 * cell < max(text.get_window_extent().width for text in axes.texts) < 0.9 * cell
 
 
 def test_heat_prints_powers_of_ten_as_its_axis_does(fabricate: Fabric) -> None:

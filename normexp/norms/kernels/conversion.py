@@ -19,15 +19,18 @@ from normexp.norms.kernels.modules import (
     NORMS,
     adds_bias,
     fused_tail,
+    has_layers,
     is_nonlinearity,
     lost_with,
+    stranger,
     unregistered,
     width,
 )
-from normexp.norms.kernels.readers import Differs, Lacks, check_readers
+from normexp.norms.kernels.readers import Differs, Lacks, check_readers, reads_behind
 from normexp.norms.kernels.refusals import (
     CannotConvert,
     cannot,
+    refuse_computed,
     refuse_layer,
     refuse_other_statistics,
     refuse_unknown_norm,
@@ -36,6 +39,7 @@ from normexp.norms.kernels.refusals import (
     refuse_weight,
 )
 from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
+from normexp.norms.kernels.torch_weights import schemes_of_torch, set_free
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
@@ -47,6 +51,7 @@ class Conversion:
     Args:
         new: module -> what is put in its places.
         reparametrized: layers whose weight goes through the scheme.
+        freed: layers whose weight goes through weight_norm or spectral_norm of torch, and will not.
         left: what cannot be converted, one line each.
     """
 
@@ -66,6 +71,9 @@ class Conversion:
         for owner, attribute, kept in unregistered(model):
             what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
             self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
+        called = stranger(self._reading.__cause__) if isinstance(self._reading, Untraceable) else None
+        if called is not None and has_layers(called) and not self.left:
+            self._try(model, cannot(f"calls a {type(called).__name__} that is no module of the network"))
         for module in self.names:
             self._try(module, refuse_unknown_norm)
         for module in self.names if self.effect.sets_weights else ():
@@ -75,9 +83,9 @@ class Conversion:
         self._normalizations()
         self._modes()
         self._readers()
-        refuse = partial(refuse_weight, model=model) if self.effect.sets_weights else refuse_layer
-        check = partial(refuse, norm=norm)
-        self.reparametrized = [layer for layer in self.hidden if self._try(layer, check)]
+        self.reparametrized: list[nn.Module] = []
+        self.freed: list[nn.Module] = []
+        self._weights()
 
     def _hidden(self) -> list[nn.Module]:
         """Return the layers but those whose output is the network's: the classifier, or every head."""
@@ -232,6 +240,20 @@ class Conversion:
         taken = {} if act is None else {act: nn.Identity().train(act.training)}
         return {layer: nn.Sequential(layer, after).train(layer.training), **taken}
 
+    # --- weights
+
+    def _weights(self) -> None:
+        """Find the weights that the scheme sets, and those that torch's schemes do not any longer."""
+        free = {module for module in self.names if self._try(module, partial(refuse_computed, model=self.model))}
+        refuse = partial(refuse_weight, model=self.model) if self.effect.sets_weights else refuse_layer
+        check = partial(refuse, norm=self.norm)
+        self.reparametrized = [layer for layer in self.hidden if layer in free and self._try(layer, check)]
+        left = set(self.hidden) - set(self.reparametrized) if self.effect.sets_weights else set()
+        self.freed = [layer for layer in self.layers if layer in free - left and schemes_of_torch(layer)]
+        if read := reads_behind(self.model, self._reading, self.freed) if self.freed else "":
+            self._try(self.model, cannot(f"reads {read} of a layer whose weight torch computes, which would be gone"))
+            self.freed, self.reparametrized = [], []
+
     # --- the network's own code
 
     def _place(self, new: dict[nn.Module, nn.Module]) -> None:
@@ -271,6 +293,8 @@ class Conversion:
 
     def carry_out(self) -> None:
         """Change the network."""
+        for layer in self.freed:
+            set_free(layer)
         if self.normalizations and not self.effect.normalizes:
             add_biases(layer for layer in self.layers if layer.bias is None and adds_bias(layer))
         elif self.normalizations and self.norm.cancels_bias:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator
 from functools import partial
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -44,7 +46,7 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError("model: has hooks, and what they do with its layers is not read; remove them first")
     if has_lazy_layers(model):
         raise ValueError(f"model: {LAZY}")
-    if valued and any(value.is_meta for value in model.parameters()):
+    if valued and any(value.is_meta for value in [*model.parameters(), *model.buffers()]):
         raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
 
 
@@ -54,24 +56,55 @@ def has_lazy_layers(model: nn.Module) -> bool:
 
 
 def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Yield owner, attribute and module where a network keeps layers in Python's lists, dicts or partial functions."""
-    own = set(model.modules())
-    for owner in own:
+    """Yield owner, attribute and module where a network keeps layers in what is no module: a list, a function."""
+    own, usual = set(model.modules()), vars(nn.Module())
+    for owner in (each for each in own if not isinstance(each, torch.jit.ScriptModule)):
         for name, value in vars(owner).items():
-            for each in _inside(value):
-                if each not in own and any(isinstance(part, (*LAYERS, *NORMS)) for part in each.modules()):
+            for each in _inside(value, set()) if name not in usual else ():
+                if each not in own and has_layers(each):
                     yield owner, name, each
 
 
-def _inside(value: object) -> Iterator[nn.Module]:
+def has_layers(module: nn.Module) -> bool:
+    """Tell whether there is something in a module that a scheme would change."""
+    return any(isinstance(part, (*LAYERS, *NORMS)) for part in module.modules())
+
+
+def stranger(error: BaseException | None) -> nn.Module | None:
+    """Return the module that torch.fx met and that is not registered, if that is what the error says."""
+    frames = traceback.walk_tb(error.__traceback__) if isinstance(error, NameError) else ()
+    found = (frame.f_locals.get("mod") for frame, _ in frames if frame.f_code.co_name == "path_of_module")
+    return next((each for each in found if isinstance(each, nn.Module)), None)
+
+
+def _inside(value: object, seen: set[int]) -> Iterator[nn.Module]:
     """Yield the modules that a value is or holds, but not those in them."""
     if isinstance(value, nn.Module):
         yield value
-    elif isinstance(value, (list, tuple, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _inside(each)
-    elif isinstance(value, partial):
-        yield from _inside([value.func, value.args, value.keywords])
+    elif id(value) not in seen:  # a function may hold itself
+        seen.add(id(value))
+        for each in _parts(value):
+            yield from _inside(each, seen)
+
+
+def _parts(value: object) -> Iterable[object]:
+    """Return what Python's own containers, functions and methods hold."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, MethodType):
+        return [value.__self__]
+    if isinstance(value, FunctionType):
+        return [value.__defaults__, value.__kwdefaults__, *map(_content, value.__closure__ or ())]
+    return list(value) if isinstance(value, (list, tuple, set)) else ()
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return None
 
 
 def why_unread(error: Exception, model: nn.Module) -> str:

@@ -12,6 +12,7 @@ from torch import fx, nn
 
 from normexp.norms.kernels.dataflow import Dataflow, Leaves, Untraceable, copied, graphs, name_of
 from normexp.norms.kernels.modules import LAYERS
+from normexp.norms.kernels.torch_weights import freed, set_free
 
 Calls = list[tuple[Any, ...]]
 KEEPS = "keeps modules in another place too (a list, a function), where the scheme would not come"
@@ -158,6 +159,33 @@ def plain(value: Any) -> Any:
     """Return what a value is in two readings alike: a call's name, a number or a text, else its type."""
     known = isinstance(value, (fx.Node, int, float, str, type(None)))
     return str(value) if known else type(value).__name__
+
+
+def reads_behind(model: nn.Module, flow: Dataflow | Untraceable, layers: list[nn.Module]) -> str:
+    """Return what the network reads of that from which torch computes the weight of layers; empty if it does not.
+
+    Args:
+        flow: its calls, or why they cannot be read: then the source of its classes is searched instead.
+    """
+    if isinstance(flow, Untraceable):
+        behind = {name for layer in layers for name in what_is_gone(layer)}
+        return next((name for _, name in attributes(model, set(layers)) if name in behind), "")
+    names = [name for name, module in model.named_modules() if module in layers]
+    trial = copied(model, *layers)
+    for name in names:
+        set_free(trial.get_submodule(name))
+    try:
+        Dataflow(trial)
+    except Untraceable as why:
+        return str(getattr(why.__cause__, "name", None) or "parts")
+    return ""
+
+
+def what_is_gone(layer: nn.Module) -> set[str]:
+    """Return the attributes that such a layer has and loses with its weight set free."""
+    before = {*dir(layer), *layer._parameters, *layer._buffers, *layer._modules}
+    free = freed(layer)
+    return before - {*dir(free), *free._parameters, *free._buffers, *free._modules}
 
 
 # --- by reading its source

@@ -13,8 +13,9 @@ from torch.nn.utils import parametrize
 from normexp.errors import first_line
 from normexp.norms.base import Norm, Rows, Step
 from normexp.norms.kernels.dataflow import copied
-from normexp.norms.kernels.modules import NORMS, ignores_scale, is_linear_in_weight, is_shared
+from normexp.norms.kernels.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared
 from normexp.norms.kernels.replacement import are_batch_norms
+from normexp.norms.kernels.torch_weights import freed, is_normalized_by_torch, schemes_of_torch
 
 UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # weights in no Linear or Conv layer
 SCHEMES, PLACES = "normexp.norms.", (Rows, Step)  # of this library; what schemes are put into
@@ -55,6 +56,7 @@ def refuse_unknown_norm(module: nn.Module) -> None:
 
 def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
     """Refuse a layer of the model whose weight the scheme's parametrization would not reach, or would break."""
+    layer = freed(layer)
     if parametrize.is_parametrized(layer) or not isinstance(layer.weight, nn.Parameter):
         raise CannotConvert("its weight is computed already")
     if layer.weight.is_complex():
@@ -65,6 +67,16 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
         raise CannotConvert("computes its weight itself, from the one that the scheme would set")
     with torch.random.fork_rng([]):
         norm.parametrize(copy.deepcopy(layer))
+
+
+def refuse_computed(module: nn.Module, model: nn.Module) -> None:
+    """Refuse torch's weight_norm and spectral_norm where they cannot be taken away, so that they would stay."""
+    for name, scheme in schemes_of_torch(module):
+        stays = f"its {name} goes through torch's {scheme}, which would stay"
+        if not isinstance(module, LAYERS) or not is_normalized_by_torch(module):
+            raise CannotConvert(f"{stays}: it is taken from a Linear or Conv layer whose weight nothing else computes")
+        if any(is_shared(value, model) for value in module.parameters()):
+            raise CannotConvert(f"{stays}: it shares its weight with another layer")
 
 
 def refuse_unreached(module: nn.Module) -> None:

@@ -23,6 +23,7 @@ MAP = "viridis"  # no grey in it, so that no value looks like none
 LEVELS = 12
 NONE = (math.nan, "no run")
 BRIGHT = 0.55  # of the map, from where text is black
+FULL = 0.85  # of a cell's width that its text may take
 
 
 def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
@@ -49,6 +50,20 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
     ax.spines[:].set_visible(False)
     if not chart.by_column:
         _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), goes_on(chart))
+    if max(len(part) for text in ax.texts for part in text.get_text().split("\n")) > wide:
+        _fit(figure, ax)
+
+
+def _fit(figure: Figure, ax: Axes) -> None:
+    """Make the text of all cells smaller where that of one would come to the edges of its cell.
+
+    To know the cells' width the figure is laid out, which moves its parts a little: not for text that surely fits.
+    """
+    figure.draw_without_rendering()
+    (left, _), (right, _) = ax.transData.transform([(0, 0), (1, 0)])
+    widest = max(text.get_window_extent().width for text in ax.texts) / (right - left)
+    for text in ax.texts if widest > FULL else ():
+        text.set_fontsize(float(text.get_fontsize()) * FULL / widest)
 
 
 def goes_on(chart: Chart) -> bool:

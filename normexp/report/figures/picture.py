@@ -31,6 +31,7 @@ LINE, POINTS = 1.9, 2.6  # of a row's height, in text sizes; of one with several
 SMALL = 0.7  # of the room of a letter: that of a letter of a row's name
 LETTERS = 112  # of a line, for a figure as many inches wide as its text has points
 NAME, SAMPLE = 60, 8  # letters of a line of a legend, at most, and of its sample of a line
+LENGTH = 2.6  # of a sample of a line, in text sizes, at least
 SMALLER = 0.85  # a legend's text beside the figure's
 BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
 EDGE = 0.008  # of the figure's width that stays empty at its left and right
@@ -172,15 +173,19 @@ def _name(
         and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), theme)
     ):
         return
+    length = LENGTH
     if chart.mark == "bar":
         handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in shown]
     else:
         several = chart.mark == "interval"
-        handles = [_handle(chart, name, several, theme) for name in shown]
-    _legend(figure, handles, spare if len(axes) > 1 else None)
+        looks = {name: _look(chart, name, several, theme) for name in shown}
+        handles = [_handle(name, look, theme) for name, look in looks.items()]
+        length = max(_sample(look, theme) for look in looks.values())
+    _legend(figure, handles, length, spare if len(axes) > 1 else None)
 
 
-def _handle(chart: Chart, name: str, marked: bool, theme: Theme) -> Line2D:
+def _look(chart: Chart, name: str, marked: bool, theme: Theme) -> dict[str, Any]:
+    """Return what a sample of a line looks like, as Line2D takes it."""
     style = chart.styles[name]
     line = style.line | {"linewidth": style.width * theme.lines}
     if marked:
@@ -189,7 +194,20 @@ def _handle(chart: Chart, name: str, marked: bool, theme: Theme) -> Line2D:
         line["linestyle"] = ""
         line.pop("dashes")
         line["marker"] = style.marker or "o"
-    return Line2D([], [], label=_wrapped(name, min(NAME, int(_letters(theme) / SMALLER) - SAMPLE)), **line)
+    return line
+
+
+def _handle(name: str, look: Mapping[str, Any], theme: Theme) -> Line2D:
+    return Line2D([], [], label=_wrapped(name, min(NAME, int(_letters(theme) / SMALLER) - SAMPLE)), **look)
+
+
+def _sample(look: Mapping[str, Any], theme: Theme) -> float:
+    """Return how long a sample is, in text sizes, so that it shows its dashes: three where a mark hides the middle."""
+    dashes = look.get("dashes")
+    if not dashes:
+        return LENGTH
+    shown = 2 * sum(dashes) + dashes[0] if look["marker"] else sum(dashes) + dashes[0] / 2
+    return float(max(LENGTH, shown * look["linewidth"] / (SMALLER * theme.font)))
 
 
 def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], theme: Theme) -> bool:
@@ -212,10 +230,14 @@ def _label_ends(figure: Figure, ax: Axes, lines: Sequence[Line], theme: Theme) -
     return True
 
 
-def _legend(figure: Figure, handles: Sequence[Patch | Line2D], spare: Axes | None) -> None:
-    """Put the legend into the spare place, or below the panels, in as many columns as fit, equally filled."""
+def _legend(figure: Figure, handles: Sequence[Patch | Line2D], length: float, spare: Axes | None) -> None:
+    """Put the legend into the spare place, or below the panels, in as many columns as fit, equally filled.
+
+    Args:
+        length: of a sample, in text sizes.
+    """
     width = figure.bbox.width
-    style: dict[str, Any] = {"handles": handles, "handlelength": 2.6, "columnspacing": 1.4, "labelspacing": 0.35}
+    style: dict[str, Any] = {"handles": handles, "handlelength": length, "columnspacing": 1.4, "labelspacing": 0.35}
     if spare is not None:
         legend = spare.legend(loc="upper left", borderaxespad=0, **style)
         figure.draw_without_rendering()

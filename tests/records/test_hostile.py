@@ -193,8 +193,8 @@ def test_nothing_is_written_through_what_lies_in_a_files_place(tmp_path, kind):
     PLACES[kind](path) if kind != "link to a file" else path.symlink_to(precious)
     try:
         write_atomically(path, "rows")
-    except OSError:
-        assert kind == "directory"
+    except UserError as error:
+        assert (kind, str(error)) == ("directory", f"{path}: cannot be written (Is a directory)")
     else:
         assert (path.is_symlink(), path.read_text()) == (False, "rows")
     assert precious.read_text() == "precious"

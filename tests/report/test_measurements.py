@@ -60,4 +60,4 @@ def test_an_unfinished_run_is_not_read(fabricate: Fabric) -> None:
     fabricate(norm="batch")
     run = fabricate(norm="batch", seed=1, status="running")
     (run.path / METRICS).write_text("half a ro")
-    assert "batch seed 1 (running" in table_command([str(run.path.parent)])
+    assert "batch seed 1 (stopped" in table_command([str(run.path.parent)])

@@ -27,6 +27,7 @@ from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import stop_signals
+from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, fitting, initialize_from_data
 from normexp.training.components import Components
@@ -120,6 +121,7 @@ class Trainer:
         batches = self.components.batches
         try:
             if not self.resumes:
+                seed_all(stream(self.components.seed, "noise"))  # for a network that draws in evaluation, too
                 self.record(self._evaluate())
             continuing = [f"continuing a run that was stopped at step {self.position.step}"] * self.resumes
             for note in [*continuing, *notes]:

@@ -1,9 +1,11 @@
 """What a checkpoint counts on: curves on the disk, as it knows them, and as many threads as before."""
 
 import os
+import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from mortal import Killed, train_until
@@ -16,6 +18,7 @@ from normexp.norms.base import Norm
 from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory
 from normexp.runs import environment, trainer
 from normexp.runs.python import load_model
+from normexp.seeding import random_kept
 
 TINY = ["model=mlp", "model.widths=[8]", "batch_size=32", "steps=12", "eval_every=3", "device=cpu"]
 TINY += ["probe=gradient_norm"]
@@ -181,3 +184,36 @@ def test_tensors_that_share_memory_share_it_when_they_are_loaded(tmp_path):
     for name, tensor in model.state_dict().items():
         assert torch.equal(saved[f"model/{name}"], tensor), name
     assert model(torch.zeros(2, 1, 8, 8)).isfinite().all()
+
+
+# --- Networks that draw from the global generators of Python and NumPy. ---
+
+
+class Drawing(nn.Module):
+    """Draws when it is built, in training and in evaluation."""
+
+    def __init__(self, num_outputs: int, input_shape: tuple[int, ...], norm: Norm) -> None:
+        super().__init__()
+        self.mask = torch.from_numpy(np.random.rand(torch.Size(input_shape).numel()).astype("float32"))
+        self.layer = nn.Linear(len(self.mask), num_outputs)
+        self.layer.bias.data.fill_(random.random())
+
+    def forward(self, x: Tensor) -> Tensor:
+        noise = torch.from_numpy(np.random.randn(len(self.mask)).astype("float32"))
+        return self.layer(x.flatten(1) * self.mask + noise) * random.gauss(1, 0.1)
+
+
+def test_what_python_and_numpy_draw_is_that_of_the_seed_and_is_continued(tmp_path):
+    config = compose([word.replace("Shared", "Drawing") for word in SHARED])
+    with random_kept():
+        states = random.getstate(), np.random.get_state(legacy=False)
+        train_until(config, tmp_path / "whole")
+        assert random.getstate() == states[0]
+        np.testing.assert_equal(np.random.get_state(legacy=False), states[1])
+        random.seed(8), np.random.seed(8)
+        with pytest.raises(Killed):
+            train_until(config, tmp_path / "killed", {4}, 5)
+        random.seed(9), np.random.seed(9)
+        train_until(config, tmp_path / "killed")
+    for name in (METRICS, CHECKPOINT):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

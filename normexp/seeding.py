@@ -7,11 +7,13 @@ schemes are paired differences.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+
+from normexp.mersenne import NAMES, seed_twisters, set_twisters, twister_states, twisters_kept
 
 
 def stream(seed: int, *names: str | int) -> int:
@@ -27,14 +29,25 @@ def generator(seed: int, *names: str | int) -> torch.Generator:
 
 @contextmanager
 def seeded(seed: int, *names: str | int) -> Iterator[None]:
-    """Run a block with torch's global generators seeded by a stream, and put their states back afterwards."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []):
+    """Run a block with the global generators seeded by a stream, and put their states back afterwards."""
+    with random_kept(range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []):
         seed_all(stream(seed, *names))
         yield
 
 
+@contextmanager
+def random_kept(devices: Iterable[int | torch.device] = ()) -> Iterator[None]:
+    """Put back, at the end, the states of Python's, NumPy's and torch's global generators, of these GPUs too."""
+    with torch.random.fork_rng(list(devices)), twisters_kept():
+        yield
+
+
 def seed_all(seed: int) -> None:
-    """Do what torch.manual_seed does; it notes its caller for each kind of GPU, slowly, where none is in use."""
+    """Seed the global generators: torch's as torch.manual_seed does, Python's and NumPy's by streams of their own.
+
+    torch.manual_seed notes its caller for each kind of GPU, slowly, where none is in use.
+    """
+    seed_twisters(stream(seed, "python"), stream(seed, "numpy"))
     if torch.cuda.is_initialized() or torch.backends.mps.is_available():
         torch.manual_seed(seed)
     else:
@@ -42,15 +55,21 @@ def seed_all(seed: int) -> None:
 
 
 def random_states() -> dict[str, Tensor]:
-    """Return the states of torch's global generators: "cpu" and, where it is in use, "cuda"."""
-    states = {"cpu": torch.get_rng_state()}
+    """Return the states of the global generators: "cpu" (torch's), "python", "numpy" and, where in use, "cuda"."""
+    states = {"cpu": torch.get_rng_state(), **twister_states()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         states["cuda"] = torch.cuda.get_rng_state()
     return states
 
 
 def set_random_states(states: Mapping[str, Tensor]) -> None:
-    """Set torch's global generators; a state of a GPU is left out where there is none."""
+    """Set the global generators; a state of a GPU is left out where there is none.
+
+    Those of Python and NumPy are missing in a checkpoint of an older version: they are seeded, so that they do not
+    depend on what was drawn before.
+    """
+    seed_twisters(*(stream(0, name) for name in NAMES))
+    set_twisters(states)
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])

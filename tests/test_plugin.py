@@ -80,6 +80,113 @@ def test_plugin_that_replaces_no_hook_is_refused_for_it_would_do_nothing(folder,
     assert not (folder / "results").exists()
 
 
+ODD = """
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from normexp.norms.base import Norm
+from normexp.norms.options import positive
+
+VECTOR = torch.ones(2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruled(Norm):
+    start: float = positive(1.0)
+
+    def __post_init__(self):
+        if self.start == 2:
+            raise ValueError("no two\\nat all")
+
+    def normalization(self, num_features):
+        if num_features == 5:
+            raise ValueError("no five\\nat all")
+        return nn.Identity()
+
+
+class ByHand(Norm):
+    def __init__(self, start=1.0):
+        self.start = start
+
+    def normalize(self, num_features):
+        return nn.Identity()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuledMisspelled(Norm):
+    def __post_init__(self):
+        pass
+
+    def normalize(self, num_features):
+        return nn.Identity()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutModel(Norm):
+    def step_hook(self):
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Returns(Norm):
+    penalized: str = "None"
+    after: str = "None"
+
+    def penalty(self, model):
+        return eval(self.penalized)
+
+    def step_hook(self, model):
+        return eval(self.after)
+"""
+
+MISTAKES = {
+    "option": ("Ruled norm.start=-1", "norm=my_norms.Ruled: start must be above 0, not -1"),
+    "placement": (
+        "Ruled norm.placement=before",
+        "norm=my_norms.Ruled: placement must be 'pre' or 'post', not 'before'",
+    ),
+    "rule": ("Ruled norm.start=2", "norm=my_norms.Ruled: no two"),
+    "hook": ("Ruled model.widths=[5]", "norm=my_norms.Ruled: no five"),
+    "misspelled": ("RuledMisspelled", "my_norms.RuledMisspelled: replaces no hook of a scheme"),
+    "misspelled by hand": ("ByHand", "my_norms.ByHand: replaces no hook of a scheme"),
+    "signature": ("WithoutModel", "my_norms.WithoutModel: its step_hook() must take (self, model): too many"),
+    "text": (
+        "Returns norm.penalized=nn.__name__",
+        "my_norms.Returns: its penalty(model) returns str, and must return a scalar",
+    ),
+    "vector": ("Returns norm.penalized=VECTOR", "my_norms.Returns: its penalty(model) returns shape (2,), and"),
+    "no function": (
+        "Returns norm.after=nn.__name__",
+        "my_norms.Returns: its step_hook(model) returns str, and must return a",
+    ),
+    "function of one": ("Returns norm.after=self.penalty", "my_norms.Returns: its step_hook(model) returns method"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_plugin_with_a_mistake_is_named_in_one_line_and_leaves_nothing(folder, cli, words, said):
+    (folder / "my_norms.py").write_text(ODD)
+    name, *more = words.split()
+    tiny = [word for word in TINY if "widths" not in word or name != "Ruled"]
+    status, _, stderr = cli("run", *tiny, f"norm=my_norms.{name}", "plugins=[my_norms]", *more)
+    assert (status, stderr.count("\n")) == (2, 1), stderr
+    assert stderr.startswith(f"normexp: {said}")
+    assert not [*folder.glob("results/runs/*")]
+
+
+def test_plugin_with_rules_of_its_own_is_checked_in_a_stack_and_from_python(folder, cli):
+    (folder / "my_norms.py").write_text(ODD)
+    own = ["norm=stack", "norm.weights=weight", "norm.activations=my_norms.Ruled", "plugins=[my_norms]"]
+    status, _, stderr = cli("run", *own, "norm.activations.start=2", *TINY)
+    assert (status, stderr) == (2, "normexp: my_norms.Ruled: no two\n")
+    from my_norms import Ruled
+
+    with pytest.raises(ValueError, match="start must be above 0, not -1"):
+        Ruled(start=-1)
+
+
 def test_plugin_that_is_not_named_is_not_imported(folder, cli):
     cli("run", "norm._target_=my_norms.Scale", *TINY)
     assert not (folder / "imported").exists()

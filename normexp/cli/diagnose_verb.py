@@ -145,8 +145,6 @@ def _called(name: str) -> Any:
 
 def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
     """Repair the network and write its state. Raises UserError where it cannot be done; nothing is written then."""
-    from safetensors.torch import save_model
-
     from normexp.diagnosis.repair import FIXES as REPAIRS
 
     if not isinstance(data, list | tuple) and iter(data) is data:
@@ -155,9 +153,19 @@ def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
         repaired = REPAIRS[fix](model, data)
     except UserError as error:
         raise UserError(f"--fix {fix}: {error}") from None
-    with TemporaryDirectory() as folder:
-        save_model(repaired, str(Path(folder, "model")))  # knows how to keep tensors that share memory
-        state = Path(folder, "model").read_bytes()
+    state = _state(repaired)
     make_folder(out.parent)
     write_atomically(out, state)
     return repaired
+
+
+def _state(model: nn.Module) -> bytes:
+    """Return a network's state as safetensors: of tied weights one name, of views of one tensor each for itself."""
+    from safetensors.torch import save, save_model
+
+    with TemporaryDirectory() as folder:
+        try:
+            save_model(model, str(Path(folder, "model")))
+            return Path(folder, "model").read_bytes()
+        except RuntimeError:  # it refuses views of which none is the whole
+            return bytes(save({name: tensor.clone().contiguous() for name, tensor in model.state_dict().items()}))

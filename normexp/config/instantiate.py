@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 from normexp.config.annotations import check_annotated
 from normexp.config.config import Config
 from normexp.config.options import option, without_descriptions
-from normexp.config.own import must_be_named
-from normexp.errors import UserError, did_you_mean, kind_and_line, line_in, nearest, unknown
+from normexp.config.own import GROUPS, must_be_named
+from normexp.errors import UserError, did_you_mean, first_line, kind_and_line, line_in, nearest, unknown
 
 Part = TypeVar("Part")
 
@@ -70,10 +72,36 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
         raise wrong
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
-    made = instantiate(node, plugins, **extra)
+    try:
+        made = instantiate(node, plugins, **extra)
+    except UserError as error:
+        raise _by_own_part(error, config, group) or error from error.__cause__
     if not isinstance(made, kind):
         raise wrong
     return made
+
+
+def _by_own_part(error: UserError, config: Config, group: str) -> UserError | None:
+    """Return the error in one line that names the part of the user's own which refused a value, else None.
+
+    It says what it does not take, but not who it is; a scheme of the user's own speaks in the middle of our network.
+    """
+    if not isinstance(cause := error.__cause__, ValueError):
+        return None
+    own = {each: config[each]["_target_"] for each in GROUPS if "." in config.choices[each]}
+    frames = [frame for frame, _ in traceback.walk_tb(cause.__traceback__)]
+    raised_by = next(filter(None, (part_of(frame, own, config["plugins"]) for frame in reversed(frames))), group)
+    return UserError(f"{raised_by}={own[raised_by]}: {first_line(cause)}") if raised_by in own else None
+
+
+def part_of(frame: FrameType, own: Mapping[str, str], plugins: Sequence[str]) -> str | None:
+    """Return the group whose part of the user's own, group -> target, a frame is a method of, or the function."""
+    for group, target in own.items():
+        part = locate(target, plugins)
+        is_method = isinstance(part, type) and isinstance(frame.f_locals.get("self"), part)
+        if is_method or frame.f_code is getattr(part, "__code__", None):
+            return group
+    return None
 
 
 def instantiate_option(group: str, name: str) -> Any:
@@ -105,7 +133,8 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     except UserError:
         raise
     except ValueError as error:
-        raise UserError(str(error)) from error
+        name = "" if node["_target_"].startswith("normexp.") else f"{node['_target_']}: "
+        raise UserError(f"{name}{first_line(error)}") from error
     except Exception as error:
         if node["_target_"].startswith("normexp."):
             raise

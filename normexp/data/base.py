@@ -164,7 +164,7 @@ class Dataset:
         name = f"{type(self).__module__}.{type(self).__name__}"
         own = not name.startswith("normexp.")
         try:
-            data = _checked(name, self.read(seed))
+            data = _checked(name, self._read_seeded(seed) if own else self.read(seed))
             if own:
                 check_contract(name, data)
             return data
@@ -175,6 +175,13 @@ class Dataset:
                 raise
             why = f"{kind_and_line(error)}{line_in(error, type(self).__module__)}"
             raise UserError(f"{name}: read failed ({why}); --debug shows where") from error
+
+    def _read_seeded(self, seed: int) -> Data:
+        """Call `read` of a class of the user's own, which may draw from global generators: with a seed, the same."""
+        from normexp.seeding import seeded  # imports torch
+
+        with seeded(seed if self.drawn else 0, "data"):
+            return self.read(seed)
 
     def _check_crop(self, data: Data) -> None:
         if (self.crop or self.flip) and data.train.x.ndim != 4:

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 def load(config: Config) -> Data:
     """Load a configuration's data. Raises UserError where they cannot be had."""
-    return dataset_of(config).load(config["seed"])
+    return _seeded(config).load(config["seed"])
 
 
 def content_of(config: Config) -> str:
@@ -38,6 +38,16 @@ def dataset_of(config: Config) -> Dataset:
     from normexp.data.base import Dataset
 
     return instantiate_part(config, "dataset", Dataset)
+
+
+def _seeded(config: Config) -> Dataset:
+    """Build the data set; one of the user's own may draw from global generators while it is built."""
+    if "." not in config.choices["dataset"]:
+        return dataset_of(config)
+    from normexp.seeding import seeded  # imports torch
+
+    with seeded(config["seed"], "data set"):
+        return dataset_of(config)
 
 
 def _content_of_paths(node: Mapping[str, Any]) -> str:
@@ -77,6 +87,6 @@ class Loader:
 
     def load(self, config: Config) -> Data:
         """Load a configuration's data, or return the last ones. Raises UserError where they cannot be had."""
-        dataset = dataset_of(config)
+        dataset = _seeded(config)
         key = (str(config["dataset"]), dataset.content(), config["seed"] if dataset.drawn else None)
         return self._data.get(key, lambda: dataset.load(config["seed"]))

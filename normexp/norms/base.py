@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -100,11 +102,15 @@ class Norm:
         for old, new in OLD_HOOKS.items():
             if callable(vars(cls).get(old)):
                 raise UserError(f"{cls.__module__}.{cls.__name__}: the hook {old}() of a scheme is now called {new}()")
+        for name, checked in (("__post_init__", _checked_before), ("__init__", _checked_after)):
+            if name in vars(cls):
+                setattr(cls, name, checked(vars(cls)[name]))
 
     def __post_init__(self) -> None:
-        """Check the options, and that there is a hook; a scheme with rules of its own adds them."""
+        """Check the options and the hooks; a scheme with rules of its own adds them, and need not call this."""
         check_options(self)
         _check_hooks(type(self))
+        _check_signatures(self)
 
     @property
     def cancels_bias(self) -> bool:
@@ -190,9 +196,49 @@ class Norm:
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))
 
 
+def _checked_before(rules: Callable[..., None]) -> Callable[..., None]:
+    """Return a scheme's own rules behind those of all schemes."""
+
+    @functools.wraps(rules)
+    def __post_init__(self: Norm, *given: Any) -> None:
+        Norm.__post_init__(self)
+        rules(self, *given)
+
+    return __post_init__
+
+
+def _checked_after(own: Callable[..., None]) -> Callable[..., None]:
+    """Return the `__init__` that somebody wrote by hand for a scheme, which then is held to the rules of all."""
+
+    @functools.wraps(own)
+    def __init__(self: Norm, *given: Any, **named: Any) -> None:
+        own(self, *given, **named)
+        if type(self).__init__ is __init__:  # the outermost one: now all options are set
+            Norm.__post_init__(self)
+
+    return __init__
+
+
+def _hooks() -> list[str]:
+    return [name for name, each in vars(Norm).items() if isinstance(each, FunctionType) and not name.startswith("_")]
+
+
+def _check_signatures(scheme: Norm) -> None:
+    """Raise UserError for a hook that does not take what it is called with: it would end a run that has begun."""
+    name = f"{type(scheme).__module__}.{type(scheme).__name__}"
+    for hook in _hooks() if not name.startswith("normexp.") else ():
+        if getattr(type(scheme), hook) is getattr(Norm, hook):
+            continue
+        _, *wanted = inspect.signature(getattr(Norm, hook)).parameters
+        try:
+            inspect.signature(getattr(scheme, hook)).bind(*wanted)
+        except TypeError as error:
+            raise UserError(f"{name}: its {hook}() must take (self, {', '.join(wanted)}): {error}") from None
+
+
 def _check_hooks(scheme: type[Norm]) -> None:
     """Raise UserError for a scheme that replaces no hook, one misspelled, say: it would be `norm=none` unnoticed."""
-    hooks = [name for name, each in vars(Norm).items() if isinstance(each, FunctionType) and not name.startswith("_")]
+    hooks = _hooks()
     if scheme is Norm or any(getattr(scheme, hook) is not getattr(Norm, hook) for hook in hooks):
         return
     close = next(filter(None, (nearest(name, hooks, 0.6) for name in vars(scheme) if not name.startswith("_"))), None)

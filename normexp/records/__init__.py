@@ -26,6 +26,7 @@ from normexp.records.names import CHECKPOINT as CHECKPOINT
 from normexp.records.names import CONFIG as CONFIG
 from normexp.records.names import ENVIRONMENT as ENVIRONMENT
 from normexp.records.names import FINISHED as FINISHED
+from normexp.records.names import IGNORED as IGNORED
 from normexp.records.names import METRICS as METRICS
 from normexp.records.names import PROBES as PROBES
 from normexp.records.names import STATUS as STATUS

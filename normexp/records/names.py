@@ -3,6 +3,7 @@
 CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "timing.csv"
 PROBES = "probes.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
+IGNORED = "ignored_norm"  # the key of environment.json that says of a scheme that it changes nothing
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 FINISHED = ("done", "diverged")
 LOCK = ".lock"

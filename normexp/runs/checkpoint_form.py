@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from normexp.mersenne import NAMES, check_twister
 from normexp.runs.optimizer_state import kinds_by_parameter
 
 PARTS = ("model", "optimizer", "window", "random")
-RANDOM = ("cpu", "cuda")
+RANDOM = ("cpu", "cuda", *NAMES)
 
 
 def check_entries(tensors: Mapping[str, Tensor], model: nn.Module, optimizer: Optimizer) -> None:
@@ -87,6 +88,9 @@ def _check_random(saved: Mapping[str, Tensor]) -> None:
         raise ValueError("its random states are missing or unknown")
     if _look(saved["cpu"]) != _look(torch.get_rng_state()):
         raise ValueError(f"random/cpu is {_look(saved['cpu'])}")
+    for name in NAMES:
+        if name in saved:  # older versions did not keep it
+            check_twister(name, saved[name])
 
 
 def _look(tensor: Tensor) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
 from normexp.config import Config
-from normexp.config.instantiate import is_inside, locate
+from normexp.config.instantiate import is_inside, part_of
 from normexp.config.own import GROUPS
 from normexp.errors import RAISED_BY
 
@@ -23,7 +22,8 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
     ]
     if inside:
         frame, line, groups = inside[-1]
-        named = next((group for frame, *_ in reversed(inside) if (group := _part_of(frame, own, config))), None)
+        methods = (part_of(frame, own, config["plugins"]) for frame, *_ in reversed(inside))
+        named = next(filter(None, methods), None)
         parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
         at = "" if step is None else f" at step {step}"
         error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}){at}")
@@ -32,13 +32,3 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
 def _is_own(frame: FrameType, target: str) -> bool:
     """Tell whether a frame is code of the module that a part is in."""
     return is_inside(str(frame.f_globals.get("__name__")), [target.rpartition(".")[0]])
-
-
-def _part_of(frame: FrameType, own: Mapping[str, str], config: Config) -> str | None:
-    """Return the group whose part a frame is a method of, or the function itself."""
-    for group, target in own.items():
-        part = locate(target, config["plugins"])
-        is_method = isinstance(part, type) and isinstance(frame.f_locals.get("self"), part)
-        if is_method or frame.f_code is getattr(part, "__code__", None):
-            return group
-    return None

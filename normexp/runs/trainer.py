@@ -16,7 +16,7 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, Damaged, RunDirectory, environment_before, together_before
+from normexp.records import FINISHED, IGNORED, Damaged, RunDirectory, environment_before, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
@@ -27,6 +27,7 @@ from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import stop_signals
+from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, fitting, initialize_from_data
 from normexp.training.components import Components
@@ -38,7 +39,6 @@ from normexp.training.probabilities import gives_probabilities
 from normexp.training.process import process_settings
 
 POLL_INTERVAL = 0.2  # seconds between two looks at the other duties: progress, divergence, checkpoint
-DOUBTS = (ignored_norm, gives_probabilities)  # each says in a line what is trained, but probably not meant
 
 logger = logging.getLogger("normexp")
 
@@ -120,6 +120,7 @@ class Trainer:
         batches = self.components.batches
         try:
             if not self.resumes:
+                seed_all(stream(self.components.seed, "noise"))  # for a network that draws in evaluation, too
                 self.record(self._evaluate())
             continuing = [f"continuing a run that was stopped at step {self.position.step}"] * self.resumes
             for note in [*continuing, *notes]:
@@ -138,7 +139,9 @@ class Trainer:
 
     def begin(self) -> None:
         """Continue from the checkpoint, or prepare step 0."""
-        keep_until, doubts = -1, [look(self.config, self.components, self.data) for look in DOUBTS]
+        keep_until, built = -1, (self.config, self.components, self.data)
+        ignored = ignored_norm(*built)
+        doubts = [ignored, gives_probabilities(*built)]  # each says what is trained, but probably not meant
         if self.resumes:
             try:
                 self.position = self.checkpointer.restore(self.accumulator)
@@ -157,7 +160,7 @@ class Trainer:
                 initialize_from_data(self.components)
         for doubt in filter(None, doubts):
             logger.warning(doubt)  # also out of a sweep's worker
-        environment = self._environment()
+        environment = {**self._environment(), **({IGNORED: ignored.partition(";")[0]} if ignored else {})}
         before = environment_before(self.recorder.directory) if self.resumes else {}
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier

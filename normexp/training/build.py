@@ -106,7 +106,8 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
         chosen = config.choices["init"]
         raise UserError(f"init={chosen} would overwrite the trained weights of model.weights; leave it out")
     if not (init.keeps_own and getattr(model, "keeps_initialization", False)):
-        with fitting(config):  # a scheme's weights may be such as nobody can set
+        # A scheme's weights may be such as nobody can set; an `init` of the user's own may draw without its seed.
+        with seeded(config["seed"], "initial weights"), fitting(config):
             init.apply(model, config["seed"])
     if isinstance(model, Transformer):
         model.begin()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from normexp.errors import UserError
 from normexp.models.init.base import Init
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
@@ -71,10 +72,21 @@ class Components:
         return float(self.schedule(step)["lr"])
 
     def penalty(self) -> Tensor | None:
-        """Return what the scheme adds to the loss, or None."""
-        return self.norm.penalty(self.model)
+        """Return what the scheme adds to the loss, or None. Raises UserError where that is no scalar."""
+        added = self.norm.penalty(self.model)
+        is_scalar = isinstance(added, Tensor) and added.numel() == 1
+        if not (is_scalar or isinstance(added, int | float | None)):
+            raise wrong_return(self.norm, "penalty", added, "a scalar tensor or None")
+        return added
 
     def before_evaluation(self) -> None:
         """Let the scheme set what evaluation needs from training inputs; called before every evaluation."""
         with self.autocast(), seeded(self.seed, "before evaluation"):
             self.norm.before_evaluation(self.model, lambda count: self.batches.first(count)[0])
+
+
+def wrong_return(norm: Norm, hook: str, returned: object, allowed: str) -> UserError:
+    """Build the one-line error for what a hook of a scheme of the user's own returns."""
+    kind = f"shape {tuple(returned.shape)}" if isinstance(returned, Tensor) else type(returned).__name__
+    name = f"{type(norm).__module__}.{type(norm).__name__}"
+    return UserError(f"{name}: its {hook}(model) returns {kind}, and must return {allowed}")

@@ -5,6 +5,7 @@ A study that follows a net of its own from update to update makes each with `des
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from normexp.models.transformer.trunk import Transformer
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import Batch
 from normexp.training.compiled import compile_fullgraph
-from normexp.training.components import Components, Hyperparameters
+from normexp.training.components import Components, Hyperparameters, wrong_return
 from normexp.training.process import optimizer_step
 
 Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after one update
@@ -107,7 +108,10 @@ def after_update(components: Components) -> Callable[[], None] | None:
     """Return what the scheme and the network's placement have to do after every update, or None."""
     model = components.model
     own = model.update_hook() if isinstance(model, Transformer) else None
-    hooks = [hook for hook in (components.norm.step_hook(model), own) if hook is not None]
+    after = components.norm.step_hook(model)
+    if not (after is None or _takes_nothing(after)):
+        raise wrong_return(components.norm, "step_hook", after, "a function without arguments or None")
+    hooks = [hook for hook in (after, own) if hook is not None]
     if len(hooks) < 2:
         return hooks[0] if hooks else None
 
@@ -116,6 +120,17 @@ def after_update(components: Components) -> Callable[[], None] | None:
             hook()
 
     return both
+
+
+def _takes_nothing(hook: Callable[[], None]) -> bool:
+    """Tell whether something can be called without arguments."""
+    try:
+        inspect.signature(hook).bind()
+    except TypeError:
+        return False
+    except ValueError:  # of a function that is not written in Python
+        return True
+    return True
 
 
 def clip(optimizer: Optimizer, largest: float) -> None:

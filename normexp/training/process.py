@@ -23,6 +23,8 @@ import torch
 from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
+from normexp.seeding import random_kept
+
 T = TypeVar("T")
 SWITCH = "NORMEXP_PROCESS_SETTINGS"
 COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}
@@ -51,7 +53,7 @@ def process_settings(compiled: bool = False, precision: str = "fp32") -> Iterato
 
 @contextmanager
 def threads_and_random_kept() -> Iterator[None]:
-    """Put back, at the end, the number of threads and the states of torch's global generators.
+    """Put back, at the end, the number of threads and the states of the global generators.
 
     These are the process's, so that a run which another thread begins waits for the end of this one.
     """
@@ -65,17 +67,17 @@ def threads_and_random_kept() -> Iterator[None]:
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Put back the states of torch's global generators, those of all GPUs where they are in use.
+    """Put back the states of the global generators, those of all GPUs where they are in use.
 
     Where they are not yet, asking for their states would start CUDA, for a run on the CPU, too. A GPU's generator then
     begins with the seed of the CPU's, as it would have.
     """
     if torch.cuda.is_initialized():
-        with torch.random.fork_rng(range(torch.cuda.device_count())):
+        with random_kept(range(torch.cuda.device_count())):
             yield
         return
     try:
-        with torch.random.fork_rng([]):
+        with random_kept():
             yield
     finally:
         torch.cuda.manual_seed_all(torch.initial_seed())

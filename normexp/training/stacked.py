@@ -20,9 +20,11 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.optim import SGD, Adam, AdamW, RMSprop
 
 from normexp.errors import first_line
+from normexp.mersenne import twister_states
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
+from normexp.seeding import random_kept
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components
@@ -31,6 +33,7 @@ from normexp.training.process import optimizer_step
 from normexp.training.rows import call, chain
 
 ELEMENTWISE = (SGD, Adam, AdamW, RMSprop)  # they move every weight by itself, in proportion to the rate
+GENERATORS = {"python": "Python's generator", "numpy": "NumPy's generator"}
 CLOSE = 1e-2  # of a tensor's norm, between the gradients of a run alone and stacked: far above any rounding
 
 
@@ -207,9 +210,14 @@ def _tried(runs: Sequence[Components]) -> str | None:
             warnings.filterwarnings("error", message=".*batching rule.*")  # runs one after the other
             stacked = Stacked(copies)
             x, y = next(stacked.batches())
-            losses, _ = stacked.gradient(x, y)
+            with random_kept():
+                before = twister_states()
+                losses, _ = stacked.gradient(x, y)
+                drawn = [name for name, state in twister_states().items() if not torch.equal(state, before[name])]
     except Exception as error:  # whatever a scheme or torch says
         return f"torch.vmap: {first_line(error).removeprefix('vmap: ').split('. ')[0]}"
+    if drawn:
+        return f"it draws from {GENERATORS[drawn[0]]}, once for all runs"
     for row, (run, model) in enumerate(zip(copies, alone, strict=True)):
         loss = run.task.loss(model(x[row]), y[row])
         loss.backward()

@@ -197,8 +197,7 @@ class VectorPenalty(Norm):
 
 @dataclass(frozen=True, kw_only=True)
 class TakesAnyPlacement(Own):
-    def __post_init__(self):
-        pass
+    placement: str = "pre"
 
 
 class CanBeChanged(Own):

@@ -57,9 +57,12 @@ class Scale(Norm):
         if self.start < 0:
             raise ValueError(f"norm.start={self.start}: must be at least 0")
 
+    def pool(self, module):
+        return module
+
 
 @dataclass(frozen=True, kw_only=True)
-class Fails(Norm):
+class Fails(Scale):
     def __post_init__(self):
         raise KeyError("a mistake in the scheme itself")
 

@@ -2,12 +2,17 @@
 
 import dis
 import io
+import random
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
+import torch
 
 from normexp.config import compose
 from normexp.config.instantiate import locate
 from normexp.config.options import option, options
+from normexp.data.base import Data, Dataset, Split
 from normexp.data.loading import Loader, load
 from normexp.sweeps.worker import train
 
@@ -47,3 +52,23 @@ def test_loading_happens_once_for_the_cells_of_a_worker(results, monkeypatch):
         answer = train(io.StringIO(), [*words, f"seed={seed}"], str(results / str(seed)), force=False)
         assert answer == {"status": "done"}
     assert loads == [0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn(Dataset):
+    """A data set of the user's own that draws from every generator but one of its seed."""
+
+    def read(self, seed):
+        x = np.random.rand(60, 4) + vars(self)["offset"] + float(torch.rand(()))
+        split = Split(x.astype("float32"), np.array([random.randrange(2) for _ in range(60)]))
+        return Data(split, split, split, "classification", ("a", "b"))
+
+    def __post_init__(self):
+        object.__setattr__(self, "offset", np.random.rand())
+
+
+def test_loading_data_of_the_users_own_are_those_of_the_seed():
+    words = ["dataset=test_loading.Drawn", "plugins=[test_loading]", "model=linear"]
+    zero, again, one = (load(compose([*words, f"seed={seed}"])).fingerprint for seed in (0, 0, 1))
+    assert zero == again != one
+    assert Loader().load(compose([*words, "seed=0"])).fingerprint == zero

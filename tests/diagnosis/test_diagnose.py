@@ -551,6 +551,11 @@ def both():
 def number():
     return 3
 
+def views():
+    model, whole = net(), torch.randn(3, 288)
+    model[3].weight, model.other = nn.Parameter(whole[:2]), nn.Parameter(whole[1:])
+    return model, batch()
+
 def fails():
     raise KeyError("x")
 """
@@ -585,6 +590,18 @@ def test_the_command_names_a_fault_and_repairs_it(folder, cli):
 
     model = net()
     load_model(model, "w.safetensors")
+    assert kinds(model, batch()) == set()
+
+
+def test_a_repaired_network_whose_weights_are_views_is_written_by_every_name(folder, cli):
+    assert cli("diagnose", "some_nets:views", "--fix", "recalibrate", "--out", "w.safetensors")[0] == 0
+    sys.path.append(str(folder))
+    from safetensors.torch import load_file
+    from some_nets import batch, views
+
+    model, _ = views()
+    model.load_state_dict(load_file("w.safetensors"))
+    assert model.other.untyped_storage().data_ptr() == model[3].weight.untyped_storage().data_ptr()
     assert kinds(model, batch()) == set()
 
 

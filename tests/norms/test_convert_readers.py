@@ -1,5 +1,8 @@
 """`convert`: a network whose own forward reads its normalizations is found out before anything is changed."""
 
+import random
+
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -296,3 +299,27 @@ def test_reading_leaves_no_trace(norm):
     convert(model, norm, strict=False)
     assert (model.seen, model.kept, hasattr(model, "last")) == (0, [], False)
     assert torch.equal(state, torch.get_rng_state())
+
+
+DRAWS = {"Python": lambda: random.random(), "NumPy": lambda: np.random.rand(), "torch": lambda: torch.rand(()).item()}
+
+
+class Draws(Net):
+    """Scales by a number that it draws."""
+
+    def __init__(self, draw):
+        super().__init__()
+        self.draw = draw
+
+    def read(self, x):
+        return x * (1 + self.draw())
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_a_network_that_draws_numbers_is_converted_and_the_generators_are_left_alone(draw):
+    states = random.getstate(), np.random.get_state(legacy=False)
+    model = convert(Draws(draw), GroupNorm(num_groups=2))
+    assert not isinstance(model.bn, nn.BatchNorm2d)
+    assert random.getstate() == states[0]
+    np.testing.assert_equal(np.random.get_state(legacy=False), states[1])
+    assert model(torch.randn(2, 3, 5, 5)).shape == (2, 2)

@@ -2,9 +2,11 @@
 
 import json
 import os
+import random
 from itertools import repeat
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from one_line import one_line_error
@@ -18,6 +20,7 @@ from normexp.runs import checkpoint
 from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts
 from normexp.runs.optimizer_state import kinds_by_parameter
+from normexp.seeding import random_kept
 from normexp.training.build import build_optimizer
 
 X, Y = torch.randn(8, 2, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
@@ -158,6 +161,9 @@ FORMS = {
     "moment of another shape": lambda t: t.update({"optimizer/0/exp_avg": torch.ones(2, 2)}),
     "no random state": lambda t: t.pop("random/cpu"),
     "short random state": lambda t: t.update({"random/cpu": torch.zeros(5, dtype=torch.uint8)}),
+    "short state of NumPy": lambda t: t.update({"random/numpy": torch.zeros(5, dtype=torch.int64)}),
+    "place outside NumPy's state": lambda t: t["random/numpy"].__setitem__(624, 10**6),
+    "negative words of Python": lambda t: t["random/python"].__setitem__(3, -1),
     "unknown random state": lambda t: t.update({"random/tpu": torch.zeros(5, dtype=torch.uint8)}),
 }
 
@@ -166,13 +172,42 @@ FORMS = {
 def test_checkpoint_with_other_entries_is_refused_before_anything_is_changed(written, form):
     rewritten(written, FORMS[form])
     model, optimizer = fresh("adam")
-    before, random = {n: t.clone() for n, t in model.state_dict().items()}, torch.get_rng_state()
+    before, drawn = {n: t.clone() for n, t in model.state_dict().items()}, torch.get_rng_state()
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: damaged \(") as caught:
         restored(written, model, optimizer)
     assert str(caught.value).isprintable()
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
-    assert torch.equal(random, torch.get_rng_state())
+    assert torch.equal(drawn, torch.get_rng_state())
     assert not optimizer.state
+
+
+def drawn_by_all() -> list[float]:
+    return [float(torch.rand(())), random.gauss(0, 1), random.random(), float(np.random.randn()), np.random.rand()]
+
+
+def test_checkpoint_continues_what_python_and_numpy_draw(tmp_path):
+    with random_kept():
+        drawn_by_all()  # half of a pair of normal numbers is left
+        model, optimizer = fresh("adam")
+        advance(model, optimizer, 1)
+        write_checkpoint(tmp_path / "one", model, optimizer, {})
+        torch.manual_seed(0)  # which `fresh` has set
+        expected = drawn_by_all()
+        random.seed(3), np.random.seed(3)
+        restored(tmp_path / "one", *fresh("adam"))
+        torch.manual_seed(0)
+        assert drawn_by_all() == expected
+
+
+def test_checkpoint_of_a_version_without_their_states_is_taken_and_seeds_them(written):
+    rewritten(written, lambda tensors: [tensors.pop(f"random/{name}") for name in ("python", "numpy")])
+    with random_kept():
+        draws = []
+        for seed in (1, 2):
+            random.seed(seed), np.random.seed(seed)
+            restored(written, *fresh("adam"))
+            draws.append(drawn_by_all()[1:])
+    assert draws[0] == draws[1]
 
 
 def test_checkpoint_rewritten_as_it_was_is_taken(written):

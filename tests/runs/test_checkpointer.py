@@ -1,17 +1,24 @@
 """What a checkpoint counts on: curves on the disk, as it knows them, and as many threads as before."""
 
 import os
+import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from mortal import Killed, train_until
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from normexp.config import compose
 from normexp.evidence.curves import Made
+from normexp.norms.base import Norm
 from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory
 from normexp.runs import environment, trainer
+from normexp.runs.python import load_model
+from normexp.seeding import random_kept
 
 TINY = ["model=mlp", "model.widths=[8]", "batch_size=32", "steps=12", "eval_every=3", "device=cpu"]
 TINY += ["probe=gradient_norm"]
@@ -125,3 +132,88 @@ def test_damaged_record_of_the_machine_stops_no_run(tmp_path):
     kill(tmp_path, "threads=1")
     (tmp_path / ENVIRONMENT).write_text("{")
     assert train(tmp_path, "threads=1").status["status"] == "done"
+
+
+# --- Tensors that share memory. ---
+
+
+class Shared(nn.Module):
+    """Tied weights, parameters that are views of one tensor, a transposed one, and a buffer of two modules."""
+
+    def __init__(self, num_outputs: int, input_shape: tuple[int, ...], norm: Norm) -> None:
+        super().__init__()
+        whole = torch.randn(12, 16) / 4
+        self.narrow, self.later = nn.Parameter(whole[:, :8]), nn.Parameter(whole[:, 4:12])
+        self.turned = nn.Parameter(torch.randn(8, 8).t())
+        self.into, self.back = nn.Linear(torch.Size(input_shape).numel(), 12), nn.Linear(12, num_outputs)
+        self.one, self.two = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.two.weight = self.one.weight
+        self.up = nn.Linear(8, 12)
+        self.up.weight = self.narrow
+        self.first, self.second = nn.BatchNorm1d(12), nn.BatchNorm1d(12)
+        self.second.running_mean = self.first.running_mean
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(self.into(x.flatten(1)))
+        x = self.two(self.one(x @ self.narrow).relu()) + (x @ self.later) @ self.turned
+        return self.back(self.second(self.up(x)))
+
+
+SHARED = ["model=test_checkpointer.Shared", "plugins=[test_checkpointer]", "batch_size=32", "steps=6", "eval_every=3"]
+SHARED += ["device=cpu", "threads=1", "dataset.subset=64"]
+
+
+@pytest.mark.parametrize("optim", ["sgd", "adam", "muon"])
+def test_tensors_that_share_memory_are_saved_and_continued(tmp_path, optim):
+    config = compose([*SHARED, f"optim={optim}"])
+    train_until(config, tmp_path / "whole")
+    with pytest.raises(Killed):
+        train_until(config, tmp_path / "killed", {4}, 5)
+    train_until(config, tmp_path / "killed")
+    for name in (METRICS, CHECKPOINT):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_tensors_that_share_memory_share_it_when_they_are_loaded(tmp_path):
+    train_until(compose(SHARED), tmp_path / "run")
+    model = load_model(tmp_path / "run", input_shape=(1, 8, 8), num_outputs=10, plugins=["test_checkpointer"])
+    assert model.two.weight is model.one.weight
+    assert model.second.running_mean is model.first.running_mean
+    assert model.narrow.untyped_storage().data_ptr() == model.later.untyped_storage().data_ptr()
+    saved = load_file(tmp_path / "run" / CHECKPOINT)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(saved[f"model/{name}"], tensor), name
+    assert model(torch.zeros(2, 1, 8, 8)).isfinite().all()
+
+
+# --- Networks that draw from the global generators of Python and NumPy. ---
+
+
+class Drawing(nn.Module):
+    """Draws when it is built, in training and in evaluation."""
+
+    def __init__(self, num_outputs: int, input_shape: tuple[int, ...], norm: Norm) -> None:
+        super().__init__()
+        self.mask = torch.from_numpy(np.random.rand(torch.Size(input_shape).numel()).astype("float32"))
+        self.layer = nn.Linear(len(self.mask), num_outputs)
+        self.layer.bias.data.fill_(random.random())
+
+    def forward(self, x: Tensor) -> Tensor:
+        noise = torch.from_numpy(np.random.randn(len(self.mask)).astype("float32"))
+        return self.layer(x.flatten(1) * self.mask + noise) * random.gauss(1, 0.1)
+
+
+def test_what_python_and_numpy_draw_is_that_of_the_seed_and_is_continued(tmp_path):
+    config = compose([word.replace("Shared", "Drawing") for word in SHARED])
+    with random_kept():
+        states = random.getstate(), np.random.get_state(legacy=False)
+        train_until(config, tmp_path / "whole")
+        assert random.getstate() == states[0]
+        np.testing.assert_equal(np.random.get_state(legacy=False), states[1])
+        random.seed(8), np.random.seed(8)
+        with pytest.raises(Killed):
+            train_until(config, tmp_path / "killed", {4}, 5)
+        random.seed(9), np.random.seed(9)
+        train_until(config, tmp_path / "killed")
+    for name in (METRICS, CHECKPOINT):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -9,11 +9,13 @@ import pytest
 import torch
 from in_process import InProcess
 from killed import KILLED, command, run_until
+from torch import nn
 
 import normexp
 from normexp.config import compose
 from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
+from normexp.norms.base import Norm
 from normexp.records import CHECKPOINT, RunDirectory, find_runs
 from normexp.runs import stack, stack_checkpoint, trainer
 from normexp.runs.checkpoint import step_of
@@ -217,6 +219,30 @@ def test_a_stack_that_is_stopped_goes_on_to_the_same_bytes(pair, tmp_path, watch
         assert status["step"] == step
     assert train_pair(pair) == ["done", "done"]
     assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
+class Tied(nn.Module):
+    """Two layers with one weight."""
+
+    def __init__(self, num_outputs: int, input_shape: tuple[int, ...], norm: Norm) -> None:
+        super().__init__()
+        self.into = nn.Linear(torch.Size(input_shape).numel(), 8)
+        self.one, self.two, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, num_outputs)
+        self.two.weight = self.one.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.two(self.one(self.into(x.flatten(1)).relu()).relu()).relu())
+
+
+def test_a_stack_of_networks_with_tied_weights_goes_on_to_the_same_bytes(tmp_path, watched):
+    own = ["model=test_stacks.Tied", "plugins=[test_stacks]", f"results_dir={tmp_path}"]
+    small = [word for word in SMALL if not word.startswith("model")]
+    configs = [compose([*small, *own, f"seed={seed}", "optim=adam"]) for seed in range(2)]
+    tied = configs, [tmp_path / "runs" / config.name for config in configs]
+    with pytest.raises(Interrupted, match="stopped at step 4"):
+        train_pair(tied, 4)
+    assert train_pair(tied) == ["done", "done"]
+    assert [record(path) for path in tied[1]] == whole(tied, tmp_path)
 
 
 @pytest.mark.parametrize("dies", [1, 4, 8])

@@ -8,6 +8,7 @@ from companions import KINDS
 from normexp.config import compose
 from normexp.data.loading import Loader
 from normexp.errors import Impossible
+from normexp.records import IGNORED, find_runs
 from normexp.sweeps.workers import KeptWorkers
 from normexp.training.build import build
 from normexp.training.ignored_norm import ignored_norm
@@ -131,3 +132,16 @@ def test_the_workers_of_a_sweep_say_it_once(caplog):
     for worker in (first, second):
         worker._warn("norm=batch changes nothing")
     assert caplog.messages == ["norm=batch changes nothing"]
+
+
+def test_the_record_says_it_and_so_does_every_table(cli, results):
+    words = ("model=linear,mlp", "steps=2", "threads=1", "recipe=none", f"results_dir={results}")
+    note = "Warning: norm=batch changes nothing in model=linear: what is trained is norm=none."
+    status, stdout, _ = cli("sweep", "norm=none,batch", *words, "--jobs", "1")
+    assert (status, stdout.count(note)) == (0, 1)
+    assert cli("table", str(results))[1].count(note) == 1
+    said = {
+        run.path.name.removeprefix("digits-").split("-seed")[0]: run.environment.get(IGNORED)
+        for run in find_runs([results])
+    }
+    assert said == {"linear-none": None, "linear-batch": note[9:-1], "mlp-none": None, "mlp-batch": None}

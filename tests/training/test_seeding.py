@@ -1,7 +1,9 @@
 """With one seed every scheme starts from the same weights and sees the same batches."""
 
+import random
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,7 +13,7 @@ from random_images import random_images
 
 from normexp.config import compose, option, options
 from normexp.norms.base import weight_layers
-from normexp.seeding import generator, seeded, stream
+from normexp.seeding import generator, random_states, seeded, stream
 from normexp.training.build import build, build_model, build_norm, initialize_from_data
 
 CONVOLUTIONAL = ("cnn", "cnn1d", "convpool", "inception_small", "nin", "torchvision")
@@ -125,6 +127,30 @@ def test_seeding_streams_are_independent():
 def test_seeding_streams_are_the_same_on_every_machine():
     assert stream(0, "order", 3) == 2723741169552378311
     assert torch.randperm(6, generator=generator(0, "order", 3)).tolist() == [2, 5, 0, 3, 1, 4]
+
+
+def test_seeding_python_and_numpy_are_seeded_by_streams_of_their_own_and_put_back():
+    states = random.getstate(), np.random.get_state(legacy=False)
+    draws = []
+    for seed in (0, 0, 1):
+        with seeded(seed, "noise"):
+            draws.append((random.random(), np.random.rand()))
+    assert draws[0] == draws[1] != draws[2]
+    assert len({*draws[0], *draws[2]}) == 4
+    assert random.getstate() == states[0]
+    np.testing.assert_equal(np.random.get_state(legacy=False), states[1])
+
+
+def test_seeding_another_generator_of_numpy_is_put_back():
+    before = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(np.random.PCG64(1))
+        expected = np.random.RandomState(np.random.PCG64(1)).rand()
+        with seeded(0, "noise"):
+            assert "numpy" not in random_states()
+        assert np.random.rand() == expected
+    finally:
+        np.random.set_bit_generator(before)
 
 
 def test_seeding_seeded_puts_the_state_back_after_an_error():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -239,3 +240,23 @@ def test_a_scheme_whose_state_no_stack_sees_is_found_out():
             module.calls = 0
     pair[1].model.hidden[0][1].calls = 1  # differs from run to run, which one program cannot
     assert "is not what it is alone" in (why_not(pair) or "")
+
+
+class Noise(nn.Module):
+    """Draws where no stack sees it, too little to be seen in losses."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (1 + 1e-6 * np.random.rand())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noisy(Norm):
+    """A scheme that draws from NumPy's global generator."""
+
+    def normalization(self, num_features: int) -> nn.Module:
+        return Noise()
+
+
+def test_draws_of_numpy_which_a_stack_would_make_once_for_all_are_found_out():
+    pair = [run("norm._target_=test_stacked.Noisy", "plugins=[test_stacked]", seed=seed) for seed in (0, 1)]
+    assert why_not(pair) == "it draws from NumPy's generator, once for all runs"

@@ -82,7 +82,7 @@ def refuses_an_unknown_placement(case: Case) -> None:
         replace(case.norm, placement="before")
     except ValueError:
         return
-    raise Broken("placement='before' is taken; call super().__post_init__()")
+    raise Broken("placement='before' is taken; leave the option `placement` as it is in Norm")
 
 
 def is_frozen(case: Case) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, free_weight, weight_layers
-from normexp.seeding import seed_all
+from normexp.seeding import random_kept, seed_all
 
 INPUTS, UNITS, BATCH = 24, 128, 96  # 32 groups hold 4 units each: two standardized ones would be constants
 TINY = 1e-30  # an eps that changes no digit of a float64 variance near 1
@@ -114,7 +114,7 @@ def reproducible() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.random.fork_rng([]):
+        with random_kept():
             seed_all(0)
             yield
     finally:

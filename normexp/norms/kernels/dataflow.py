@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import itertools
-import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +15,7 @@ from torch import Tensor, fx, nn
 
 from normexp.norms.kernels.modules import NORMS, is_identity, why_unread
 from normexp.norms.kernels.reader import Reader
-from normexp.seeding import seed_all
+from normexp.seeding import random_kept, seed_all
 
 NONLINEAR = {
     "relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "elu", "elu_", "selu", "selu_", "celu", "celu_", "gelu",
@@ -68,14 +67,9 @@ def tensors_in(value: object) -> Iterator[Tensor]:
 @contextmanager
 def same_draws() -> Iterator[None]:
     """Let what draws random numbers draw the same ones every time, and leave the generators as they were."""
-    state = random.getstate()
-    with torch.random.fork_rng([]):
+    with random_kept():
         seed_all(0)
-        random.seed(0)
-        try:
-            yield
-        finally:
-            random.setstate(state)
+        yield
 
 
 def readings(model: nn.Module) -> list[dict[str, Any]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm
+from normexp.seeding import random_kept
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Effect:
     @staticmethod
     def of(norm: Norm) -> Effect:
         fn, pool = nn.ReLU(), nn.MaxPool2d(2)
-        with torch.random.fork_rng([]):
+        with random_kept():
             places = normalizes(norm)
             replaces = replaces_nonlinearity(norm)
             wraps = not replaces and norm.nonlinearity(fn) is not fn
@@ -33,7 +33,7 @@ class Effect:
 
 def parametrizes(norm: Norm) -> bool:
     """Tell whether the scheme computes a layer's weight from something else."""
-    with torch.random.fork_rng([]):  # a layer starts at random, and so may what the scheme needs
+    with random_kept():  # a layer starts at random, and so may what the scheme needs
         layer = norm.parametrize(nn.Linear(4, 4))
     return parametrize.is_parametrized(layer)
 

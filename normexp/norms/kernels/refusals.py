@@ -16,6 +16,7 @@ from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared
 from normexp.norms.kernels.replacement import are_batch_norms
 from normexp.norms.kernels.torch_weights import freed, is_normalized_by_torch, schemes_of_torch
+from normexp.seeding import random_kept
 
 UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # weights in no Linear or Conv layer
 SCHEMES, PLACES = "normexp.norms.", (Rows, Step)  # of this library; what schemes are put into
@@ -65,7 +66,7 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
         raise CannotConvert("shares its weight with another layer")
     if not is_linear_in_weight(layer):
         raise CannotConvert("computes its weight itself, from the one that the scheme would set")
-    with torch.random.fork_rng([]):
+    with random_kept():
         norm.parametrize(copy.deepcopy(layer))
 
 
@@ -99,7 +100,7 @@ def refuse_other_statistics(old: nn.Module, new: nn.Module) -> None:
 
 def refuse_layer(layer: nn.Module, norm: Norm) -> None:
     """Refuse a layer that the scheme itself refuses, before any other is changed."""
-    with torch.random.fork_rng([]):
+    with random_kept():
         norm.parametrize(copied(layer))
 
 
@@ -110,7 +111,7 @@ def refuse_vectors(norm: Norm, channels: int, linear: bool) -> None:
     Args:
         linear: no activation function follows.
     """
-    with torch.random.fork_rng([]):
+    with random_kept():
         trial = norm.linear_normalization(channels) if linear else norm.normalization(channels)
         try:
             trial(torch.randn(2 * channels + 2, channels))

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from normexp.seeding import random_kept
+
 
 @contextmanager
 def modes_kept(model: nn.Module) -> Iterator[None]:
@@ -37,7 +39,7 @@ def state_kept(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def left_as_found(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Undo, at the end, what a forward pass leaves behind: buffers, training modes, the random generators."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []), state_kept(model):
+    with random_kept([device] if device.type == "cuda" else []), state_kept(model):
         yield
 
 

@@ -49,6 +49,7 @@ XY = list[Literal["x", "y"]]
 
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
+TARGETS = "targets"  # the picture of how many times fewer steps, over a range of targets
 
 
 class Drawing(Strict):

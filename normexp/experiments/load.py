@@ -13,6 +13,7 @@ import yaml
 from normexp.config import config_dir
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
+from normexp.experiments.folders import folder_problem
 from normexp.experiments.keys import PLUGINS
 from normexp.experiments.no_yaml import no_yaml
 from normexp.experiments.shape import SCALES
@@ -99,8 +100,11 @@ def _document(name: str) -> Document:
         if not path.is_file():
             missing = f"no such file{nearest_file(path, path.suffix, *SUFFIXES)}"
             raise UserError(f"{name}: {'is no regular file' if path.exists() else missing}")
-        if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
+        is_ours = path.resolve().is_relative_to(config_dir().resolve())
+        if not is_ours and path.stem.casefold() in map(str.casefold, names()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
+        if problem := folder_problem(path.stem):
+            raise UserError(f"{name}: results lie in a folder named after the file: {problem}; rename it")
         return Document(path.stem, path)
     if name not in names():
         raise unknown_experiment(name)

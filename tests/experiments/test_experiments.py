@@ -156,6 +156,29 @@ UNSOUND = {
     "code that is searched": (change("select", "search", to={"plugins": [["os"]]}), "select.search.plugins: which"),
     "code of a scale": (change("scales", "cpu", "common", to={"plugins": ["os"]}), "scales.cpu.common.plugins: which"),
     "arms in one folder": (change("arms", "With (BN)", to={}), "'With BN' and 'With (BN)' would share a folder"),
+    "arms in one folder on macOS": (
+        change("arms", "with bn", to={}),
+        "arms.with bn: 'With BN' and 'with bn' would share a folder",
+    ),
+    "arm that is the folder above": (
+        change("arms", "..", to={}),
+        "arms...: an arm's name is its folder's",
+        "'..' is none",
+    ),
+    "arm without a letter": (change("arms", "(?)", to={}), "'' is none; it needs a letter or a digit"),
+    "arm without a name": (change("arms", "", to={}), "'' is none; it needs a letter or a digit"),
+    "arm of 300 letters": (change("arms", "é" * 150, to={}), "it would have 300 bytes, at most 200"),
+    "values of long names": (
+        change("grid", "model.widths", to=[[8], [100] * 80]),
+        "grid: the values are a folder's name: it would have",
+    ),
+    "values in one folder": (
+        lambda data: data.update(
+            common={"dataset": "csv", "dataset.task": "classification", "dataset.validation": 9, "model": "mlp"},
+            grid={"seed": [0], "dataset.target": ["a b", "a-b"]},
+        ),
+        "grid.dataset.target: 'a b' and 'a-b' would share the folder seed=0,dataset.target=-a-b",
+    ),
     "refused arm that would run": (
         change("refused", to={"Plain LN": {"norm": "layer"}}),
         "refused: 'Plain LN' would be run",
@@ -280,6 +303,26 @@ UNSOUND = {
     "figure of the choice's name": (
         change("figures", 0, "name", to="selection"),
         "'selection' is the picture",
+    ),
+    "figure of the name of what is drawn by itself": (
+        change("figures", 0, "name", to="Targets"),
+        "figures[0].name: 'Targets' is the picture of claims about steps",
+    ),
+    "two figures of one name": (
+        lambda data: data["figures"].append({**data["figures"][0], "name": "Curves"}),
+        "figures[1].name: 'Curves' is the file of figures[0], too; give another name",
+    ),
+    "a column twice": (
+        change("table", to={"columns": ["test/loss", {"metric": "test/loss", "at": "last"}]}),
+        "table.columns[1]: columns[0] is the same",
+    ),
+    "two published numbers in one place": (
+        lambda data: data["published"].append({**data["published"][0], "value": "98.4"}),
+        "published[1]: published[0] is of the same arm and column",
+    ),
+    "two rows of one name that are not run": (
+        change("published_only", to=[{"arm": "X", "metric": "test/accuracy", "value": "9", "place": "1"}] * 2),
+        "published_only[1]: published_only[0] is of the same arm and metric",
     ),
     "a seed twice": (change("scales", "smoke", to={"grid": {"seed": [0, 0]}}), "grid.seed: 0 stands there twice"),
     "results elsewhere": (change("common", "results_dir", to="x"), "common.results_dir: where results go is typed"),

@@ -175,9 +175,9 @@ UNSOUND = {
     "values in one folder": (
         lambda data: data.update(
             common={"dataset": "csv", "dataset.task": "classification", "dataset.validation": 9, "model": "mlp"},
-            grid={"seed": [0], "dataset.target": ["a b", "a-b"]},
+            grid={"seed": [0], "dataset.target": ["a b", "a(b"]},
         ),
-        "grid.dataset.target: 'a b' and 'a-b' would share the folder seed=0,dataset.target=-a-b",
+        "grid.dataset.target: 'a b' and 'a(b' would share the folder seed=0,dataset.target=-a-b",
     ),
     "refused arm that would run": (
         change("refused", to={"Plain LN": {"norm": "layer"}}),

@@ -17,6 +17,7 @@ from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_loo
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
+from normexp.experiments.composed import check_refused, composed
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
@@ -35,11 +36,12 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     arms = list(experiment.arms)
     if "seed" not in experiment.grid:
         raise document.error("has no seed", "grid")
-    experiment.refusals()
+    for arm in experiment.refused:
+        check_refused(experiment, document, arm)
     check_arm_folders(experiment, document)
     _check_axes(experiment, document)
     _check_texts(experiment, document)
-    configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
+    configs = [composed(experiment, document, arm, point) for arm in arms for point in experiment.points()]
     known, axes = _metrics(configs), experiment.axes
     _check_select(experiment, document)
     check_run_folders(experiment, document)
@@ -126,7 +128,9 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     if select.halving and len(combinations(select)) <= select.halving.keep[0]:
         there = len(combinations(select))
         raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")
-    known = _recorded([experiment.config(arm, point, select.common) for arm in choosing for point in trials])
+    known = _recorded(
+        [composed(experiment, document, arm, point, select.common) for arm in choosing for point in trials]
+    )
     if select.metric not in known:
         raise unknown_metric(document.at("select", "metric"), select.metric, known)
     _check_held_out(experiment, select, document)

@@ -35,7 +35,7 @@ def names() -> list[str]:
 
 def scales(name: str) -> list[str]:
     """Return the scales that an experiment has, the smallest first."""
-    there = _read(_document(name)).get("scales")
+    there = _read(document_of(name)).get("scales")
     return [scale for scale in SCALES if isinstance(there, Mapping) and scale in there]
 
 
@@ -54,7 +54,7 @@ def load(name: str, scale: str | None = None, plugins: Sequence[str] = ()) -> Ex
 
     Raises: UserError for an unknown name or scale, or a YAML that is not sound.
     """
-    document = _document(name)
+    document = document_of(name)
     data = _read(document)
     if scale is None:
         scale = usual_scale(name)
@@ -71,13 +71,13 @@ def usual_scale(name: str) -> str:
 
 def read(name: str, scale: str, plugins: Sequence[str] = ()) -> Experiment:
     """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
-    document = _document(name)
+    document = document_of(name)
     return _at_scale(document, scale, read_file(document, _read(document)), plugins)
 
 
 def check_file(name: str) -> None:
     """Raise UserError for a file of somebody's own that is not there or no experiment; its parts are not composed."""
-    document = _document(name)
+    document = document_of(name)
     read_file(document, _read(document))
 
 
@@ -94,7 +94,8 @@ def unknown_experiment(name: str) -> UserError:
     return unknown("experiment", name, names())
 
 
-def _document(name: str) -> Document:
+def document_of(name: str) -> Document:
+    """Return where an experiment of ours, or a file, is read. Raises UserError where there is none."""
     if is_file(name):
         path = Path(name)
         if not path.is_file():

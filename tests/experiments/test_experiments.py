@@ -402,6 +402,41 @@ def test_an_error_names_file_line_and_key(tmp_path):
     assert str(refused.value).startswith(f"experiment mine ({path}:{line}): claims[0] 'BN is better': arm 'With B'")
 
 
+MISSPELT = {
+    "what is common": ("steps: 6", "steps: five", "plain"),
+    "an arm's option": ("norm: batch", "norm: bacth", "batch"),
+    "an arm's key": ("norm: batch", "nrom: batch", "batch"),
+    "a seed": ("grid: {seed: [0, 1, 2]}", 'grid: {seed: ["0", 1, 2]}', "plain"),
+    "what a scale says": ("cpu: {}", "cpu: {common: {steps: 0}}", "plain"),
+    "what a scale says of an arm": ("cpu: {}", "cpu: {arms: {batch: {norm.eps: tiny}}}", "batch"),
+}
+
+
+@pytest.mark.parametrize(("right", "wrong", "arm"), MISSPELT.values(), ids=MISSPELT)
+def test_a_value_that_no_run_can_have_is_named_with_its_line(tmp_path, right, wrong, arm):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace(right, wrong))
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if wrong in text)
+    with one_line_error() as refused:
+        load(str(path), "cpu")
+    assert str(refused.value).startswith(f"experiment mine ({path}:{line}), arm '{arm}': ")
+
+
+def test_a_value_that_no_trial_can_have_is_named_with_its_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    select = "select: {seeds: [9], metric: validation/accuracy,\n  search: {optim.lr: [0.1, 0]}}\n"
+    path.write_text(GOOD.replace("steps: 6", "steps: 6, dataset.validation: 99") + select)
+    with one_line_error(rf"experiment mine \({path}:14\), arm 'plain': optim\.lr=0: must be"):
+        load(str(path), "cpu")
+
+
+def test_a_refused_arm_is_named_with_its_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD + "refused:\n  odd: {norm: layr}\n")
+    with one_line_error(rf"experiment mine \({path}:14\): refused: 'odd': norm=layr does not exist"):
+        load(str(path), "cpu")
+
+
 @pytest.mark.parametrize(("name", "scale"), [("ioffe2015_figure", "cpu"), ("ioffe2015_figure1", "papr")])
 def test_experiment_that_does_not_exist_is_named_with_the_nearest(name, scale):
     with pytest.raises(UserError, match=r"did you mean (ioffe2015_figure1|paper)\?"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from normexp.config import config_dir
+from normexp.config.schema import shortened
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.folders import folder_problem
@@ -138,8 +139,10 @@ def _content(document: Document) -> dict[str, Any]:
         raise UserError(f"{document.path}: is no text in UTF-8") from None
     except ValueError as error:
         raise document.error(str(error)) from None
+    if data is None:
+        raise document.error("is empty; `normexp new experiment NAME` writes one to start from")
     if not isinstance(data, dict):
-        raise document.error(f"{data!r} is not a mapping")
+        raise document.error(f"{shortened(data)} is not a mapping of keys to values")
     return data
 
 

@@ -108,6 +108,8 @@ def _words(error: ErrorDetails) -> str:
         return f"{given}: must be {bound.format(**error.get('ctx', {}))}"
     if kind == "too_short":
         return f"{given if error['input'] else 'is empty'}; give {error['ctx']['min_length']} or more"
+    if kind == "too_long":
+        return f"{given}: give at most {error['ctx']['max_length']}"
     if (wanted := _KINDS.get(kind.split("_")[0])) and kind not in _OF_CONTENT:
         return f"{given} is not {wanted}"
     return f"{given}: {error['msg'][:1].lower()}{error['msg'][1:]}"

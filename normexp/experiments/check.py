@@ -21,6 +21,7 @@ from normexp.experiments.composed import check_refused, composed
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
+from normexp.experiments.in_vain import check_replaced, check_seeds_of_figures, check_unread
 from normexp.experiments.noise import images_of
 from normexp.experiments.shape import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.trials import combinations, points
@@ -40,6 +41,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
         check_refused(experiment, document, arm)
     check_arm_folders(experiment, document)
     _check_axes(experiment, document)
+    check_replaced(experiment, document)
     _check_texts(experiment, document)
     configs = [composed(experiment, document, arm, point) for arm in arms for point in experiment.points()]
     known, axes = _metrics(configs), experiment.axes
@@ -168,6 +170,7 @@ def _check_table(
     for i, entry in enumerate(experiment.published):
         check_named(document.at("published", i), entry, arms, axes, known)
     check_columns(experiment, document)
+    check_unread(experiment, document)
     for i, other in enumerate(experiment.published_only):
         if other.arm in arms:
             raise document.error(
@@ -182,6 +185,7 @@ def _check_figures(
 ) -> None:
     """Raise UserError for a figure of what is not there, or in the place of another picture."""
     check_figure_names(experiment, document)
+    check_seeds_of_figures(experiment, document)
     for i, figure in enumerate(experiment.figures):
         check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from normexp.config.text import composed
+from normexp.config.text import composed, has_control_characters
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, Point, folder_name, point_name, product
 from normexp.experiments.figures import SELECTION, TARGETS
@@ -22,6 +22,8 @@ def check_arm_folders(experiment: Experiment, document: Document) -> None:
     """Raise UserError for an arm whose name is none for a folder, or that would write into another one's."""
     seen: dict[str, str] = {}
     for arm in experiment.arms:
+        if has_control_characters(arm):
+            raise document.error(f"{arm!r} has control characters, which no table can show", "arms", arm)
         if problem := folder_problem(folder_name(arm)):
             raise document.error(f"an arm's name is its folder's, too: {problem}", "arms", arm)
         if (other := seen.setdefault(_one_case(folder_name(arm)), arm)) != arm:
@@ -54,9 +56,9 @@ def check_figure_names(experiment: Experiment, document: Document) -> None:
 def check_columns(experiment: Experiment, document: Document) -> None:
     """Raise UserError for a column that stands in the table twice, and for two printed numbers in one place of it."""
     looks = experiment.table.looks
-    if twice := _repeated(map(_read_off, looks)):
+    if twice := _repeated(map(read_off, looks)):
         raise document.error(f"columns[{twice[1]}] is the same", "table", "columns", twice[0])
-    if twice := _repeated((entry.arm, *_read_off(entry)) for entry in experiment.published):
+    if twice := _repeated((entry.arm, *read_off(entry)) for entry in experiment.published):
         raise document.error(f"published[{twice[1]}] is of the same arm and column", "published", twice[0])
     if twice := _repeated((entry.arm, entry.metric) for entry in experiment.published_only):
         raise document.error(f"published_only[{twice[1]}] is of the same arm and metric", "published_only", twice[0])
@@ -78,7 +80,7 @@ def _difference(one: Point, two: Point) -> tuple[str, object, object]:
     return next((key, value, others[key]) for key, value in one if value != others[key])
 
 
-def _read_off(look: Look) -> tuple[object, ...]:
+def read_off(look: Look) -> tuple[object, ...]:
     """Return all that tells a column, or where a printed number stands, from others."""
     return look.metric, look.at, look.target, look.than, look.relative_to
 

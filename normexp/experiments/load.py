@@ -200,6 +200,8 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
     if scale not in file.scales:
         raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
     own = file.scales[scale] or AtScale()
+    if own.select and not file.select:
+        raise document.error("there is no select that it could be laid over", "scales", scale, "select")
     if own.about and own.here:
         raise document.error("about and here: give one of the two", "scales", scale)
     grid = {**file.grid, **own.grid}

@@ -347,6 +347,46 @@ UNSOUND = {
         change("published_only", to=[{"arm": "X", "metric": "test/accuracy", "value": "9", "place": "1"}] * 2),
         "published_only[1]: published_only[0] is of the same arm and metric",
     ),
+    "figure at a target outside the range": (
+        change("figures", 0, to={"name": "a", "kind": "steps_to_target", "metric": "test/accuracy", "target": 90}),
+        "figures[0].target: 90 is outside the range of test/accuracy",
+    ),
+    "figure at a truth value": (
+        change("figures", 0, "reference", to=[{"at": True, "text": "x"}]),
+        "figures[0].reference[0].at: True is not a number",
+    ),
+    "figure of a seed that is not run": (
+        change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": 77}),
+        "figures[0].seed: 77 is no seed of the grid; allowed: 0, 1",
+    ),
+    "published in no column": (
+        change("table", to={"columns": [{"metric": "test/accuracy", "at": "best"}]}),
+        "published[0]: no column of the table is read off there",
+    ),
+    "published of another metric": (
+        change("published", 0, "metric", to="train/accuracy"),
+        "published[0]: metric=train/accuracy is not that of the table, test/accuracy",
+    ),
+    "common value that is searched": (change("common", "optim.lr", to=1), "common.optim.lr: optim.lr is searched"),
+    "arm's value that is searched": (change("arms", "Plain", "optim.lr", to=1), "arms.Plain.optim.lr: optim.lr is"),
+    "trials' value that is searched": (
+        change("select", "common", to={"optim.lr": 1}),
+        "select.common.optim.lr: optim.lr is searched",
+    ),
+    "trials of one seed": (
+        change("select", "common", to={"seed": 1}),
+        "select.common.seed: seed varies between the trials",
+    ),
+    "choice per axis twice": (
+        change("select", "per", to=["batch_size", "batch_size"]),
+        "select.per: 'batch_size' stands there twice",
+    ),
+    "choice of a scale without one": (
+        lambda data: data.update(select=None, scales={"smoke": {"select": {"seeds": [7]}}}),
+        "scales.smoke.select: there is no select that it could be laid over",
+    ),
+    "minutes below 0": (change("minutes", to={"cpu": -1}), "minutes.cpu: -1: must be 0 or more"),
+    "arm with a terminal's controls": (change("arms", "a\x1b[31m", to={}), "has control characters"),
     "a seed twice": (change("scales", "smoke", to={"grid": {"seed": [0, 0]}}), "grid.seed: 0 stands there twice"),
     "results elsewhere": (change("common", "results_dir", to="x"), "common.results_dir: where results go is typed"),
     "a seed for all runs": (change("common", "seed", to=3), "common.seed: seed is an axis of the grid"),

@@ -110,6 +110,8 @@ def _words(error: ErrorDetails) -> str:
         return f"{given if error['input'] else 'is empty'}; give {error['ctx']['min_length']} or more"
     if kind == "too_long":
         return f"{given}: give at most {error['ctx']['max_length']}"
+    if kind == "string_type" and isinstance(error["input"], int | float):
+        return f"{given} is not a text; in quotes it is: '{given}'"
     if (wanted := _KINDS.get(kind.split("_")[0])) and kind not in _OF_CONTENT:
         return f"{given} is not {wanted}"
     return f"{given}: {error['msg'][:1].lower()}{error['msg'][1:]}"

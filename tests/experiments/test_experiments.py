@@ -305,7 +305,11 @@ UNSOUND = {
     ),
     "a value that is not finite": (change("table", "margin", to=float("inf")), "table.margin: inf: must be finite"),
     "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),
-    "published number": (change("published", 0, "value", to=98.3), "published[0].value: 98.3 is not a text"),
+    "published number": (
+        change("published", 0, "value", to=98.3),
+        "published[0].value: 98.3 is not a text; in quotes it is: '98.3'",
+    ),
+    "arm that is a number": (change("arms", 3, to={}), "3 is not a text; in quotes it is: '3'"),
     "published without place": (drop("published", 0, "place"), "published[0].place: is missing"),
     "published without arm": (drop("published", 0, "arm"), "published[0].arm: is missing"),
     "published words": (change("published", 0, "value", to="about all"), "published[0].value: published number"),

@@ -11,6 +11,7 @@ Grammar of a specification (the type may be left out where the key's default has
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +61,8 @@ class Allowed:
         if self.choices and isinstance(value, str):
             value = [value]  # one word needs no brackets
         if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
-            raise UserError(f"{key}={shortened(shown(value))}: must be {self.describe()}{self._bracketed(key, value)}")
+            problem = f"{key}={shortened(shown(value))}: must be {self.describe()}{self._bracketed(key, value)}"
+            raise UserError(self._in_quotes(key, value) or problem)
         return [self._one(key, item, whole=list(value)) for item in value]
 
     def check_typed(self, key: str, value: Any, text: str) -> Any:
@@ -85,8 +87,24 @@ class Allowed:
         if converted is None or not self._in_range(converted):
             hint = word_hint(shown(value), self.choices) if self.choices else _seeds(key, value) or self._largest(value)
             hint = hint or _interpolation(value)
-            raise UserError(f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}")
+            problem = f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}"
+            raise UserError(self._in_quotes(key, whole) or problem)
         return converted
+
+    def _in_quotes(self, key: str, value: Any) -> str:
+        """Say that a value would be allowed without the quotes around it, or around its items; nothing of another."""
+        items = value if isinstance(value, list | tuple) else [value]
+        meant = [_unquoted(item) for item in items] if items is value else _unquoted(value)
+        if meant == value or not any(isinstance(item, str) for item in items) or not self._takes(meant):
+            return ""
+        return f"{key}={shortened(repr(value))} is a text; leave out the quotes"
+
+    def _takes(self, value: Any) -> bool:
+        try:
+            self.check("", value)
+        except UserError:
+            return False
+        return True
 
     def _bracketed(self, key: str, value: Any) -> str:
         """Say how one value is typed as a list of one, where that may be what was meant."""
@@ -123,6 +141,14 @@ class Allowed:
         above = value > low or (value == low and self.interval[0] == "[")
         below = value < high or (value == high and self.interval[-1] == "]")
         return above and below
+
+
+def _unquoted(value: Any) -> Any:
+    """Return what a text says without its quotes: a number, a list, true or null; anything else as it is."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
 
 
 def _interpolation(value: Any) -> str:

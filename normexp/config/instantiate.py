@@ -72,6 +72,7 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
         raise wrong
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
+    _check_given(group, node, target, extra)
     try:
         made = instantiate(node, plugins, **extra)
     except UserError as error:
@@ -156,6 +157,14 @@ def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any
         signature.bind(**given, **extra)
     except TypeError as error:
         raise UserError(f"{name}: {error}") from None
+
+
+def _check_given(group: str, node: Mapping[str, Any], target: Callable[..., Any], extra: Mapping[str, Any]) -> None:
+    """Raise UserError for a parameter without a value, which a key of the group can give it."""
+    for name, parameter in inspect.signature(target).parameters.items():
+        by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if by_name and parameter.default is parameter.empty and name not in {**node, **extra}:
+            raise UserError(f"{node['_target_']}: {name} has no value; give one: {group}.{name}=VALUE")
 
 
 def _check_truth(name: str, signature: inspect.Signature, given: Mapping[str, Any]) -> None:

@@ -15,8 +15,13 @@ from normexp.errors import UserError, unknown
 LONGEST = 60  # characters of a value that an error shows
 _KINDS = {
     "string": "a text", "float": "a number", "int": "a whole number", "bool": "true or false",
-    "list": "a list", "dict": "a mapping", "model": "a mapping",
+    "list": "a list", "tuple": "a list", "dict": "a mapping", "model": "a mapping",
 }  # fmt: skip
+_BOUNDS = {
+    "greater_than": "above {gt:g}", "greater_than_equal": "{ge:g} or more",
+    "less_than": "below {lt:g}", "less_than_equal": "at most {le:g}", "finite_number": "finite",
+}  # fmt: skip
+_OF_CONTENT = ("string_pattern_mismatch", "string_too_short", "string_too_long")  # of a text, though the wrong one
 Path = tuple[str | int, ...]
 
 
@@ -99,7 +104,15 @@ def _words(error: ErrorDetails) -> str:
         return str(unknown(what, str(value), re.findall(r"'([^']*)'", expected)))
     if kind == "union_tag_not_found":
         return f"{error['ctx']['discriminator']} is missing in {given}".replace("'", "", 2)
-    if wanted := _KINDS.get(kind.split("_")[0]):
+    if bound := _BOUNDS.get(kind):
+        return f"{given}: must be {bound.format(**error.get('ctx', {}))}"
+    if kind == "too_short":
+        return f"{given if error['input'] else 'is empty'}; give {error['ctx']['min_length']} or more"
+    if kind == "too_long":
+        return f"{given}: give at most {error['ctx']['max_length']}"
+    if kind == "string_type" and isinstance(error["input"], int | float):
+        return f"{given} is not a text; in quotes it is: '{given}'"
+    if (wanted := _KINDS.get(kind.split("_")[0])) and kind not in _OF_CONTENT:
         return f"{given} is not {wanted}"
     return f"{given}: {error['msg'][:1].lower()}{error['msg'][1:]}"
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
 SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
 MINUS = re.compile(r"^\u2212(?=[\d.,])")  # as word processors and the spreadsheets of some languages write it
+LONG_WHOLE = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
 FEW_ROWS = 20  # as many numbers may well be in order without being those of the rows
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 
@@ -50,12 +52,15 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str, way_out: str = "choose other columns with dataset.features") -> Array:
         """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, as str (N,), missing "".
 
         Where every sign between digits separates thousands, as in "1,003", or can only stand before decimals, as in
         "3,5", the cells are numbers all the same. Raises UserError where only some cells are numbers: one of them is
         likely a slip.
+
+        Args:
+            way_out: what that error proposes beside correcting the cell.
         """
         cells, decimal = self._reading(name)
         numbers = [_number(cell, decimal) for cell in cells]
@@ -63,16 +68,21 @@ class Table:
         if odd and len(odd) == sum(map(bool, cells)):
             return np.array(cells)
         if odd:
-            raise self._slip(name, odd, cells[odd[0]])
+            raise self._slip(name, odd, cells[odd[0]], way_out)
         return np.array([np.nan if number is None else number for number in numbers])
 
     def labels(self, name: str) -> Array:
-        """Return a column of classes: as `column`, but as words, each as it is spelled, where a number begins with 0.
+        """Return a column of classes: as `column`, but as words, each as it is spelled, where numbers would not do.
 
-        Such numbers are codes: 01 is not 1, or the zero says nothing and the words tell the same classes apart.
+        They would not where a cell is none; where one begins with 0, a code: 01 is not 1, or the zero says nothing and
+        the words tell the same classes apart; and where one has more digits than float64 keeps, so that two were one.
         """
-        column = self.column(name)
-        return np.array(self._filled(name)) if column.dtype.kind != "U" and self._coded(name) else column
+        return np.array(self._filled(name)) if self._needs_words(name) else self.column(name)
+
+    def _needs_words(self, name: str) -> bool:
+        cells, decimal = self._reading(name)
+        is_long = any(LONG_WHOLE.fullmatch(cell) for cell in cells)
+        return is_long or bool(self._coded(name)) or any(cell and _number(cell, decimal) is None for cell in cells)
 
     def remark(self, name: str) -> str:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
@@ -111,13 +121,23 @@ class Table:
         Where they are words (see `labels`), these are two classes.
         """
         cells, decimal = self._reading(name)
-        taken = "two words" if self._coded(name) else "one class"
-        seen: dict[float, str] = {}
+        words = self._needs_words(name)
+        seen: dict[float | Decimal, str] = {}
         for cell in sorted(set(cells)):
-            number = _number(cell, decimal)
-            if number is not None and (other := seen.setdefault(number, cell)) != cell:
-                return f"{name} has {other!r} and {cell!r}, taken as {taken}"
+            if (number := _number(cell, decimal)) is None:
+                continue
+            value = Decimal(cell.replace(decimal, ".")) if words else number  # of many digits float64 has one number
+            if (other := seen.setdefault(value, cell)) != cell:
+                return f"{name} has {other!r} and {cell!r}, taken as {'two words' if words else 'one class'}"
         return ""
+
+    def mixed(self, name: str) -> str:
+        """Say that a column of classes has numbers and words, all taken as words; nothing of another."""
+        cells, decimal = self._reading(name)
+        spelled = [(cell, _number(read, decimal)) for cell, read in zip(self._filled(name), cells, strict=True) if cell]
+        number = next((cell for cell, value in spelled if value is not None), None)
+        word = next((cell for cell, value in spelled if value is None), None)
+        return f"{name} has {number!r} and {word!r}, taken as words" if number and word else ""
 
     def alike(self, name: str) -> str:
         """Say which two words of a column differ in upper and lower case alone; nothing where none do."""
@@ -143,12 +163,12 @@ class Table:
             return cells, other
         return _ungrouped(cells, self.decimal), self.decimal
 
-    def _slip(self, name: str, rows: Sequence[int], cell: str) -> UserError:
+    def _slip(self, name: str, rows: Sequence[int], cell: str, way_out: str) -> UserError:
         what = f"beyond {LARGEST:.1e}" if _is_large(cell, self.decimal) else "not a number, though others there are"
         more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
             f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {cell!r} is {what}{more}; "
-            "correct it, or choose other columns with dataset.features"
+            f"correct it, or {way_out}"
         )
 
 

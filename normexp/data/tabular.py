@@ -128,7 +128,7 @@ def _words(table: Table, column: Array, what: str, way_out: str) -> Array:
 
 def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
     """Return targets (N, 1), no classes, and which of them are missing (N,)."""
-    column = table.column(target)
+    column = table.column(target, "set dataset.task=classification, which takes all as words")
     if column.dtype.kind == "U":
         way_out = "write plain numbers, or set" if _has_quantities(column) else "set"
         what = f"{table.path}: dataset.target={target} holds words ({str(column[column != ''][0])!r}, ...)"
@@ -140,17 +140,23 @@ def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Ar
     """Return labels (N,), the classes in alphabetical (or numerical) order, and which labels are missing (N,)."""
     column = table.labels(target)
     text = column.dtype.kind == "U"
-    classes = _words(table, column, f"dataset.target={target}", "set dataset.task=regression")
+    way_out = "choose a target of fewer classes" if text else "set dataset.task=regression"
+    classes = _words(table, column, f"dataset.target={target}", way_out)
     labels = np.searchsorted(classes, column).astype(np.int64)
-    names = tuple(map(str, classes)) if text else tuple(f"{value:.15g}" for value in classes)
-    return labels, names, column == "" if text else np.isnan(column)
+    return labels, tuple(map(str, classes)) if text else _names(classes), column == "" if text else np.isnan(column)
+
+
+def _names(numbers: Array) -> tuple[str, ...]:
+    """Return different numbers as different texts: without the noise of float64 where that does."""
+    short = tuple(f"{number:.15g}" for number in numbers)
+    return short if len(set(short)) == len(short) else tuple(f"{number:.17g}" for number in numbers)
 
 
 def _target_remark(table: Table, target: str, task: Task) -> str:
     """Words are what classes may be, and are not remarked."""
     if task == "regression":
         return table.remark(target)
-    return table.rounded(target) or table.spelled(target) or table.alike(target)
+    return table.mixed(target) or table.spelled(target) or table.alike(target)
 
 
 _TARGETS = {"regression": _real_target, "classification": _class_target}

@@ -80,12 +80,12 @@ class Text(Dataset):
     def content(self) -> str:
         if self.file is None:
             return PUBLISHED if self.name == SHAKESPEARE else hashlib.sha256(topics()).hexdigest()
-        found = content_of(text_path(self.file), ())
-        return PUBLISHED if self.name == SHAKESPEARE and found == FILE.sha256 else found
+        found = content_of(self._copy(self.file), ())
+        return PUBLISHED if self.name == SHAKESPEARE else found
 
     def find(self) -> bool:
         if self.file is not None:
-            return bool(text_path(self.file))
+            return bool(self._copy(self.file))
         return self.name != SHAKESPEARE or (_downloads() / FILE.name).is_file()
 
     def fetch(self) -> None:
@@ -93,8 +93,18 @@ class Text(Dataset):
 
     def _bytes(self) -> bytes:
         if self.file is not None:
-            return text_path(self.file).read_bytes()
+            return self._copy(self.file).read_bytes()
         return fetch(FILE, _downloads()).read_bytes() if self.name == SHAKESPEARE else topics()
+
+    def _copy(self, file: str) -> Path:
+        """Return the path of `dataset.file`. Raises UserError for one that is not the text of its name."""
+        path = text_path(file)
+        if self.name == SHAKESPEARE and (found := content_of(path, ())) != FILE.sha256:
+            raise UserError(
+                f"dataset.file={file}: is not {SHAKESPEARE} ({FILE.kind} {found[:12]}..., expected "
+                f"{FILE.sha256[:12]}...); a text of your own has no name: leave out dataset.name={SHAKESPEARE}"
+            )
+        return path
 
     def _encoded(self, raw: bytes) -> tuple[Array, tuple[str, ...], float]:
         """Return the numbers of all tokens, what they stand for, and how many bytes a token has on average."""

@@ -16,10 +16,12 @@ from normexp.evidence.claims.estimands import Count, Equals, Follows
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
+from normexp.experiments.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
+from normexp.experiments.composed import check_refused, composed
 from normexp.experiments.document import Document
-from normexp.experiments.experiment import Experiment, folder_name
-from normexp.experiments.figures import SELECTION
+from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
+from normexp.experiments.in_vain import check_replaced, check_seeds_of_figures, check_unread
 from normexp.experiments.noise import images_of
 from normexp.experiments.shape import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.trials import combinations, points
@@ -35,13 +37,16 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     arms = list(experiment.arms)
     if "seed" not in experiment.grid:
         raise document.error("has no seed", "grid")
-    experiment.refusals()
-    _check_folders(document, arms)
+    for arm in experiment.refused:
+        check_refused(experiment, document, arm)
+    check_arm_folders(experiment, document)
     _check_axes(experiment, document)
+    check_replaced(experiment, document)
     _check_texts(experiment, document)
-    configs = [experiment.config(arm, point) for arm in arms for point in experiment.points()]
+    configs = [composed(experiment, document, arm, point) for arm in arms for point in experiment.points()]
     known, axes = _metrics(configs), experiment.axes
     _check_select(experiment, document)
+    check_run_folders(experiment, document)
     _check_table(experiment, document, axes, known)
     _check_design(experiment, document)
     known = [*known, *_probed(experiment, configs)]
@@ -91,13 +96,6 @@ def _check_design(experiment: Experiment, document: Document) -> None:
         raise document.error("published numbers are judged once; a margin takes no looks", *at)
 
 
-def _check_folders(document: Document, arms: Sequence[str]) -> None:
-    """Raise UserError if two arms would write into the same folder."""
-    folders = {folder_name(arm): arm for arm in arms}
-    if other := next((arm for arm in arms if folders[folder_name(arm)] != arm), None):
-        raise document.error(f"{other!r} and {folders[folder_name(other)]!r} would share a folder", "arms", other)
-
-
 def _check_axes(experiment: Experiment, document: Document) -> None:
     """Raise UserError for an override, or a choice, that the values of an axis would replace without a word."""
     sets = [(experiment.common, ("common",)), *((own, ("arms", arm)) for arm, own in experiment.arms.items())]
@@ -132,7 +130,9 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     if select.halving and len(combinations(select)) <= select.halving.keep[0]:
         there = len(combinations(select))
         raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")
-    known = _recorded([experiment.config(arm, point, select.common) for arm in choosing for point in trials])
+    known = _recorded(
+        [composed(experiment, document, arm, point, select.common) for arm in choosing for point in trials]
+    )
     if select.metric not in known:
         raise unknown_metric(document.at("select", "metric"), select.metric, known)
     _check_held_out(experiment, select, document)
@@ -169,6 +169,8 @@ def _check_table(
         check_named(document.at("table", "columns", i), look, arms, axes, known)
     for i, entry in enumerate(experiment.published):
         check_named(document.at("published", i), entry, arms, axes, known)
+    check_columns(experiment, document)
+    check_unread(experiment, document)
     for i, other in enumerate(experiment.published_only):
         if other.arm in arms:
             raise document.error(
@@ -181,12 +183,10 @@ def _check_table(
 def _check_figures(
     experiment: Experiment, document: Document, axes: Mapping[str, Sequence[Any]], known: Sequence[str]
 ) -> None:
-    """Raise UserError for a figure of what is not there, or in the place of the picture of the choice."""
+    """Raise UserError for a figure of what is not there, or in the place of another picture."""
+    check_figure_names(experiment, document)
+    check_seeds_of_figures(experiment, document)
     for i, figure in enumerate(experiment.figures):
-        if figure.name == SELECTION:
-            raise document.error(
-                f"{figure.name!r} is the picture of the choice; give another name", "figures", i, "name"
-            )
         check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
 
 

@@ -30,7 +30,15 @@ class Document:
 
     def at(self, *keys: str | int) -> str:
         """Return `experiment NAME (FILE:LINE): claims[3].of`, the beginning of every error."""
-        return ": ".join(filter(None, (f"experiment {self.name}{self._line(keys)}", dotted(keys))))
+        return ": ".join(filter(None, (self.place(*keys), dotted(keys))))
+
+    def place(self, *keys: str | int) -> str:
+        """Return `experiment NAME (FILE:LINE)`."""
+        return f"experiment {self.name}{self._line(keys)}"
+
+    def has(self, *keys: str | int) -> bool:
+        """Tell whether the file has an entry under these keys."""
+        return self.path is not None and _found(self.path.read_text(encoding="utf-8"), keys)[1]
 
     def _line(self, keys: tuple[str | int, ...]) -> str:
         if self.path is None or not keys:
@@ -60,13 +68,18 @@ def check_own(document: Document) -> None:
 
 def line_of(text: str, keys: tuple[str | int, ...]) -> int:
     """Return the line, from 1, on which the last of the keys that is there stands."""
+    return _found(text, keys)[0]
+
+
+def _found(text: str, keys: tuple[str | int, ...]) -> tuple[int, bool]:
+    """Return the line of the last of the keys that is there, and whether all of them are."""
     node, line = _tree(text), 1
     for key in keys:
         found = _below(node, key)
         if found is None:
-            return line
+            return line, False
         line, node = found
-    return line
+    return line, True
 
 
 @lru_cache(maxsize=4)  # every check of a file asks for its place, wrong or not

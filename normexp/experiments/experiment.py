@@ -92,17 +92,18 @@ class Experiment:
             raise UserError(f"experiment {self.name}, arm {arm!r}: {error}") from None
 
     def refusals(self) -> dict[str, str]:
-        """Return {refused arm: the program's words}. Raises UserError for one that it would run."""
-        return {arm: self._refusal(arm) for arm in self.refused}
+        """Return {refused arm: the program's words}."""
+        return {arm: self.refusal(arm) for arm in self.refused}
 
-    def _refusal(self, arm: str) -> str:
+    def refusal(self, arm: str) -> str:
+        """Return the program's words for a refused arm. Raises UserError for one that it would run."""
         try:
             compose(self.overrides(arm, self.points()[0]))
         except Impossible as refusal:
             return str(refusal)
         except UserError as error:
-            raise UserError(f"experiment {self.name}: refused: {arm!r}: {error}") from None
-        raise UserError(f"experiment {self.name}: refused: {arm!r} would be run; make it one of the arms")
+            raise UserError(f"refused: {arm!r}: {error}") from None
+        raise UserError(f"refused: {arm!r} would be run; make it one of the arms")
 
     def selection_arms(self, arms: Sequence[str]) -> list[str]:
         """Return the arms for which hyperparameters are chosen when these are to run."""

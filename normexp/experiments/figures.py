@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from normexp.config.schema import Strict, refusal
 from normexp.evidence.claims.fields import BEST_OF, At, Text, Where
+from normexp.evidence.curves import is_share
 from normexp.experiments.shape import SCALES, Scale
 
 
@@ -28,7 +29,15 @@ def _by_scale(value: Any) -> Any:
     return {scale: each if isinstance(each, Mapping) else {"y": each} for scale, each in scales.items()}
 
 
+def _number(given: Any) -> Any:
+    """Refuse a truth value, which Python takes for 1 or 0."""
+    if isinstance(given, bool):
+        raise refusal(f"{given!r} is not a number")
+    return given
+
+
 def _target(given: Any) -> Any:
+    given = _number(given)
     if isinstance(given, str) and not given.startswith(BEST_OF):
         raise refusal(f"{given!r} is neither a number nor `{BEST_OF}ARM`")
     return given
@@ -49,6 +58,7 @@ XY = list[Literal["x", "y"]]
 
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
+TARGETS = "targets"  # the picture of how many times fewer steps, over a range of targets
 
 
 class Drawing(Strict):
@@ -60,7 +70,7 @@ class Drawing(Strict):
 class Reference(Drawing):
     """A straight line at a value that the reader needs: the noise, chance, the best constant answer."""
 
-    at: float
+    at: Annotated[float, BeforeValidator(_number)]
     text: str
     axis: Literal["x", "y"] = "y"
 
@@ -131,6 +141,13 @@ class StepsToTarget(Figure):
     better: Literal["higher", "lower"] | None = None
     sort: bool = False
     log: list[Literal["x"]] = []
+
+    @model_validator(mode="after")
+    def _in_range(self) -> StepsToTarget:
+        if isinstance(self.target, float) and is_share(self.metric) and not 0 <= self.target <= 1:
+            outside = f"{self.target:g} is outside the range of {self.metric}, which is a fraction from 0 to 1"
+            raise refusal(outside, "target")
+        return self
 
 
 class Against(Figure):

@@ -38,6 +38,12 @@ def _once(seeds: list[int]) -> list[int]:
     return seeds
 
 
+def _axes(per: list[str]) -> list[str]:
+    if twice := _repeated(per):
+        raise refusal(f"{twice[0]!r} stands there twice")
+    return per
+
+
 def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
@@ -69,6 +75,7 @@ def _values_or_intervals(search: dict[str, Any]) -> dict[str, Any]:
 
 Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_once)]
 FurtherSeeds = Annotated[list[int], AfterValidator(_once)]
+AxisNames = Annotated[list[str], AfterValidator(_axes)]
 Overrides = Annotated[dict[str, Any], AfterValidator(_plain)]
 Grid = Annotated[dict[str, Any], AfterValidator(_values)]
 Space = Annotated[dict[str, Any], AfterValidator(_values_or_intervals)]
@@ -123,7 +130,7 @@ class SelectionAtScale(Strict):
     """Overrides of the trials only."""
     arm: str | None = None
     """Choose for this arm alone; all others take what is best there."""
-    per: list[str] | None = None
+    per: AxisNames | None = None
     """Axes of the grid at each of whose values it is chosen anew."""
     halving: Halving | None = None
     """Successive halving in place of the full grid."""
@@ -148,7 +155,7 @@ class Selection(SelectionAtScale):
     """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
     common: Overrides = Field(default_factory=dict)
     """Overrides of the trials only."""
-    per: list[str] = Field(default_factory=list)
+    per: AxisNames = Field(default_factory=list)
     """Axes of the grid at each of whose values it is chosen anew."""
 
     @model_validator(mode="after")

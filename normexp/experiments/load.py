@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from normexp.config import config_dir
+from normexp.config.schema import shortened
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
+from normexp.experiments.folders import folder_problem
 from normexp.experiments.keys import PLUGINS
 from normexp.experiments.no_yaml import no_yaml
 from normexp.experiments.shape import SCALES
@@ -34,7 +36,7 @@ def names() -> list[str]:
 
 def scales(name: str) -> list[str]:
     """Return the scales that an experiment has, the smallest first."""
-    there = _read(_document(name)).get("scales")
+    there = _read(document_of(name)).get("scales")
     return [scale for scale in SCALES if isinstance(there, Mapping) and scale in there]
 
 
@@ -53,7 +55,7 @@ def load(name: str, scale: str | None = None, plugins: Sequence[str] = ()) -> Ex
 
     Raises: UserError for an unknown name or scale, or a YAML that is not sound.
     """
-    document = _document(name)
+    document = document_of(name)
     data = _read(document)
     if scale is None:
         scale = usual_scale(name)
@@ -70,13 +72,13 @@ def usual_scale(name: str) -> str:
 
 def read(name: str, scale: str, plugins: Sequence[str] = ()) -> Experiment:
     """Read an experiment at a scale without composing its runs' configurations: enough to find their records."""
-    document = _document(name)
+    document = document_of(name)
     return _at_scale(document, scale, read_file(document, _read(document)), plugins)
 
 
 def check_file(name: str) -> None:
     """Raise UserError for a file of somebody's own that is not there or no experiment; its parts are not composed."""
-    document = _document(name)
+    document = document_of(name)
     read_file(document, _read(document))
 
 
@@ -93,14 +95,18 @@ def unknown_experiment(name: str) -> UserError:
     return unknown("experiment", name, names())
 
 
-def _document(name: str) -> Document:
+def document_of(name: str) -> Document:
+    """Return where an experiment of ours, or a file, is read. Raises UserError where there is none."""
     if is_file(name):
         path = Path(name)
         if not path.is_file():
             missing = f"no such file{nearest_file(path, path.suffix, *SUFFIXES)}"
             raise UserError(f"{name}: {'is no regular file' if path.exists() else missing}")
-        if path.stem in names() and not path.resolve().is_relative_to(config_dir().resolve()):
+        is_ours = path.resolve().is_relative_to(config_dir().resolve())
+        if not is_ours and path.stem.casefold() in map(str.casefold, names()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
+        if problem := folder_problem(path.stem):
+            raise UserError(f"{name}: results lie in a folder named after the file: {problem}; rename it")
         return Document(path.stem, path)
     if name not in names():
         raise unknown_experiment(name)
@@ -133,8 +139,10 @@ def _content(document: Document) -> dict[str, Any]:
         raise UserError(f"{document.path}: is no text in UTF-8") from None
     except ValueError as error:
         raise document.error(str(error)) from None
+    if data is None:
+        raise document.error("is empty; `normexp new experiment NAME` writes one to start from")
     if not isinstance(data, dict):
-        raise document.error(f"{data!r} is not a mapping")
+        raise document.error(f"{shortened(data)} is not a mapping of keys to values")
     return data
 
 
@@ -192,6 +200,8 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
     if scale not in file.scales:
         raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
     own = file.scales[scale] or AtScale()
+    if own.select and not file.select:
+        raise document.error("there is no select that it could be laid over", "scales", scale, "select")
     if own.about and own.here:
         raise document.error("about and here: give one of the two", "scales", scale)
     grid = {**file.grid, **own.grid}

@@ -8,6 +8,7 @@ import yaml
 
 from normexp.errors import UserError, did_you_mean
 from normexp.experiments.document import Document
+from normexp.records.parsing import tab_hint
 
 BARE_REGION = re.compile(r"[\s-]*in:\s*(>.*?)\s*(#.*)?")  # to YAML, `>` begins a text of several lines
 
@@ -18,14 +19,13 @@ def no_yaml(document: Document, error: yaml.YAMLError) -> UserError:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return document.error(f"is not YAML ({' '.join(str(error).split())})")
     mark = error.problem_mark
-    line = document.path.read_text(encoding="utf-8").splitlines()[mark.line : mark.line + 1]
+    text = document.path.read_text(encoding="utf-8")
+    line = text.splitlines()[mark.line : mark.line + 1]
     place = f"experiment {document.name} ({document.path}:{mark.line + 1})"
-    return UserError(f"{place}: is not YAML: {error.problem}{_meant(*line)}")
+    return UserError(f"{place}: is not YAML: {error.problem}{_meant(*line) or tab_hint(text, mark.line)}")
 
 
 def _meant(line: str = "") -> str:
     if bare := BARE_REGION.fullmatch(line):
         return did_you_mean(f'in: "{bare[1]}"')
-    if "\t" in line[: len(line) - len(line.lstrip())]:
-        return "; indent with spaces, not with tabs"
     return ""

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
@@ -84,7 +86,7 @@ class ExperimentFile(Strict):
     """Key -> values; every combination is run for every arm. `seed` must be there."""
     select: Selection | None = None
     """How hyperparameters are chosen."""
-    minutes: dict[Scale, float] = Field(default_factory=dict)
+    minutes: dict[Scale, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     """Scale -> minutes that all its runs took, one after the other, on the machine of the committed records."""
     scales: dict[Scale, AtScale | None] = Field(min_length=1)
     """What is laid over the rest at each scale."""

@@ -59,12 +59,19 @@ def yaml_mapping(data: bytes) -> dict[str, Any]:
         raise
     except yaml.MarkedYAMLError as error:
         where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(f"not YAML: {where}{error.problem}") from None
+        hint = tab_hint(text, error.problem_mark.line) if error.problem_mark else ""
+        raise ValueError(f"not YAML: {where}{error.problem}{hint}") from None
     except Exception as error:  # constructors meet values that they were not made for: `!!int ""` is an IndexError
         raise ValueError(f"not YAML: {type(error).__name__}") from None
     if not isinstance(loaded, dict):
-        raise ValueError("not a mapping")
+        raise ValueError("is empty" if loaded is None else "not a mapping")
     return loaded
+
+
+def tab_hint(text: str, line: int) -> str:
+    """Return the end of an error about a line of YAML, from 0, that is indented with a tab; nothing for another."""
+    found = "".join(text.splitlines()[line : line + 1])
+    return "; indent with spaces, not with tabs" if "\t" in found[: len(found) - len(found.lstrip())] else ""
 
 
 def _by_sections(text: str) -> dict[str, Any] | None:
@@ -133,7 +140,8 @@ def check_events(text: str) -> None:
     depth = 0
     for event in _events(text):
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError("it has aliases")
+            where = f"line {event.start_mark.line + 1}: " if event.start_mark else ""
+            raise ValueError(f"{where}*{event.anchor} is an alias; write out what stands at &{event.anchor}")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise ValueError(TOO_DEEP)

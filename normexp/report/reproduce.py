@@ -12,9 +12,10 @@ from normexp.config.overrides import parse_overrides, plain_value
 from normexp.config.text import check_digits
 from normexp.errors import Submitted, Unavailable, UserError, nearest_path
 from normexp.evidence.claims import still_open
+from normexp.experiments.composed import composed
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, PLUGINS, REPRODUCE
-from normexp.experiments.load import laws, load, names, read, scales, usual_scale
+from normexp.experiments.load import document_of, laws, load, names, read, scales, usual_scale
 from normexp.experiments.reproduce import Reproduction, chosen_arms
 from normexp.experiments.shape import CLAIMS
 from normexp.records import read_json
@@ -131,7 +132,7 @@ def _check_data(name: str, scale: str | None, plugins: Sequence[str], extra: Map
     arm, point = next(iter(experiment.arms), None), experiment.points()
     if arm is None or not point:
         return
-    config = experiment.config(arm, point[0])
+    config = composed(experiment, document_of(name), arm, point[0])
     for key in FILES:
         group, _, leaf = key.partition(".")
         if key in extra and leaf not in config[group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
 
 DAMAGED = "damaged"
+_KEY_OF = re.compile(r"key '(\w+)\.")  # begins an error about a key that does not exist
 SAME_RUN = "are the same run, trained once; sweep one after the other into two folders"
 WHY_ONE = {
     "logger": "all runs of a sweep have the same; for two of them, 'logger=[ONE,OTHER]'",
@@ -139,6 +141,8 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
                 config = with_content(compose(with_recipe(arguments)))
         except Impossible as error:
             impossible.append(str(error))
+        except UserError as error:
+            raise _with_option(error, arguments, overrides) from None
         else:
             path = default_run_dir(config)
             cells.setdefault(path, Cell(config, path, settings))
@@ -154,6 +158,13 @@ def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOL
         )
     check_cells(own, force)
     return Plan(own, list(dict.fromkeys(impossible)), results, _told_apart(typed), tuple(recipes))
+
+
+def _with_option(error: UserError, arguments: Iterable[str], overrides: Sequence[str]) -> UserError:
+    """Return an error about a key of a group with the option that lacks it, where a sweep has several of them."""
+    about = _KEY_OF.match(str(error))
+    chosen = [text for text in arguments if about and text.startswith(f"{about[1]}=") and text not in overrides]
+    return UserError(f"{chosen[0]}: {error}") if chosen else error
 
 
 def check_varied(overrides: Sequence[str]) -> None:

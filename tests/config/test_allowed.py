@@ -56,6 +56,26 @@ BAD = {
     "an unknown word": ("fp32 | bf16", "fp32", "fp16", "one of fp32, bf16; did you mean"),
 }
 
+QUOTED = {
+    "a number": ("int [0, inf)", 0, "0", "k='0' is a text; leave out the quotes"),
+    "a number that is none without them": ("int [0, inf)", 0, "-1", "k=-1: must be an integer in [0, inf)"),
+    "a share": ("int [0, inf) or share", 0, "0.1", "k='0.1' is a text; leave out the quotes"),
+    "null": ("int [1, inf) or null", None, "null", "k='null' is a text; leave out the quotes"),
+    "true": ("bool", False, "true", "k='true' is a text; leave out the quotes"),
+    "items": ("list of int [1, inf)", [1], [8, "4"], "k=[8, '4'] is a text; leave out the quotes"),
+    "a list": ("list of int [1, inf)", [1], "[8,4]", "k='[8,4]' is a text; leave out the quotes"),
+    "a word": ("int [0, inf)", 0, "five", "k=five: must be an integer in [0, inf)"),
+    "deep brackets": ("int [0, inf)", 0, "[" * 100_000, "k=[[["),
+}
+
+
+@pytest.mark.parametrize(("spec", "default", "value", "said"), QUOTED.values(), ids=QUOTED)
+def test_a_value_in_quotes_is_not_shown_as_one_that_is_allowed(spec, default, value, said):
+    """`seed: "0"` was refused as `seed=0: must be an integer in [0, ...]`."""
+    with one_line_error() as refused:
+        parse(spec, default).check("k", value)
+    assert str(refused.value).startswith(said)
+
 
 @pytest.mark.parametrize(("spec", "default", "value", "expected"), GOOD.values(), ids=GOOD)
 def test_allowed_takes(spec, default, value, expected):

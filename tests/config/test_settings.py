@@ -129,6 +129,22 @@ MISTAKES = {
     "a folder": (["--config", "."], "", "--config .: a folder, no file; the settings of a run are --like ."),
     "no record": (["--config", "bad.yaml"], "_choices_: 3\n_changes_: [1]\n", "--config bad.yaml: its _choices_ is 3"),
     "no mapping": (["--config", "bad.yaml"], "- a\n", "--config bad.yaml: not a mapping"),
+    "nothing": (["--config", "bad.yaml"], "", "--config bad.yaml: is empty"),
+    "a tab": (
+        ["--config", "bad.yaml"],
+        "optim:\n\tlr: 1\n",
+        "line 2: found character that cannot start any token; indent",
+    ),
+    "an alias": (
+        ["--config", "bad.yaml"],
+        "seed: &a 1\nsteps: *a\n",
+        "bad.yaml: line 2: *a is an alias; write out what",
+    ),
+    "a number in quotes": (
+        ["--config", "bad.yaml"],
+        "seed: '1'\n",
+        "bad.yaml: seed='1' is a text; leave out the quotes",
+    ),
     "no text": (["--config", "bad.yaml"], "a: [\n", "--config bad.yaml: not YAML"),
     "an unknown option": (["--config", "bad.yaml"], "norm: bach\n", "--config bad.yaml: norm=bach does not exist"),
     "an unknown key": (["--config", "bad.yaml"], "optim.rl: 1\n", "--config bad.yaml: key 'optim.rl' does not exist"),

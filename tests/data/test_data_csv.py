@@ -284,7 +284,8 @@ def test_csv_says_which_number_even_float64_rounds(csv) -> None:
     content = "id,y\n9007199254740993,1\n2,2\n9007199254740994,2\n"
     said = "id has '9007199254740993', taken as 9007199254740992 (float64)"
     assert csv(content, target="y", **PLAIN).load(0).note.startswith(said)
-    assert csv(content, target="id", task="classification", **PLAIN).load(0).note == said
+    classes = csv(content, target="id", task="classification", **PLAIN).load(0)
+    assert (classes.classes, classes.note) == (("2", "9007199254740993", "9007199254740994"), "")
 
 
 def test_csv_gaps_among_long_numbers_are_filled_exactly(csv) -> None:
@@ -322,15 +323,38 @@ def test_csv_says_which_classes_differ_in_capitals_alone(csv) -> None:
         (("1", "1.0", "2"), ("1", "2"), "kind has '1' and '1.0', taken as one class"),
         (("+1", "1", "-1"), ("-1", "1"), "kind has '+1' and '1', taken as one class"),
         (("0", "0.5", "10"), ("0", "0.5", "10"), ""),
+        (("9007199254740992", "9007199254740993", "1"), ("1", "9007199254740992", "9007199254740993"), ""),
+        ((f"{10**18}", f"{10**18 + 1}", f"{10**40}"), (f"{10**18}", f"{10**40}", f"{10**18 + 1}"),
+         f"kind has '{10**18}' and '{10**40}', taken as words"),
+        (("9007199254740993", "+9007199254740993", "1"), ("+9007199254740993", "1", "9007199254740993"),
+         "kind has '+9007199254740993' and '9007199254740993', taken as two words"),
+        (("0.1234567890123456", "0.1234567890123457", "1"), ("0.12345678901234559", "0.12345678901234571", "1"), ""),
+        (("K", "1", "2"), ("1", "2", "K"), "kind has '1' and 'K', taken as words"),
+        (("1,003", "x", "12"), ("1,003", "12", "x"), "kind has '1,003' and 'x', taken as words"),
+        (("0x1F", "3", "7"), ("0x1F", "3", "7"), "kind has '3' and '0x1F', taken as words"),
     ],
-)
-def test_csv_classes_are_numbers_by_value_and_codes_by_spelling(csv, labels, classes, note) -> None:
-    """01 and 1 were one class, without a remark."""
-    content = "a,kind\n" + "".join(f"{n},{label}\n" for n, label in enumerate(labels * 4))
+)  # fmt: skip
+def test_csv_classes_are_numbers_by_value_and_words_where_they_cannot(csv, labels, classes, note) -> None:
+    """01 and 1 were one class, without a remark, and so were whole numbers that float64 cannot tell apart."""
+    content = "a,kind\n" + "".join(f'{n},"{label}"\n' for n, label in enumerate(labels * 4))
     data = csv(content, target="kind", task="classification").load(0)
     assert (data.classes, data.note) == (classes, note)
     shown = {data.classes[int(label)] for label in np.concatenate([data.train.y, data.test.y])}
     assert shown == set(classes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "task", "said"),
+    [
+        (("1", "2", "a"), "regression", "or set dataset.task=classification, which takes all as words"),
+        ([f"w{n}" for n in range(101)], "classification", "at most 100; choose a target of fewer classes"),
+        ([f"{n}" for n in range(101)], "classification", "at most 100; set dataset.task=regression"),
+    ],
+)
+def test_csv_a_target_that_is_refused_comes_with_a_way_out(csv, cells, task, said) -> None:
+    """Other inputs, or a regression of words, were proposed."""
+    with one_line_error(said):
+        csv("a,kind\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)), target="kind", task=task).load(0)
 
 
 def test_csv_codes_may_be_missing(csv) -> None:

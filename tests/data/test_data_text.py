@@ -139,7 +139,21 @@ def test_identity_knows_the_help_texts_of_this_python(monkeypatch):
 
 def test_a_download_counts_by_its_name(file):
     assert Text(name="tiny_shakespeare").content() == PUBLISHED
-    assert Text(name="tiny_shakespeare", file=str(file)).content() != PUBLISHED
+    assert Text(file=str(file)).content() != PUBLISHED
+
+
+@pytest.mark.parametrize("take", [Text.content, Text.find, Text.fetch, lambda text: text.load(0)])
+def test_another_text_under_the_name_of_a_download_is_refused(file, take):
+    """It was trained on, and recorded as tiny_shakespeare."""
+    with one_line_error(r"words\.txt: is not tiny_shakespeare \(SHA-256 .*leave out dataset\.name=tiny_shakespeare"):
+        take(Text(name="tiny_shakespeare", file=str(file)))
+
+
+def test_a_copy_of_a_download_has_its_name(monkeypatch, file):
+    monkeypatch.setattr(text, "FILE", replace(FILE, sha256=hashlib.sha256(file.read_bytes()).hexdigest()))
+    copy = Text(name="tiny_shakespeare", file=str(file), context=8, validation=100, test=100)
+    assert (copy.content(), copy.find()) == (PUBLISHED, True)
+    assert len(copy.load(0).train)
 
 
 def test_a_download_that_fails_names_the_key_of_a_text(monkeypatch, tmp_path):

@@ -80,7 +80,11 @@ def test_each_mistake_is_one_line(changes: dict[str, Any], message: str) -> None
         ({"compare": "equals", "metric": METRIC, "tolerance": 0.0}, "either value or than"),
         ({"compare": "equals", "metric": METRIC, "tolerance": 0.0, "value": 1, "than": "LN"}, "either value or than"),
         ({"compare": "equals", "metric": METRIC, "value": 1.0}, "tolerance: is missing"),
-        ({"compare": "equals", "metric": METRIC, "value": 1.0, "tolerance": -1}, "greater than or equal to 0"),
+        ({"compare": "equals", "metric": METRIC, "value": 1.0, "tolerance": -1}, "tolerance: -1: must be 0 or more"),
+        (
+            {"compare": "follows", "metric": METRIC, "formula": METRIC, "at": "evry"},
+            "at: 'evry' is none of last, every, step N",
+        ),
         ({"compare": "ratio", "metric": METRIC, "than": "LN", "in": "> 0"}, "a ratio is above 0"),
         ({"compare": "ratio", "metric": METRIC, "than": "LN", "in": "> -1"}, "a ratio is above 0"),
         ({"compare": "steps", "metric": METRIC, "than": "LN", "in": "> 1"}, "target: is missing"),

@@ -156,6 +156,29 @@ UNSOUND = {
     "code that is searched": (change("select", "search", to={"plugins": [["os"]]}), "select.search.plugins: which"),
     "code of a scale": (change("scales", "cpu", "common", to={"plugins": ["os"]}), "scales.cpu.common.plugins: which"),
     "arms in one folder": (change("arms", "With (BN)", to={}), "'With BN' and 'With (BN)' would share a folder"),
+    "arms in one folder on macOS": (
+        change("arms", "with bn", to={}),
+        "arms.with bn: 'With BN' and 'with bn' would share a folder",
+    ),
+    "arm that is the folder above": (
+        change("arms", "..", to={}),
+        "arms...: an arm's name is its folder's",
+        "'..' is none",
+    ),
+    "arm without a letter": (change("arms", "(?)", to={}), "'' is none; it needs a letter or a digit"),
+    "arm without a name": (change("arms", "", to={}), "'' is none; it needs a letter or a digit"),
+    "arm of 300 letters": (change("arms", "é" * 150, to={}), "it would have 300 bytes, at most 200"),
+    "values of long names": (
+        change("grid", "model.widths", to=[[8], [100] * 80]),
+        "grid: the values are a folder's name: it would have",
+    ),
+    "values in one folder": (
+        lambda data: data.update(
+            common={"dataset": "csv", "dataset.task": "classification", "dataset.validation": 9, "model": "mlp"},
+            grid={"seed": [0], "dataset.target": ["a b", "a(b"]},
+        ),
+        "grid.dataset.target: 'a b' and 'a(b' would share the folder seed=0,dataset.target=-a-b",
+    ),
     "refused arm that would run": (
         change("refused", to={"Plain LN": {"norm": "layer"}}),
         "refused: 'Plain LN' would be run",
@@ -257,9 +280,36 @@ UNSOUND = {
     "table without metric": (drop("table", "metric"), "table: give a metric"),
     "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),
     "wrong baseline": (change("table", "baseline", to="plain"), "table.baseline: arm 'plain'", "did you mean Plain?"),
-    "margin below 0": (change("table", "margin", to=-1), "table.margin: -1", "greater than 0"),
+    "margin below 0": (change("table", "margin", to=-1), "table.margin: -1: must be above 0"),
+    "no arms": (change("arms", to={}), "arms: is empty; give 1 or more"),
+    "an empty grid": (change("grid", to={}), "grid: is empty; give 1 or more"),
+    "one rung": (
+        change("select", "halving", to={"steps": [1], "keep": []}),
+        "select.halving.steps: [1]; give 2 or more",
+    ),
+    "tolerance below 0": (
+        change(
+            "claims",
+            0,
+            to={
+                "text": "a",
+                "source": "b",
+                "compare": "equals",
+                "of": "Plain",
+                "metric": "test/loss",
+                "value": 1,
+                "tolerance": -1,
+            },
+        ),
+        "claims[0].tolerance: -1: must be 0 or more",
+    ),
+    "a value that is not finite": (change("table", "margin", to=float("inf")), "table.margin: inf: must be finite"),
     "published of a wrong arm": (change("published", 0, "arm", to="With B"), "arm 'With B'", "mean With BN?"),
-    "published number": (change("published", 0, "value", to=98.3), "published[0].value: 98.3 is not a text"),
+    "published number": (
+        change("published", 0, "value", to=98.3),
+        "published[0].value: 98.3 is not a text; in quotes it is: '98.3'",
+    ),
+    "arm that is a number": (change("arms", 3, to={}), "3 is not a text; in quotes it is: '3'"),
     "published without place": (drop("published", 0, "place"), "published[0].place: is missing"),
     "published without arm": (drop("published", 0, "arm"), "published[0].arm: is missing"),
     "published words": (change("published", 0, "value", to="about all"), "published[0].value: published number"),
@@ -281,6 +331,66 @@ UNSOUND = {
         change("figures", 0, "name", to="selection"),
         "'selection' is the picture",
     ),
+    "figure of the name of what is drawn by itself": (
+        change("figures", 0, "name", to="Targets"),
+        "figures[0].name: 'Targets' is the picture of claims about steps",
+    ),
+    "two figures of one name": (
+        lambda data: data["figures"].append({**data["figures"][0], "name": "Curves"}),
+        "figures[1].name: 'Curves' is the file of figures[0], too; give another name",
+    ),
+    "a column twice": (
+        change("table", to={"columns": ["test/loss", {"metric": "test/loss", "at": "last"}]}),
+        "table.columns[1]: columns[0] is the same",
+    ),
+    "two published numbers in one place": (
+        lambda data: data["published"].append({**data["published"][0], "value": "98.4"}),
+        "published[1]: published[0] is of the same arm and column",
+    ),
+    "two rows of one name that are not run": (
+        change("published_only", to=[{"arm": "X", "metric": "test/accuracy", "value": "9", "place": "1"}] * 2),
+        "published_only[1]: published_only[0] is of the same arm and metric",
+    ),
+    "figure at a target outside the range": (
+        change("figures", 0, to={"name": "a", "kind": "steps_to_target", "metric": "test/accuracy", "target": 90}),
+        "figures[0].target: 90 is outside the range of test/accuracy",
+    ),
+    "figure at a truth value": (
+        change("figures", 0, "reference", to=[{"at": True, "text": "x"}]),
+        "figures[0].reference[0].at: True is not a number",
+    ),
+    "figure of a seed that is not run": (
+        change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": 77}),
+        "figures[0].seed: 77 is no seed of the grid; allowed: 0, 1",
+    ),
+    "published in no column": (
+        change("table", to={"columns": [{"metric": "test/accuracy", "at": "best"}]}),
+        "published[0]: no column of the table is read off there",
+    ),
+    "published of another metric": (
+        change("published", 0, "metric", to="train/accuracy"),
+        "published[0]: metric=train/accuracy is not that of the table, test/accuracy",
+    ),
+    "common value that is searched": (change("common", "optim.lr", to=1), "common.optim.lr: optim.lr is searched"),
+    "arm's value that is searched": (change("arms", "Plain", "optim.lr", to=1), "arms.Plain.optim.lr: optim.lr is"),
+    "trials' value that is searched": (
+        change("select", "common", to={"optim.lr": 1}),
+        "select.common.optim.lr: optim.lr is searched",
+    ),
+    "trials of one seed": (
+        change("select", "common", to={"seed": 1}),
+        "select.common.seed: seed varies between the trials",
+    ),
+    "choice per axis twice": (
+        change("select", "per", to=["batch_size", "batch_size"]),
+        "select.per: 'batch_size' stands there twice",
+    ),
+    "choice of a scale without one": (
+        lambda data: data.update(select=None, scales={"smoke": {"select": {"seeds": [7]}}}),
+        "scales.smoke.select: there is no select that it could be laid over",
+    ),
+    "minutes below 0": (change("minutes", to={"cpu": -1}), "minutes.cpu: -1: must be 0 or more"),
+    "arm with a terminal's controls": (change("arms", "a\x1b[31m", to={}), "has control characters"),
     "a seed twice": (change("scales", "smoke", to={"grid": {"seed": [0, 0]}}), "grid.seed: 0 stands there twice"),
     "results elsewhere": (change("common", "results_dir", to="x"), "common.results_dir: where results go is typed"),
     "a seed for all runs": (change("common", "seed", to=3), "common.seed: seed is an axis of the grid"),
@@ -357,6 +467,41 @@ def test_an_error_names_file_line_and_key(tmp_path):
     with pytest.raises(UserError) as refused:
         load(str(path), "smoke")
     assert str(refused.value).startswith(f"experiment mine ({path}:{line}): claims[0] 'BN is better': arm 'With B'")
+
+
+MISSPELT = {
+    "what is common": ("steps: 6", "steps: five", "plain"),
+    "an arm's option": ("norm: batch", "norm: bacth", "batch"),
+    "an arm's key": ("norm: batch", "nrom: batch", "batch"),
+    "a seed": ("grid: {seed: [0, 1, 2]}", 'grid: {seed: ["0", 1, 2]}', "plain"),
+    "what a scale says": ("cpu: {}", "cpu: {common: {steps: 0}}", "plain"),
+    "what a scale says of an arm": ("cpu: {}", "cpu: {arms: {batch: {norm.eps: tiny}}}", "batch"),
+}
+
+
+@pytest.mark.parametrize(("right", "wrong", "arm"), MISSPELT.values(), ids=MISSPELT)
+def test_a_value_that_no_run_can_have_is_named_with_its_line(tmp_path, right, wrong, arm):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace(right, wrong))
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if wrong in text)
+    with one_line_error() as refused:
+        load(str(path), "cpu")
+    assert str(refused.value).startswith(f"experiment mine ({path}:{line}), arm '{arm}': ")
+
+
+def test_a_value_that_no_trial_can_have_is_named_with_its_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    select = "select: {seeds: [9], metric: validation/accuracy,\n  search: {optim.lr: [0.1, 0]}}\n"
+    path.write_text(GOOD.replace("steps: 6", "steps: 6, dataset.validation: 99") + select)
+    with one_line_error(rf"experiment mine \({path}:14\), arm 'plain': optim\.lr=0: must be"):
+        load(str(path), "cpu")
+
+
+def test_a_refused_arm_is_named_with_its_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD + "refused:\n  odd: {norm: layr}\n")
+    with one_line_error(rf"experiment mine \({path}:14\): refused: 'odd': norm=layr does not exist"):
+        load(str(path), "cpu")
 
 
 @pytest.mark.parametrize(("name", "scale"), [("ioffe2015_figure", "cpu"), ("ioffe2015_figure1", "papr")])

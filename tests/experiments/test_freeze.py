@@ -77,9 +77,9 @@ CHANGES = {
     "selection metric": (("select", "metric"), "validation/loss", "selection 'metric' was changed after"),
     "setting": (("common", "steps"), 10, "setting 'steps' was changed after the runs: 5 before, 10 now"),
     "new setting": (
-        ("common", "optim.lr"),
+        ("common", "optim.momentum"),
         0.2,
-        "setting 'optim.lr' was changed after the runs: nothing before, 0.2 now",
+        "setting 'optim.momentum' was changed after the runs: nothing before, 0.2 now",
     ),
     "arm": (
         ("arms", "batch", "norm"),

@@ -82,6 +82,18 @@ def test_records_of_ones_own_are_found_without_their_file(cli, tmp_path):
     assert (tmp_path / "results" / "mine" / "cpu" / "records.zip").exists()
 
 
+@pytest.mark.parametrize("verb", ["reproduce", "report", "freeze"])
+@pytest.mark.parametrize(
+    ("stem", "said"),
+    [("..", "'..' is none"), (".", "'.' is none"), ("a" * 201, "201 bytes"), ("Zhang2017", "is one of ours")],
+)
+def test_a_file_whose_name_is_none_for_a_folder_of_results_is_refused(cli, tmp_path, verb, stem, said):
+    (tmp_path / f"{stem}.yaml").write_text(OWN)
+    status, _, stderr = cli(verb, f"{stem}.yaml")
+    assert (status, said in stderr, "rename" in stderr, stderr.count("\n")) == (2, True, True, 1)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{stem}.yaml"]
+
+
 @pytest.mark.parametrize("verb", ["report", "claims", "archive"])
 def test_a_file_that_is_no_experiment_is_named(cli, tmp_path, verb):
     """Before anything is said of the records, which may be there."""

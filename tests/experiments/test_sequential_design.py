@@ -49,8 +49,8 @@ def test_each_look_adds_its_seeds_in_the_order_of_the_grid() -> None:
 LAW = {"text": "t", "source": "s", "compare": "follows", "metric": "train/loss", "of": "none", "formula": "lr"}
 COUNTED = {"text": "t", "source": "s", "compare": "count", "of": "none", "event": "diverges"}
 MISTAKES = {
-    "one look": (with_looks(looks=[6]), "at least 2"),
-    "six looks": (with_looks(looks=[2, 3, 4, 5, 6, 7]), "at most 5"),
+    "one look": (with_looks(looks=[6]), "looks: [6]; give 2 or more"),
+    "six looks": (with_looks(looks=[2, 3, 4, 5, 6, 7]), "looks: [2, 3, 4, 5, 6, 7]: give at most 5"),
     "backwards": (with_looks(looks=[4, 2]), "each look has more seeds than the one before"),
     "one seed": (with_looks(looks=[1, 6]), "sequential.looks[0]"),
     "seeds": (with_looks(looks=[2, 5]), "the last look has 5 seeds, the grid has 6"),

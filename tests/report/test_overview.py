@@ -92,6 +92,21 @@ def test_overview_steps_are_medians_with_never_above_all(experiment):
     }
 
 
+def test_overview_columns_of_one_target_or_one_ratio_at_two_places_have_names_of_their_own(fabricate):
+    """Two had one head, and in table.csv the last one alone was left."""
+    ratios = [{"metric": "test/loss", "at": at, "relative_to": "Slow"} for at in ("last", "best")]
+    found = made(fabricate, arms=ARMS, table={"columns": [RACE, {**RACE, "metric": "test/loss"}, *ratios]})
+    found.run(run)
+    heads = table(found).heads
+    assert heads[1:5] == [
+        "steps to best of Slow of test/accuracy", "steps to best of Slow of test/loss",
+        "test loss over that of Slow", "test loss over that of Slow, best",
+    ]  # fmt: skip
+    written = plain(found)["Fast"]
+    assert {f"{head} median" for head in heads[1:3]} < set(written)
+    assert {"test/loss over Slow mean", "test/loss over Slow best mean"} < set(written)
+
+
 def test_overview_steps_where_most_runs_never_arrive(fabricate, monkeypatch):
     monkeypatch.setitem(REACHED, "Half", (50, None, None))
     found = made(fabricate, arms=ARMS, table={"columns": [RACE]})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from one_line import one_line_error
 from tiny_sweeps import COMMAND, TINY, metrics, until
 
 from normexp.errors import Interrupted
@@ -40,6 +41,13 @@ def statuses(results: Path) -> list[str]:
 
 
 # --- The plan. ---
+
+
+def test_sweep_says_which_of_several_options_lacks_a_key():
+    with one_line_error(r"^norm=layer: key 'norm\.momentum' does not exist; allowed: norm\.eps"):
+        make_plan([*TINY, "norm=batch,layer", "norm.momentum=0.5"])
+    with one_line_error(r"^key 'norm\.momentum' does not exist"):
+        make_plan([*TINY, "norm=layer", "norm.momentum=0.5", "seed=0,1"])
 
 
 def test_sweep_plan_counts_what_is_to_be_done(sweep, results):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from normexp.config.schema import refusal, shortened
 from normexp.errors import UserError
@@ -18,6 +18,7 @@ from normexp.evidence.stats import Printed
 BEST_OF = "best of "
 THE_OTHERS = "the others"
 _AT = re.compile(r"last|best|mean|range|step \d+")
+_AT_EVERY = re.compile(r"last|every|step \d+")
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ def _read_at(given: str) -> str:
     return given
 
 
+def _read_at_every(given: str) -> str:
+    if not _AT_EVERY.fullmatch(given):
+        raise refusal(f"{given!r} is none of last, every, step N")
+    return given
+
+
 def _read_where(given: Any) -> Any:
     return dict(named_point(given.items())) if isinstance(given, Mapping) else given
 
@@ -82,7 +89,9 @@ def _read_text(given: str) -> str:
 _ARM = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["arm"]}]}
 Text = Annotated[str, AfterValidator(_read_text)]
 At = Annotated[str, AfterValidator(_read_at), WithJsonSchema({"type": "string", "pattern": f"^({_AT.pattern})$"})]
-AtEvery = Annotated[str, Field(pattern=r"^(last|every|step \d+)$")]
+AtEvery = Annotated[
+    str, AfterValidator(_read_at_every), WithJsonSchema({"type": "string", "pattern": f"^({_AT_EVERY.pattern})$"})
+]
 Arm = Annotated[Place, BeforeValidator(_read_place), WithJsonSchema(_ARM)]
 Where = Annotated[dict[str, AxisValue], BeforeValidator(_read_where)]
 Rivals = Annotated[

@@ -17,7 +17,7 @@ class RatioTo(Metric):
 
     @property
     def head(self) -> str:
-        return f"{self.short} over that of {self.over}"
+        return f"{self.short} over that of {self.over}" + (f", {self.at}" if self.named else "")
 
     @property
     def factor(self) -> float:
@@ -28,7 +28,8 @@ class RatioTo(Metric):
         return ratios(super().values(row), super().values(other))
 
     def plain(self, row: Row) -> dict[str, str | int | float | None]:
-        return {f"{self.metric} over {self.over} {key.rpartition(' ')[2]}": v for key, v in super().plain(row).items()}
+        name = f"{self.metric} over {self.over}" + (f" {self.at}" if self.named else "")
+        return {f"{name} {key.rpartition(' ')[2]}": value for key, value in super().plain(row).items()}
 
 
 def ratios(values: Values, others: Values) -> dict[int, float]:

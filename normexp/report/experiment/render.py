@@ -10,7 +10,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.figures import SELECTION
+from normexp.experiments.figures import SELECTION, TARGETS
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.reproduce import command
 from normexp.experiments.selection import choice_text, read_choice, read_selection
@@ -28,7 +28,6 @@ from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
 from normexp.report.figures.experiments import charts, legend, page
 from normexp.report.figures.formats import USUAL, Theme, theme
-from normexp.report.figures.own.targets import NAME as TARGETS
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.styles import LineStyle
 from normexp.report.files import write

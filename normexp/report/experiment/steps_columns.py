@@ -19,11 +19,16 @@ from normexp.report.tables import EMPTY
 
 @dataclass(frozen=True)
 class StepsTo(Column):
-    """Steps to a target: median (lowest to highest); a run that does not get there counts as more than any number."""
+    """Steps to a target: median (lowest to highest); a run that does not get there counts as more than any number.
+
+    Args:
+        named: another column has the same target of another metric, so the head says which.
+    """
 
     measured: Measured
     metric: str
     target: Target
+    named: bool = False
     short = "steps"
 
     @property
@@ -32,6 +37,11 @@ class StepsTo(Column):
 
     @property
     def goal(self) -> str:
+        """The target in words."""
+        return self._value + (f" of {self.metric}" if self.named else "")
+
+    @property
+    def _value(self) -> str:
         if isinstance(self.target, str):
             return self.target
         return f"{100 * self.target:g} %" if is_share(self.metric) else f"{self.target:g}"

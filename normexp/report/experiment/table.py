@@ -11,6 +11,7 @@ from normexp.evidence.learned import learned
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.tables import Look, PublishedOnly
 from normexp.experiments.tables import Published as Printed
+from normexp.experiments.tables import Table as Asked
 from normexp.report.experiment.columns import (
     At,
     Column,
@@ -83,7 +84,7 @@ def _cells(experiment: Experiment, measured: Measured) -> list[Cell]:
 def _columns(experiment: Experiment, measured: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
     for look in experiment.table.looks:
-        column = _column(measured, look, experiment.table.usual)
+        column = _column(measured, look, experiment.table)
         entries = [entry for entry in experiment.published if _key(entry) == _key(look)]
         if entries:
             yield Published(column.short, _unit(entries), {entry.arm: entry.value for entry in entries})
@@ -100,12 +101,13 @@ def _key(look: Look) -> tuple[object, ...]:
     return look.metric, look.at, look.target, look.than, look.relative_to
 
 
-def _column(measured: Measured, look: Look, usual: str) -> Column:
+def _column(measured: Measured, look: Look, table: Asked) -> Column:
     if look.at is not None:
-        looked = (measured, look.metric, look.at, look.at != usual)
+        looked = (measured, look.metric, look.at, look.at != table.usual)
         return RatioTo(*looked, look.relative_to) if look.relative_to else Metric(*looked)
     assert look.target is not None  # a look has the one or the other
-    race = StepsTo(measured, look.metric, look.target)
+    several = any(other.target == look.target and other.metric != look.metric for other in table.looks)
+    race = StepsTo(measured, look.metric, look.target, several)
     return SpeedUpOver(race, look.than) if look.than else race
 
 

@@ -14,7 +14,6 @@ from normexp.report.figures.styles import COLOURS, LineStyle
 from normexp.report.figures.words import in_words, of_arm
 from normexp.report.measurements import factor, title
 
-NAME = "targets"
 REACH = 3.0  # times as far as the ratios; intervals that go on are cut there
 SENTENCE = (
     "Steps of the second arm over those of the first, to every target: above 1 the first is faster. Bands: 95 % "

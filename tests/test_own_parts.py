@@ -76,6 +76,10 @@ def rising(step, total, to):
     return 1 + (eval(to) - 1) * step / (total - 1)
 
 
+def listed(step, total):
+    return ([1.0] * total)[step]
+
+
 def keyed(step, total):
     return {0: 1.0}[step]
 
@@ -505,6 +509,7 @@ MISTAKES = {
         "returns the factor of the learning rate (nan for the first step)",
     ),
     "a schedule that fails": (["schedule=odd_parts.keyed"], "odd_parts.keyed: is no schedule"),
+    "a schedule that ends": (["schedule=odd_parts.listed"], ", which the last row of the curves asks for"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
 }

@@ -135,6 +135,13 @@ def test_load_model_of_a_run_that_keeps_no_weights_says_why(folder: Path) -> Non
             normexp.load_model(run.path)
 
 
+def test_load_model_of_a_run_that_was_saved_before_it_diverged_says_so(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    run.write_status("diverged", step=1)
+    with pytest.raises(normexp.UserError, match="diverged, and such a run keeps no weights"):
+        normexp.load_model(run.path)
+
+
 def test_load_model_of_a_study_says_that_it_trains_nothing(folder: Path) -> None:
     run = normexp.run(["study=orthogonalization"])
     with pytest.raises(normexp.UserError, match="study=orthogonalization measures, and trains no network"):

@@ -289,6 +289,8 @@ def standardize_target(data: Data) -> Data:
     """Shift and scale all targets by the training split's mean and biased standard deviation."""
     if data.task != "regression":
         raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
+    if data.num_outputs > 1:
+        raise UserError("dataset.standardize_target=true: an error of several targets has no unit to be given in")
     with np.errstate(over="ignore", invalid="ignore"):
         mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
         square = std.astype(np.float32) ** 2

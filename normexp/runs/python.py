@@ -65,7 +65,7 @@ def load_model(
 
     directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
     checkpoint = directory.path / CHECKPOINT
-    if not os.path.lexists(checkpoint):
+    if not os.path.lexists(checkpoint) or directory.status["status"] == "diverged":  # saved on the way there
         raise UserError(_without_weights(directory))
     config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:

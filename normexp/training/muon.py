@@ -80,8 +80,8 @@ class Muon(Optimizer):
         """Let each optimizer do its step, with the rates that stand in the groups of this one."""
         for group, optimizer in zip(self.param_groups, self.inner, strict=True):
             optimizer.state = self.state  # one state, which is saved and restored
-            for key in ("lr", "weight_decay"):
-                optimizer.param_groups[0][key] = group[key]
+            own = optimizer.param_groups[0]
+            own.update({key: group[key] for key in ("lr", "weight_decay", "betas") if key in group and key in own})
             optimizer.step()
 
 

@@ -271,9 +271,11 @@ def optimizer_step(optimizer: Optimizer) -> Callable[[], object]:
     """Return the optimizer's `step`, without torch's wrappers around it where nobody has registered a hook.
 
     The wrappers run hooks and a profiler's record, and import torch's compiler at their first call. Somebody's hooks,
-    of this optimizer or of all, and a running profiler get the ordinary step.
+    of this optimizer or of all, and a running profiler get the ordinary step; so does an optimizer of the user's own,
+    whose step may have decorators that are to be kept.
     """
-    if not enabled() or _observed(optimizer):
+    ours = type(optimizer).__module__.startswith(("torch.optim.", "normexp."))
+    if not enabled() or _observed(optimizer) or not ours or "step" in vars(optimizer):
         return optimizer.step
     bare = inspect.unwrap(type(optimizer).step)
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from normexp.errors import UserError, first_line, kind_and_line
 
+BEHIND = "step behind the last"
+
 
 class Setting(NamedTuple):
     """What a schedule sets for one step.
@@ -80,9 +82,9 @@ def check_schedule(schedule: Callable[[int], Any], name: str, steps: int) -> Non
     Args:
         schedule: step -> what it returns.
         name: of the function.
-        steps: their number; the first and the last are asked for.
+        steps: their number; the first, the last and what is recorded behind it are asked for.
     """
-    for which, step in (("first", 0), ("last", steps - 1)):
+    for which, step in (("first", 0), ("last", steps - 1), (BEHIND, steps)):
         if wrong := _wrong(schedule, step, which):
             raise UserError(
                 f"{name}: is no schedule, a function (step, total, ...) that returns the factor of the learning rate "
@@ -96,5 +98,6 @@ def _wrong(schedule: Callable[[int], Any], step: int, which: str) -> str:
     except (TypeError, ValueError) as error:
         return first_line(error)
     except Exception as error:
-        return kind_and_line(error)
-    return "" if 0 <= factor < math.inf else f"{factor} for the {which} step"
+        what = f", at step {step} of {step}, which the last row of the curves asks for" if which == BEHIND else ""
+        return kind_and_line(error) + what
+    return "" if which == BEHIND or 0 <= factor < math.inf else f"{factor} for the {which} step"

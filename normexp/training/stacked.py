@@ -119,14 +119,14 @@ class Stacked:
     @torch.no_grad()
     def evaluate(self, split: str) -> list[dict[str, float]]:
         """Return every run's mean loss and metric over a split, as `normexp.training.metrics.evaluate` does alone."""
-        task, examples = self.runs[0].task, [run.evaluated[split] for run in self.runs]
+        examples = [run.evaluated[split] for run in self.runs]
         self.model.eval()
         found = [self._outcomes(x, y, "sum", shared) for x, y, shared in _evaluated(examples)]
         self.model.train()
         losses, hits = (torch.stack(each).sum(0) for each in zip(*found, strict=True))
         count = len(examples[0])
-        pairs = zip(losses.tolist(), hits.tolist(), strict=True)
-        return [task.metrics(loss / count, correct / count) for loss, correct in pairs]
+        outcomes = zip(self.runs, losses.tolist(), hits.tolist(), strict=True)  # data may have units of their own
+        return [run.task.metrics(loss / count, correct / count) for run, loss, correct in outcomes]
 
     def part_optimizers(self) -> None:
         """Give every run's own optimizer its part of what the stacked one remembers, as a checkpoint wants it."""

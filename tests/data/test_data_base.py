@@ -1,12 +1,12 @@
 """Holding out, subsets and standardized targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out
+from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out, standardize_target
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
 from normexp.data.pixel_sequences import SequentialDigits
@@ -129,6 +129,14 @@ def test_standardized_targets_have_mean_0_and_deviation_1_on_the_training_split(
     assert scaled.train.y.std() == pytest.approx(1, abs=1e-6)
     restored = scaled.test.y * scaled.target_scale + raw.train.y.mean()
     np.testing.assert_allclose(restored, raw.test.y, atol=1e-5)
+
+
+def test_several_targets_cannot_be_standardized() -> None:
+    """One scale would stand for all of them, and errors would be in the units of the first."""
+    data = CovariateShift(standardize_target=False).load(0)
+    twice = data.map(lambda split: replace(split, y=np.repeat(split.y, 2, axis=1)))
+    with pytest.raises(UserError, match="an error of several targets has no unit"):
+        standardize_target(twice)
 
 
 def test_class_labels_cannot_be_standardized() -> None:

@@ -92,6 +92,18 @@ def test_rates_of_a_schedule_reach_both():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+def test_betas_of_a_schedule_reach_adamw():
+    ends = []
+    for betas in ((0.9, 0.999), (0.5, 0.999)):
+        model, optimizer = parts()
+        step(model, optimizer)
+        for group in optimizer.param_groups:
+            group["betas"] = betas
+        step(model, optimizer)
+        ends.append(model.tokens.weight.detach().clone())
+    assert not torch.equal(*ends)
+
+
 def test_a_restart_ends_in_the_same_bits(tmp_path):
     model, optimizer = parts()
     step(model, optimizer)

@@ -1,6 +1,7 @@
 """What a run changes in its process, and that nothing of it is left."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -194,6 +195,27 @@ def test_optimizer_step_calls_the_hooks_that_somebody_has_registered(register):
         stack.callback(handle.remove)
         optimizer_step(optimizer)()
     assert calls == [optimizer]
+
+
+def test_an_optimizer_of_ones_own_keeps_what_is_around_its_step():
+    def twice(method):
+        @functools.wraps(method)
+        def both(self, closure=None):
+            method(self, closure)
+            return method(self, closure)
+
+        return both
+
+    class Twice(torch.optim.SGD):
+        step = twice(torch.optim.SGD.step)
+
+    for optimizer in (Twice([torch.zeros(1, requires_grad=True)], lr=0.1), torch.optim.SGD([torch.zeros(1)], lr=0.1)):
+        optimizer.step = optimizer.step  # patched in one object
+        assert optimizer_step(optimizer) == optimizer.step
+    weight = torch.zeros(1, requires_grad=True)
+    weight.grad = torch.ones(1)
+    optimizer_step(Twice([weight], lr=0.1))()
+    assert weight.item() == pytest.approx(-0.2)
 
 
 def test_allocator_setting_never_fails(monkeypatch):

@@ -133,6 +133,14 @@ def test_every_row_is_what_its_run_is_alone(words):
         assert stacked.evaluate("test")[row] == pytest.approx(evaluate(single, [test_examples(single)]), rel=1e-6)
 
 
+@pytest.mark.parametrize("words", [("dataset=house_prices", "norm=layer"), ("norm=dynamic_tanh",)], ids=" ".join)
+def test_a_stack_is_evaluated_as_each_run_is(words):
+    """In float32, with each run's own task: generated targets have a unit for each seed."""
+    alone = [run(*words, seed=seed) for seed in range(3)]
+    found = Stacked([run(*words, seed=seed) for seed in range(3)]).evaluate("test")
+    assert found == [pytest.approx(evaluate(each, [test_examples(each)]), rel=1e-4) for each in alone]
+
+
 @pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="torch leaves backward outside")
 @pytest.mark.parametrize(
     "words",

@@ -13,7 +13,7 @@ from normexp.config import compose, option, options
 from normexp.errors import UserError
 from normexp.models.gpt import GPT
 from normexp.models.placements.base import layers_of
-from normexp.norms.base import weight_layers
+from normexp.norms.base import free_weight, weight_layers
 from normexp.seeding import seeded
 from normexp.training.build import build_model, build_norm, named_norm
 
@@ -109,7 +109,7 @@ def test_rotary_positions_turn_pairs_and_products_depend_on_distances():
     for t in range(5):
         for i in range(3):
             z = complex(x[t, i], x[t, i + 3]) * np.exp(1j * t * 10_000 ** (-2 * i / 6))
-            np.testing.assert_allclose([y[t, i], y[t, i + 3]], [z.real, z.imag], rtol=1e-6)
+            np.testing.assert_allclose([y[t, i], y[t, i + 3]], [z.real, z.imag], rtol=1e-6, atol=1e-6)  # float32 angles
     q, k = torch.randn(2, 6, dtype=torch.double)
     products = [float(turn(q.expand(5, 6))[t + 2] @ turn(k.expand(5, 6))[t]) for t in range(3)]
     assert max(products) - min(products) < 1e-6
@@ -184,6 +184,17 @@ def test_a_scheme_shifts_no_initial_weight(norm):
     ours, plain = gpt(norm=norm, placement="post"), gpt(norm="none", placement="post")
     torch.testing.assert_close(ours.tokens.weight, plain.tokens.weight, rtol=0, atol=0)
     torch.testing.assert_close(ours.positions.weight, plain.positions.weight, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("placement", ["pre", "deepnorm"])
+@pytest.mark.parametrize("norm", ["weight_standard", "scaled_weight_standard", "spectral", "weight"])
+def test_the_placement_scales_what_a_weight_is_computed_from(norm, placement):
+    """The optimizer moves that: with the computed weight in its place it would be many times as long."""
+    plain = gpt(placement=placement, norm="layer")
+    model = gpt(placement=placement, norm=norm)
+    for one, other in zip(weight_layers(plain), weight_layers(model), strict=True):
+        free = other.weight if norm == "weight" else free_weight(other)[1]
+        torch.testing.assert_close(free.detach(), one.weight.detach(), rtol=1e-6, atol=1e-8)
 
 
 def test_other_initializations_draw_the_linear_layers_and_the_placement_still_has_its_say():

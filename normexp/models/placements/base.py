@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from normexp.models.transformer.attention import HeadNorms
 from normexp.models.transformer.stream import Residual
-from normexp.norms.base import Norm, set_weight
+from normexp.norms.base import Norm, free_weight, set_weight
 
 
 class Site(NamedTuple):
@@ -89,7 +90,15 @@ def layers_of(model: Any) -> list[tuple[Any, Any]]:
 
 
 def scale(layer: nn.Module, factor: float, rows: slice = slice(None)) -> None:
-    """Multiply a layer's weight, or these rows of it, by a number."""
+    """Multiply a layer's weight, or these rows of it, by a number; of one that is computed, what it is computed from.
+
+    A scheme that does not notice lengths would otherwise begin with what it computes, many times as long as the others
+    begin. Where the length is a parameter of its own (weight norm), that is set.
+    """
+    if parametrize.is_parametrized(layer, "weight") and hasattr(layer.parametrizations.weight, "original"):  # type: ignore[union-attr]
+        with torch.no_grad():
+            free_weight(layer)[1][rows] *= factor
+        return
     weight: Any = layer.weight
     value = weight.detach().clone()
     value[rows] *= factor

@@ -16,9 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
-from normexp.norms.fold import LAYERS as FOLDABLE
-from normexp.norms.fold import Folded, fold, pairs, readings
+from normexp.norms.fold import Folded, fold
 from normexp.norms.kernels.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
+from normexp.norms.kernels.neighbours import LAYERS as FOLDABLE
+from normexp.norms.kernels.neighbours import pairs, readings
 
 NONLINEAR = {
     "relu", "relu_", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "silu_",

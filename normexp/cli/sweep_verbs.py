@@ -58,14 +58,17 @@ def status(arguments: argparse.Namespace) -> int:
     from normexp.sweeps.status import overview, summary
 
     path = Path(arguments.path)
-    if arguments.json:
-        print(plain_json(summary(path)), end="")
-    elif arguments.watch or is_shared_sweep(path):
-        from normexp.sweeps.watch import once, watch
+    if arguments.watch:
+        from normexp.sweeps.watch import watch
 
-        if arguments.watch:
-            return watch(path)
-        print(once(path), end="")
+        return watch(path)
+    if arguments.json:
+        shown = plain_json(summary(path))
+    elif is_shared_sweep(path):
+        from normexp.sweeps.watch import once
+
+        shown = once(path)
     else:
-        print(overview(path), end="")
+        shown = overview(path)
+    print(shown, end="")
     return 0

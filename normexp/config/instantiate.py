@@ -89,14 +89,22 @@ def _by_own_part(error: UserError, config: Config, group: str) -> UserError | No
     """
     if not isinstance(cause := error.__cause__, ValueError):
         return None
-    own = {each: config[each]["_target_"] for each in GROUPS if "." in config.choices[each]}
-    frames = [frame for frame, _ in traceback.walk_tb(cause.__traceback__)]
-    raised_by = next(filter(None, (part_of(frame, own, config["plugins"]) for frame in reversed(frames))), group)
+    own = own_parts(config)
+    raised_by = innermost([frame for frame, _ in traceback.walk_tb(cause.__traceback__)], own, config) or group
     return UserError(f"{raised_by}={own[raised_by]}: {first_line(cause)}") if raised_by in own else None
 
 
-def part_of(frame: FrameType, own: Mapping[str, str], plugins: Sequence[str]) -> str | None:
-    """Return the group whose part of the user's own, group -> target, a frame is a method of, or the function."""
+def own_parts(config: Config) -> dict[str, str]:
+    """Return {group: target} of the parts that are the user's own."""
+    return {group: config[group]["_target_"] for group in GROUPS if "." in config.choices[group]}
+
+
+def innermost(frames: Sequence[FrameType], own: Mapping[str, str], config: Config) -> str | None:
+    """Return the group of the own part that the last of such frames is of, a method or the function; or None."""
+    return next(filter(None, (_part_of(frame, own, config["plugins"]) for frame in reversed(frames))), None)
+
+
+def _part_of(frame: FrameType, own: Mapping[str, str], plugins: Sequence[str]) -> str | None:
     for group, target in own.items():
         part = locate(target, plugins)
         is_method = isinstance(part, type) and isinstance(frame.f_locals.get("self"), part)

@@ -13,6 +13,7 @@ import numpy as np
 
 from normexp.config.text import amount
 from normexp.data.contract import check_contract
+from normexp.data.targets import in_float32, standardize_target
 from normexp.errors import UserError, kind_and_line, line_in
 
 Array = np.ndarray[Any, Any]
@@ -264,15 +265,6 @@ def balanced(split: Split, count: int, task: str, seed: int) -> Array:
     return np.sort(order[np.argsort(rank, kind="stable")[:count]])
 
 
-def in_float32(data: Data) -> Data:
-    """Round targets that have more digits, and say so."""
-    if data.train.y.dtype != np.float64:
-        return data
-    rounded = data.map(lambda split: replace(split, y=split.y.astype(np.float32)))
-    said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
-    return replace(rounded, note="; ".join(filter(None, (data.note, said))))
-
-
 def _dealt(split: Split, task: str, seed: int) -> tuple[Array, Array]:
     """Return all indices in random order, and of each the number of its class that come before it."""
     order = np.random.default_rng([seed, len(split)]).permutation(len(split))
@@ -283,19 +275,3 @@ def _dealt(split: Split, task: str, seed: int) -> tuple[Array, Array]:
             members = labels == label
             rank[members] = np.arange(members.sum())
     return order, rank
-
-
-def standardize_target(data: Data) -> Data:
-    """Shift and scale all targets by the training split's mean and biased standard deviation."""
-    if data.task != "regression":
-        raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
-    if data.num_outputs > 1:
-        raise UserError("dataset.standardize_target=true: an error of several targets has no unit to be given in")
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
-        square = std.astype(np.float32) ** 2
-    if not np.isfinite(square).all():
-        raise UserError("dataset.standardize_target=true: the targets are too large for float32; scale them down")
-    scale = np.where(std > 0, std, 1).astype(np.float32)
-    scaled = data.map(lambda split: replace(split, y=((split.y - mean) / scale).astype(np.float32)))
-    return replace(scaled, target_scale=float(scale[0]))

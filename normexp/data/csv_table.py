@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +16,15 @@ from normexp.config.text import amount, composed
 from normexp.data.base import Array
 from normexp.data.idx import GZIP
 from normexp.data.members import existing_file
+from normexp.data.numerals import LARGEST, decimal_sign, is_large, number_in, sign_in, ungrouped
 from normexp.data.progress import logger
 from normexp.errors import UserError
 
 DELIMITERS = ",;\t|"
 LONG = 10_000_000  # bytes, which take seconds to read
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
-LARGEST = float(np.finfo(np.float32).max)  # examples are float32
-SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
 MINUS = re.compile(r"^\u2212(?=[\d.,])")  # as word processors and the spreadsheets of some languages write it
-LONG_WHOLE = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
 FEW_ROWS = 20  # as many numbers may well be in order without being those of the rows
-SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 
 Row = tuple[int, list[str]]  # its line in the file, its cells
 
@@ -62,8 +57,8 @@ class Table:
         Args:
             way_out: what that error proposes beside correcting the cell.
         """
-        cells, decimal = self._reading(name)
-        numbers = [_number(cell, decimal) for cell in cells]
+        cells, decimal = self.reading(name)
+        numbers = [number_in(cell, decimal) for cell in cells]
         odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
         if odd and len(odd) == sum(map(bool, cells)):
             return np.array(cells)
@@ -71,25 +66,12 @@ class Table:
             raise self._slip(name, odd, cells[odd[0]], way_out)
         return np.array([np.nan if number is None else number for number in numbers])
 
-    def labels(self, name: str) -> Array:
-        """Return a column of classes: as `column`, but as words, each as it is spelled, where numbers would not do.
-
-        They would not where a cell is none; where one begins with 0, a code: 01 is not 1, or the zero says nothing and
-        the words tell the same classes apart; and where one has more digits than float64 keeps, so that two were one.
-        """
-        return np.array(self._filled(name)) if self._needs_words(name) else self.column(name)
-
-    def _needs_words(self, name: str) -> bool:
-        cells, decimal = self._reading(name)
-        is_long = any(LONG_WHOLE.fullmatch(cell) for cell in cells)
-        return is_long or bool(self._coded(name)) or any(cell and _number(cell, decimal) is None for cell in cells)
-
     def remark(self, name: str) -> str:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
-        cells = self._filled(name)
-        first = next((row for row, cell in enumerate(cells) if cell and _number(cell, self.decimal) is None), None)
+        cells = self.filled(name)
+        first = next((row for row, cell in enumerate(cells) if cell and number_in(cell, self.decimal) is None), None)
         if first is None:
-            return self.rounded(name) or self._coded(name) or self._counting(name)
+            return self.rounded(name) or self.coded(name) or self._counting(name)
         if not all(re.search(r"\d", cell) for cell in cells if cell):
             return self.alike(name)
         column = self.column(name)
@@ -98,13 +80,13 @@ class Table:
 
     def rounded(self, name: str) -> str:
         """Say which whole number of a column has more digits than float64 keeps; nothing where none has."""
-        longest = (cell for cell in self._filled(name) if re.fullmatch(r"[+-]?\d{16,39}", cell))
+        longest = (cell for cell in self.filled(name) if re.fullmatch(r"[+-]?\d{16,39}", cell))
         cell = next((cell for cell in longest if int(cell) != int(float(cell))), None)
         return f"{name} has {cell!r}, taken as {float(cell):.0f} (float64)" if cell else ""
 
-    def _coded(self, name: str) -> str:
+    def coded(self, name: str) -> str:
         """Say which number of a column begins with a zero: it may be a code, as of a place or an article."""
-        cell = next((cell for cell in self._filled(name) if re.fullmatch(r"0\d+", cell)), None)
+        cell = next((cell for cell in self.filled(name) if re.fullmatch(r"0\d+", cell)), None)
         return f"{name} has {cell!r}, taken as {float(cell):.15g}" if cell else ""
 
     def _counting(self, name: str) -> str:
@@ -115,56 +97,33 @@ class Table:
         counted = all(cell == str(number) for number, cell in enumerate(cells, int(cells[0])))
         return f"{name} counts the rows" if counted else ""
 
-    def spelled(self, name: str) -> str:
-        """Say which two cells of a column of classes are spelled differently and are one number; nothing of others.
-
-        Where they are words (see `labels`), these are two classes.
-        """
-        cells, decimal = self._reading(name)
-        words = self._needs_words(name)
-        seen: dict[float | Decimal, str] = {}
-        for cell in sorted(set(cells)):
-            if (number := _number(cell, decimal)) is None:
-                continue
-            value = Decimal(cell.replace(decimal, ".")) if words else number  # of many digits float64 has one number
-            if (other := seen.setdefault(value, cell)) != cell:
-                return f"{name} has {other!r} and {cell!r}, taken as {'two words' if words else 'one class'}"
-        return ""
-
-    def mixed(self, name: str) -> str:
-        """Say that a column of classes has numbers and words, all taken as words; nothing of another."""
-        cells, decimal = self._reading(name)
-        spelled = [(cell, _number(read, decimal)) for cell, read in zip(self._filled(name), cells, strict=True) if cell]
-        number = next((cell for cell, value in spelled if value is not None), None)
-        word = next((cell for cell, value in spelled if value is None), None)
-        return f"{name} has {number!r} and {word!r}, taken as words" if number and word else ""
-
     def alike(self, name: str) -> str:
         """Say which two words of a column differ in upper and lower case alone; nothing where none do."""
         seen: dict[str, str] = {}
-        for word in sorted(set(self._filled(name))):
+        for word in sorted(set(self.filled(name))):
             if (other := seen.setdefault(word.casefold(), word)) != word:
                 return f"{name} has {other!r} and {word!r}, taken as two words"
         return ""
 
-    def _filled(self, name: str) -> list[str]:
+    def filled(self, name: str) -> list[str]:
+        """Return a column's cells, those without a value empty."""
         return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
 
-    def _reading(self, name: str) -> tuple[list[str], str]:
+    def reading(self, name: str) -> tuple[list[str], str]:
         """Return a column's cells without separators of thousands, and its sign before decimals: usually the file's."""
-        cells = self._filled(name)
+        cells = self.filled(name)
         other = "," if self.decimal == "." else "."
-        signed = [_sign(cell) for cell in cells if other in cell]
+        signed = [sign_in(cell) for cell in cells if other in cell]
         if (
             len(signed) > 1
             and set(signed) == {other}
-            and all(_number(cell or "0", other) is not None for cell in cells)
+            and all(number_in(cell or "0", other) is not None for cell in cells)
         ):
             return cells, other
-        return _ungrouped(cells, self.decimal), self.decimal
+        return ungrouped(cells, self.decimal), self.decimal
 
     def _slip(self, name: str, rows: Sequence[int], cell: str, way_out: str) -> UserError:
-        what = f"beyond {LARGEST:.1e}" if _is_large(cell, self.decimal) else "not a number, though others there are"
+        what = f"beyond {LARGEST:.1e}" if is_large(cell, self.decimal) else "not a number, though others there are"
         more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
             f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {cell!r} is {what}{more}; "
@@ -191,7 +150,7 @@ def read_table(path: Path) -> Table:
     _check_rows(path, rows, len(names))
     columns = zip(*(cells for _, cells in rows), strict=True)
     stripped = {name: tuple(map(_plain, cells)) for name, cells in zip(names, columns, strict=True)}
-    return Table(path, stripped, tuple(line for line, _ in rows), _decimal(delimiter, stripped.values()))
+    return Table(path, stripped, tuple(line for line, _ in rows), decimal_sign(delimiter, stripped.values()))
 
 
 def _plain(cell: str) -> str:
@@ -255,7 +214,7 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
         column = names.index("") + 1
         index = " (numbers of the rows? leave them out when you save it; pandas: index=False)" if column == 1 else ""
         raise UserError(f"{path}: column {column} has no name; every column needs one in line 1{index}")
-    if all(_number(name, ".") is not None for name in names):
+    if all(number_in(name, ".") is not None for name in names):
         raise UserError(f"{path}: line 1 holds numbers; it must name the columns")
     twice, count = Counter(names).most_common(1)[0]
     if count > 1:
@@ -268,51 +227,3 @@ def _check_rows(path: Path, rows: Sequence[Row], width: int) -> None:
     for line, cells in rows:
         if len(cells) != width:
             raise UserError(f"{path}: line {line} has {amount(len(cells), 'cell')}, line 1 names {width} columns")
-
-
-def _decimal(delimiter: str, columns: Iterable[Sequence[str]]) -> str:
-    """Return the file's sign before decimals; in a file of semicolons what may be one is enough."""
-    if delimiter == ",":
-        return "."
-    cells = [cell for column in columns for cell in column if SIGNED.fullmatch(cell)]
-    signs = {sign for cell in cells if (sign := _sign(cell))}
-    if not signs and delimiter == ";":
-        signs = {sign for cell in cells for sign in ",." if sign in cell}
-    return "," if signs == {","} else "."
-
-
-def _sign(cell: str) -> str | None:
-    """Return the sign before a number's decimals where it can be nothing else: of 0,5 and 1.003,5, not of 1,003."""
-    match = SIGNED.fullmatch(cell)
-    if match is None or match[2] in match[1] or (len(match[3]) == 3 and re.fullmatch(r"[1-9]\d{0,2}", match[1])):
-        return None
-    return match[2]
-
-
-def _ungrouped(cells: list[str], decimal: str) -> list[str]:
-    """Return the cells without separators of thousands, if all their signs are such and one can be nothing else."""
-    signs = SEPARATORS + (",." if decimal == "." else ".,")[0]
-    grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{signs}])\d{{3}}(\1\d{{3}})*({re.escape(decimal)}\d*)?")
-    found = [cell for cell in cells if any(sign in cell for sign in signs)]
-    sure = any(_number(cell, decimal) is None for cell in found)  # "1.003" alone has three decimals
-    if not sure or not all(map(grouped.fullmatch, found)):
-        return cells
-    return [re.sub(f"[{signs}]", "", cell) for cell in cells]
-
-
-def _number(cell: str, decimal: str) -> float | None:
-    """Return the finite number that a cell says, or None. Python's 1_000 is no number to anybody else."""
-    try:
-        number = float(cell.replace(decimal, "."))
-    except ValueError:
-        return None
-    foreign = "_" in cell or (decimal == "," and "." in cell)
-    return None if foreign or not abs(number) <= LARGEST else number
-
-
-def _is_large(cell: str, decimal: str) -> bool:
-    """Tell whether a cell is a finite number that is too large."""
-    try:
-        return "_" not in cell and LARGEST < abs(float(cell.replace(decimal, "."))) < math.inf
-    except ValueError:
-        return False

@@ -12,6 +12,7 @@ import numpy as np
 
 from normexp.config.text import amount, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
+from normexp.data.class_labels import class_labels, mixed, spelled
 from normexp.data.csv_table import Table
 from normexp.errors import UserError, unknown
 
@@ -138,7 +139,7 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
 
 def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
     """Return labels (N,), the classes in alphabetical (or numerical) order, and which labels are missing (N,)."""
-    column = table.labels(target)
+    column = class_labels(table, target)
     text = column.dtype.kind == "U"
     way_out = "choose a target of fewer classes" if text else "set dataset.task=regression"
     classes = _words(table, column, f"dataset.target={target}", way_out)
@@ -156,7 +157,7 @@ def _target_remark(table: Table, target: str, task: Task) -> str:
     """Words are what classes may be, and are not remarked."""
     if task == "regression":
         return table.remark(target)
-    return table.mixed(target) or table.spelled(target) or table.alike(target)
+    return mixed(table, target) or spelled(table, target) or table.alike(target)
 
 
 _TARGETS = {"regression": _real_target, "classification": _class_target}

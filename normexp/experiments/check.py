@@ -40,7 +40,6 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     for arm in experiment.refused:
         check_refused(experiment, document, arm)
     check_arm_folders(experiment, document)
-    _check_axes(experiment, document)
     check_replaced(experiment, document)
     _check_texts(experiment, document)
     configs = [composed(experiment, document, arm, point) for arm in arms for point in experiment.points()]
@@ -94,16 +93,6 @@ def _check_design(experiment: Experiment, document: Document) -> None:
         raise document.error("a law is tested once, at its own level; claims follows and leaves take no looks", *at)
     if experiment.table.margin is not None:
         raise document.error("published numbers are judged once; a margin takes no looks", *at)
-
-
-def _check_axes(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for an override, or a choice, that the values of an axis would replace without a word."""
-    sets = [(experiment.common, ("common",)), *((own, ("arms", arm)) for arm, own in experiment.arms.items())]
-    if experiment.select:
-        sets.append((experiment.select.search, ("select", "search")))
-    for overrides, place in sets:
-        if axis := next((key for key in overrides if key in experiment.grid), None):
-            raise document.error(f"{axis} is an axis of the grid, whose values would replace it", *place, axis)
 
 
 def _check_texts(experiment: Experiment, document: Document) -> None:

@@ -9,7 +9,6 @@ from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, Point, folder_name, point_name, product
 from normexp.experiments.figures import SELECTION, TARGETS
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.tables import Look
 from normexp.experiments.trials import combinations, points
 
 OF_ITS_OWN = {
@@ -56,9 +55,9 @@ def check_figure_names(experiment: Experiment, document: Document) -> None:
 def check_columns(experiment: Experiment, document: Document) -> None:
     """Raise UserError for a column that stands in the table twice, and for two printed numbers in one place of it."""
     looks = experiment.table.looks
-    if twice := _repeated(map(read_off, looks)):
+    if twice := _repeated([look.key for look in looks]):
         raise document.error(f"columns[{twice[1]}] is the same", "table", "columns", twice[0])
-    if twice := _repeated((entry.arm, *read_off(entry)) for entry in experiment.published):
+    if twice := _repeated((entry.arm, *entry.key) for entry in experiment.published):
         raise document.error(f"published[{twice[1]}] is of the same arm and column", "published", twice[0])
     if twice := _repeated((entry.arm, entry.metric) for entry in experiment.published_only):
         raise document.error(f"published_only[{twice[1]}] is of the same arm and metric", "published_only", twice[0])
@@ -78,11 +77,6 @@ def _difference(one: Point, two: Point) -> tuple[str, object, object]:
     """Return the first key of two points that differs, and its two values."""
     others: Mapping[str, object] = dict(two)
     return next((key, value, others[key]) for key, value in one if value != others[key])
-
-
-def read_off(look: Look) -> tuple[object, ...]:
-    """Return all that tells a column, or where a printed number stands, from others."""
-    return look.metric, look.at, look.target, look.than, look.relative_to
 
 
 def _repeated(keys: Iterable[object]) -> tuple[int, int] | None:

@@ -57,6 +57,12 @@ Window = dict[Literal["x", "y"], Pair]
 XY = list[Literal["x", "y"]]
 
 
+def check_range(metric: str, target: object) -> None:
+    """Raise PydanticCustomError for a target that no share can have."""
+    if isinstance(target, int | float) and is_share(metric) and not 0 <= target <= 1:
+        raise refusal(f"{target:g} is outside the range of {metric}, which is a fraction from 0 to 1", "target")
+
+
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
 TARGETS = "targets"  # the picture of how many times fewer steps, over a range of targets
 
@@ -144,9 +150,7 @@ class StepsToTarget(Figure):
 
     @model_validator(mode="after")
     def _in_range(self) -> StepsToTarget:
-        if isinstance(self.target, float) and is_share(self.metric) and not 0 <= self.target <= 1:
-            outside = f"{self.target:g} is outside the range of {self.metric}, which is a fraction from 0 to 1"
-            raise refusal(outside, "target")
+        check_range(self.metric, self.target)
         return self
 
 

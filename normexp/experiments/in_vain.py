@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from normexp.experiments.clashes import read_off
+from collections.abc import Container, Iterable
+
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 
+Place = tuple[str, ...]
+
 
 def check_replaced(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for an override that what is chosen, or the points of the trials, would replace."""
-    if (select := experiment.select) is None:
-        return
-    sets = [(experiment.common, ("common",)), *((own, ("arms", arm)) for arm, own in experiment.arms.items())]
-    for overrides, place in [*sets, (select.common, ("select", "common"))]:
-        if key := next((key for key in overrides if key in select.search), None):
-            raise document.error(f"{key} is searched, and what is chosen would replace it", *place, key)
-    of_trials = ("seed", *select.per)
-    if key := next((key for key in select.common if key in of_trials), None):
-        raise document.error(f"{key} varies between the trials, which would replace it", "select", "common", key)
+    """Raise UserError for an override, or a choice, that an axis, what is chosen or a trial's point would replace."""
+    of_runs: list[tuple[Place, Iterable[str]]] = [(("common",), experiment.common)]
+    of_runs += [(("arms", arm), own) for arm, own in experiment.arms.items()]
+    select = experiment.select
+    searched = [(("select", "search"), select.search)] if select else []
+    _refuse(document, [*of_runs, *searched], experiment.grid, "is an axis of the grid, whose values would replace it")
+    if select:
+        of_trials = (("select", "common"), select.common)
+        _refuse(document, [*of_runs, of_trials], select.search, "is searched, and what is chosen would replace it")
+        _refuse(document, [of_trials], ("seed", *select.per), "varies between the trials, which would replace it")
+
+
+def _refuse(
+    document: Document, sets: Iterable[tuple[Place, Iterable[str]]], replacing: Container[str], why: str
+) -> None:
+    for place, overrides in sets:
+        if key := next((key for key in overrides if key in replacing), None):
+            raise document.error(f"{key} {why}", *place, key)
 
 
 def check_unread(experiment: Experiment, document: Document) -> None:
     """Raise UserError for a printed number that no column of the table is about."""
     table = experiment.table
-    columns = [read_off(look) for look in table.looks]
+    columns = [look.key for look in table.looks]
     for i, entry in enumerate(experiment.published):
         if table.metric and entry.metric != table.metric:
             raise document.error(f"metric={entry.metric} is not that of the table, {table.metric}", "published", i)
-        if not table.metric and read_off(entry) not in columns:
+        if not table.metric and entry.key not in columns:
             raise document.error("no column of the table is read off there, so nothing shows it", "published", i)
 
 

@@ -11,7 +11,7 @@ from normexp.errors import UserError
 from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
-from normexp.experiments.figures import Target
+from normexp.experiments.figures import Target, check_range
 
 
 class Look(Strict):
@@ -39,11 +39,15 @@ class Look(Strict):
         check_target(self.metric, self.target)
         return self
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All that tells a column, or where a printed number stands, from others."""
+        return self.metric, self.at, self.target, self.than, self.relative_to
+
 
 def check_target(metric: str, target: object) -> None:
     """Raise PydanticCustomError for a target that the metric cannot have."""
-    if isinstance(target, int | float) and is_share(metric) and not 0 <= target <= 1:
-        raise refusal(f"{target:g} is outside the range of {metric}, which is a fraction from 0 to 1", "target")
+    check_range(metric, target)
     if target is not None and better_direction(metric) is None:
         raise refusal(f"the name of metric {metric!r} does not tell what is better", "metric")
 

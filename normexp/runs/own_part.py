@@ -7,14 +7,13 @@ from pathlib import Path
 from types import FrameType
 
 from normexp.config import Config
-from normexp.config.instantiate import is_inside, part_of
-from normexp.config.own import GROUPS
+from normexp.config.instantiate import innermost, is_inside, own_parts
 from normexp.errors import RAISED_BY
 
 
 def name_own_part(error: BaseException, config: Config, step: int | None = None) -> None:
     """Note on an error by which part of the user's own it was raised, in which line, at which step; else nothing."""
-    own = {group: config[group]["_target_"] for group in GROUPS if "." in config.choices[group]}
+    own = own_parts(config)
     inside = [
         (frame, line, groups)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -22,8 +21,7 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
     ]
     if inside:
         frame, line, groups = inside[-1]
-        methods = (part_of(frame, own, config["plugins"]) for frame, *_ in reversed(inside))
-        named = next(filter(None, methods), None)
+        named = innermost([frame for frame, *_ in inside], own, config)
         parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
         at = "" if step is None else f" at step {step}"
         error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}){at}")

@@ -6,10 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out, standardize_target
+from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
 from normexp.data.pixel_sequences import SequentialDigits
+from normexp.data.targets import standardize_target
 from normexp.errors import UserError
 
 

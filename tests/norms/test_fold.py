@@ -13,8 +13,9 @@ from normexp.models.convpool import ConvPool
 from normexp.models.mlp import MLP
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
-from normexp.norms.fold import affine_map, fold
+from normexp.norms.fold import fold
 from normexp.norms.group import GroupNorm
+from normexp.norms.kernels.channel_maps import affine_map
 from normexp.norms.kernels.modules import NORMS
 from normexp.norms.mean_only import MeanOnlyBatchNorm
 from normexp.norms.stack import Stack

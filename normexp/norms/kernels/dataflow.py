@@ -49,18 +49,19 @@ def copied(model: nn.Module, *changing: nn.Module) -> nn.Module:
     """
     held = [value for module in model.modules() for value in vars(module).values()]
     computed = [value for value in held if isinstance(value, Tensor)]
-    kept = [value for value in tensors_in(held) if value.grad_fn is not None]  # of a call before
+    found = (value for value in held_in(held) if isinstance(value, Tensor))
+    kept = [value for value in found if value.grad_fn is not None]  # of a call before
     shared = {id(value): value for value in [*model.parameters(), *computed, *kept]}
     own = {id(value) for module in changing for value in module.parameters()}
     return copy.deepcopy(model, {key: value for key, value in shared.items() if key not in own})
 
 
-def tensors_in(value: object) -> Iterator[Tensor]:
-    """Yield the tensors in a value, and in the lists, tuples and dicts that it holds."""
-    if isinstance(value, (list, tuple, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(each)
-    elif isinstance(value, Tensor):
+def held_in(value: object) -> Iterator[object]:
+    """Yield what is in a value's lists, tuples and dicts, and in those that they hold; anything else as it is."""
+    if issubclass(type(value), (list, tuple, dict)):  # isinstance would ask a proxy of torch.fx itself
+        for each in value.values() if isinstance(value, dict) else value:  # type: ignore[attr-defined]
+            yield from held_in(each)
+    else:
         yield value
 
 

@@ -85,7 +85,7 @@ def _columns(experiment: Experiment, measured: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
     for look in experiment.table.looks:
         column = _column(measured, look, experiment.table)
-        entries = [entry for entry in experiment.published if _key(entry) == _key(look)]
+        entries = [entry for entry in experiment.published if entry.key == look.key]
         if entries:
             yield Published(column.short, _unit(entries), {entry.arm: entry.value for entry in entries})
         yield column
@@ -94,11 +94,6 @@ def _columns(experiment: Experiment, measured: Measured) -> Iterator[Column]:
 def _unit(entries: Iterable[Printed | PublishedOnly]) -> str:
     """Return the unit that the paper prints once, above its numbers."""
     return next((unit for entry in entries if (unit := getattr(entry, "unit", None))), "")
-
-
-def _key(look: Look) -> tuple[object, ...]:
-    """Return that by which a published number finds its column."""
-    return look.metric, look.at, look.target, look.than, look.relative_to
 
 
 def _column(measured: Measured, look: Look, table: Asked) -> Column:

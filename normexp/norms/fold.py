@@ -77,7 +77,7 @@ def fold(model: nn.Module, example_inputs: Tensor | tuple[Any, ...] | None = Non
     for neighbouring, into, shape_of in ((ahead, absorb, outputs_of), (behind, absorb_behind, inputs_of)):
         for layer_name, norm_name in neighbouring:
             layer, norm = model.get_submodule(layer_name), model.get_submodule(norm_name)
-            if norm_name not in free or isinstance(norm, Folded) or (shape := shape_of(layer)) is None:
+            if norm_name not in free or isinstance(norm, nn.Identity) or (shape := shape_of(layer)) is None:
                 continue
             if found := map_at(norm, shape, ranks.get(norm_name, set())):
                 into(layer, found.scale, found.shift)

@@ -368,8 +368,12 @@ def test_fold_without_an_example_refuses_tokens_when_they_come():
 @pytest.mark.parametrize("example", [None, TOKENS])
 @pytest.mark.parametrize(
     "layers",
-    [[nn.Linear(3, 4), Scale(4), nn.ReLU()], [nn.Tanh(), Scale(3), nn.Linear(3, 4)]],
-    ids=["behind a layer", "before one"],
+    [
+        [nn.Linear(3, 4), Scale(4), nn.ReLU()],
+        [nn.Tanh(), Scale(3), nn.Linear(3, 4)],
+        [nn.Linear(3, 4), Scale(4), nn.Linear(4, 3)],
+    ],
+    ids=["behind a layer", "before one", "between two"],
 )
 def test_fold_takes_a_scale_of_the_last_dimension_out_of_tokens_of_any_rank(layers, example):
     """The folded network was called with (N, L, C) and raised ValueError."""

@@ -37,13 +37,18 @@ def linear_tail(step: int, total: int, start: float = 0.5, beta1: float | None =
     Source: Salimans & Kingma 2016, section 5.1 (constant for 100 epochs, then linear over 100); their released code
     sets beta1 to 0.5 for the latter. Differs: their rate falls once an epoch.
     """
-    falling = step >= start * total
+    falling = _reached(step, total, start)
     return Setting(min(1.0, (1 - step / total) / (1 - start)), beta1 if falling else None)
 
 
 def step(step: int, total: int, at: Sequence[float] = (0.5, 0.75), factor: float = 0.1) -> Setting:
     """factor ** (how many of the fractions `at` of the run lie behind)."""
-    return Setting(factor ** sum(step >= fraction * total for fraction in at))
+    return Setting(factor ** sum(_reached(step, total, fraction) for fraction in at))
+
+
+def _reached(step: int, total: int, fraction: float) -> bool:
+    """Tell whether a fraction of the run lies behind; its product is rounded, as 0.55 * 100 is above 55 in floats."""
+    return step >= round(fraction * total, 6)
 
 
 def exponential(step: int, total: int, halvings: float = 1.0, times: float = 1.0) -> Setting:

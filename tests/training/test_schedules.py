@@ -43,6 +43,15 @@ def test_schedule_step_falls_at_each_fraction():
     assert curve("step", at=(0.5, 0.75)) == pytest.approx([1.0] * 10 + [0.1] * 5 + [0.01] * 5)
 
 
+@pytest.mark.parametrize(
+    ("fraction", "total", "first"), [(0.55, 100, 55), (0.07, 300, 21), (0.551, 100, 56), (0.143, 9000, 1287)]
+)
+def test_schedule_falls_at_the_fraction_itself_where_its_product_is_rounded_up(fraction, total, first):
+    factors = [schedules.step(n, total, at=[fraction]).factor for n in range(total)]
+    betas = [schedules.linear_tail(n, total, start=fraction, beta1=0.5).beta1 for n in range(total)]
+    assert (factors.index(0.1), betas.index(0.5)) == (first, first)
+
+
 def test_schedule_exponential_halves_so_many_times():
     assert curve("exponential") == pytest.approx([0.5 ** (n / TOTAL) for n in range(TOTAL)])
     assert schedules.exponential(TOTAL, TOTAL, halvings=6, times=5).factor == pytest.approx(5 / 64)

@@ -87,6 +87,6 @@ def _more_seeds(estimate: PointEstimate | None, region: Interval) -> int | None:
     """Return how many seeds are missing; one run does not tell, and neither do ranks."""
     if not isinstance(estimate, TTest):
         return None
-    distance = min(abs(estimate.value - region.low), abs(estimate.value - region.high))
-    wanted = required_sample_size(estimate.sd, distance, CONFIDENCE)
+    near, far = region.distances(estimate.value)
+    wanted = required_sample_size(estimate.sd, near, CONFIDENCE, other=far)
     return None if wanted is None else max(1, wanted - estimate.n)

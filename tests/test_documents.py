@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from normexp.config.options import groups, options
+from normexp.norms.base import Norm
 
 TOP = Path(__file__).parent.parent
 DOCUMENTS = (*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").glob("*.md")))
@@ -89,6 +90,13 @@ def test_readme_is_short_and_shows_a_picture_and_a_table() -> None:
 )
 def test_readme_says_how_ones_own_things_are_brought(named: str) -> None:
     assert named in (TOP / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/own_scheme.md"])
+def test_what_is_said_of_a_schemes_hooks_names_all_of_them(page: str) -> None:
+    text = (TOP / page).read_text()
+    hooks = {name for name, each in vars(Norm).items() if callable(each) and not name.startswith("_")} - {"block"}
+    assert {hook for hook in hooks if f"`{hook}`" not in text} == set()
 
 
 @pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])

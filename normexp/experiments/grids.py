@@ -118,9 +118,9 @@ class SelectionAtScale(Strict):
     """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
     `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
     seeds: Seeds | None = None
-    """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
-    of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
-    had fewer."""
+    """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of the
+    difference of two shares of the validation images, or with two seeds a paired 95 % interval that holds 0. The table
+    names the choices that had fewer."""
     ties: FurtherSeeds | None = None
     """Further seeds, none of them the grid's, for the best two combinations of a choice where these lie within noise;
     of these two the better mean over all seeds is chosen. `[]` at a scale: none there."""
@@ -145,9 +145,9 @@ class Selection(SelectionAtScale):
     """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
     `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
     seeds: Seeds
-    """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of a share
-    of the validation images, or with two seeds a paired 95 % interval that holds 0. The table names the choices that
-    had fewer."""
+    """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of the
+    difference of two shares of the validation images, or with two seeds a paired 95 % interval that holds 0. The table
+    names the choices that had fewer."""
     ties: FurtherSeeds = Field(default_factory=list)
     """Further seeds, none of them the grid's, for the best two combinations of a choice where these lie within noise;
     of these two the better mean over all seeds is chosen. `[]` at a scale: none there."""

@@ -64,7 +64,7 @@ def _wanted(claim: Claim, verdict: Verdict) -> str:
         return f"cannot be told from {amount(verdict.n, 'seed')} (no spread to plan by: ranks, counts, or too few runs)"
     shown = [f"{each} fresh seeds" if each else "more than a thousand" for each in (seeds.observed, seeds.safeguard)]
     hint = _other_question(claim) if (seeds.observed or MANY) >= MANY else ""
-    return f"{shown[0]} if the effect is as observed, {shown[1]} by the lower end of its 80 % interval{hint}"
+    return f"{shown[0]} if the effect is as observed, {shown[1]} by the nearer end of its one-sided 80 % interval{hint}"
 
 
 def _other_question(claim: Claim) -> str:

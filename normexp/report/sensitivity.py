@@ -123,10 +123,17 @@ def _row(arm: Arm, first: Arm, one: float) -> list[str]:
 def _estimate(found: PointEstimate | None, sign: bool) -> str:
     if found is None:
         return EMPTY
-    if isinstance(found, SignTest | RankSumTest) and math.isfinite(found.value):
-        return f"{found.value:{'+' if sign else ''}.2g} with every seed"  # no spread, to which an interval could belong
+    if all(map(math.isfinite, _ranked(found))):  # no spread, to which an interval could belong
+        return f"{found.value:{'+' if sign else ''}.2g} with every seed"
     interval = found.confidence_interval()
     return with_interval(found.value, interval.low, interval.high, sign)
+
+
+def _ranked(found: PointEstimate) -> Sequence[float]:
+    """Return the values that ranks or signs are of: finite ones differ by nothing, else they would have a t test."""
+    if isinstance(found, RankSumTest):
+        return [end for bounds in (*found.first, *found.second) for end in bounds]
+    return found.values if isinstance(found, SignTest) else (math.nan,)
 
 
 def _plain(arm: Arm, one: float, key: str) -> dict[str, Value]:

@@ -281,14 +281,14 @@ QUOTES = (
     Quote("digits_five_schemes/deviations", "moves in steps of {:.2f} points", lambda: [100 / 360]),
     Quote(
         "docs/reproduce.md",
-        "half as many steps from {:.0f} to {:.0f} %, one or two evaluations fewer, and none to be seen at "
+        "half as many steps from {:.0f} to {:.0f} %, one or two evaluations fewer, and as many, to a tenth, at "
         "{:.0f} and {:.0f} %",
         half_and_equal,
     ),
     Quote(
         "ioffe2015_figure1",
         "half as many steps from {:.0f} to {:.0f} %, which are one or two evaluations fewer, and at "
-        "{:.0f} and {:.0f} %",
+        "{:.0f} and {:.0f} % as many, to a tenth",
         half_and_equal,
     ),
     Quote(

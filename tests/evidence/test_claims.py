@@ -408,6 +408,17 @@ def test_seeds_are_planned_for_all_comparisons() -> None:
     assert among.observed > alone.observed
 
 
+def test_an_equivalence_takes_more_seeds_than_one_of_its_ends() -> None:
+    curves = cells(BN=finals([0.9, 0.93, 0.91, 0.94, 0.92]), LN=finals([0.91, 0.92, 0.92, 0.93, 0.92]))
+    both = verdict(curves, "within", than="LN", margin=0.012).fresh_seeds
+    one = verdict(curves, "higher", than="LN", margin=-0.012).fresh_seeds
+    assert both is not None
+    assert one is not None
+    assert both.observed is not None
+    assert one.observed is not None
+    assert both.observed > one.observed
+
+
 # Speed
 
 

@@ -94,6 +94,16 @@ def test_required_sample_size_power_equals_a_simulation() -> None:
     assert fewer < 0.81
 
 
+@pytest.mark.parametrize("centre", [0.0, 0.1, 0.4])
+def test_seeds_for_an_equivalence_leave_both_ends_clear(centre: float) -> None:
+    near, far = Interval(-0.8, 0.8).distances(centre)
+    n = required_sample_size(1.0, near, other=far)
+    assert n is not None
+    draws = np.random.default_rng(1).normal(centre, 1.0, size=(20_000, n))
+    half = scipy_stats.t.ppf(0.975, n - 1) * draws.std(axis=1, ddof=1) / math.sqrt(n)
+    assert 0.79 < np.mean(np.abs(draws.mean(axis=1)) + half < 0.8) < 0.85
+
+
 def test_required_sample_size_edges() -> None:
     assert required_sample_size(1.0, 0.0) is None
     assert required_sample_size(1.0, 1e-6) is None

@@ -162,3 +162,19 @@ def test_a_trial_that_ran_away_leaves_the_figure_and_is_named(fabricate: Fabric)
     assert axes.get_ylim()[1] < 2.5  # what is shown fills the panel
     triangles = [line for line in axes.lines if line.get_marker() == "^"]
     assert [(line.get_xdata(), line.get_ydata()) for line in triangles] == [([1.0], [axes.get_ylim()[1]])] * 2
+
+
+def test_a_seed_without_a_finite_sensitivity_is_not_said_to_agree_with_the_others(fabricate: Fabric) -> None:
+    """A training loss has no value before the first update, as which a run that is lost could count."""
+    made_up = made(fabricate, table={"metric": "train/loss"}, grid={"optim.lr": [0.01, 0.1, 1.0], "seed": [0, 1, 2]})
+
+    def losing(arm: str, point: dict[str, Any], random: Any) -> list[dict[str, object]]:
+        lost = arm == "With BN" and point["seed"] == 2 and point["optim.lr"] == 1.0
+        return [{"step": 0}, {"step": 10, "train/loss": "inf" if lost else point["optim.lr"] + point["seed"] / 100}]
+
+    made_up.run(losing)
+    files = table(made_up.experiment, fabricate)
+    (plain, second) = (row for row in files["sensitivity.md"].splitlines() if row.startswith(("| Plain", "| With BN")))
+    assert "with every seed" in plain
+    assert "with every seed" not in second
+    assert "∞" in second

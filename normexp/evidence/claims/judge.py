@@ -94,7 +94,10 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
 
 def _wanted(result: TestResult, family: int) -> SampleSize | None:
     """Return how many fresh seeds would decide, corrected over the family and over the claim's own comparisons."""
-    return plan(*result.spread, result.n, 1 - LEVEL / (family * result.among)) if result.spread else None
+    if result.spread is None:
+        return None
+    sd, near, far = result.spread
+    return plan(sd, near, result.n, 1 - LEVEL / (family * result.among), far)
 
 
 def _wider(claim: Claim, result: TestResult, decided: str, adjusted: Adjusted | None) -> Iterator[str]:

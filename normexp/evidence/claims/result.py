@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,7 +25,7 @@ class TestResult:
         decision: p-values of a statistical claim; None where nothing was tested.
         settled: the verdict of a claim that is no statistical one (counts, exact equality).
         note: why there is neither.
-        spread: for planning: standard deviation between seeds and distance to the nearest end of the region.
+        spread: for planning: standard deviation between seeds and the distances to the ends of the region.
         remarks: what a reader of the verdict has to know: the origin of a target, a ceiling.
         details: what goes beyond the verdict, for claims.json.
         may_tie: it need not be shown to lie in the region, only not to lie outside: a step of a trend.
@@ -41,7 +40,7 @@ class TestResult:
     decision: EquivalenceTest | None = None
     settled: str = UNDECIDED
     note: str = ""
-    spread: tuple[float, float] | None = None
+    spread: tuple[float, float, float] | None = None
     remarks: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     may_tie: bool = False
@@ -120,6 +119,5 @@ def _allowing_for(interval: Callable[[float], Interval | None], number: int) -> 
     return lambda confidence: interval(1 - (1 - confidence) / number)
 
 
-def _spread(estimate: PointEstimate, region: Interval) -> tuple[float, float] | None:
-    ends = [end for end in (region.low, region.high) if math.isfinite(end)]
-    return None if estimate.sd is None else (estimate.sd, min(abs(estimate.value - end) for end in ends))
+def _spread(estimate: PointEstimate, region: Interval) -> tuple[float, float, float] | None:
+    return None if estimate.sd is None else (estimate.sd, *region.distances(estimate.value))

@@ -26,6 +26,11 @@ class Interval:
     def outside(self, other: Interval) -> bool:
         return self.high < other.low or other.high < self.low
 
+    def distances(self, value: float) -> tuple[float, float]:
+        """Return how far a value is from the ends, the nearer first; from outside the other does not count: inf."""
+        near, far = sorted((abs(value - self.low), abs(value - self.high)))
+        return near, far if value in self else math.inf
+
     def __str__(self) -> str:
         return f"[{self.low:.4g}, {self.high:.4g}]"
 

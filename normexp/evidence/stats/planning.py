@@ -24,33 +24,43 @@ class SampleSize:
     safeguard: int | None
 
 
-def plan(sd: float, distance: float, n: int, confidence: float = 0.95) -> SampleSize:
+def plan(sd: float, distance: float, n: int, confidence: float = 0.95, other: float = math.inf) -> SampleSize:
     """Return the sample sizes by a pilot of n seeds, whose seeds are not to be used again."""
     from scipy.special import stdtrit
 
-    nearer = distance - float(stdtrit(n - 1, SAFEGUARD)) * sd / math.sqrt(n)
-    safeguard = required_sample_size(sd, nearer, confidence) if nearer > 0 else None
-    return SampleSize(required_sample_size(sd, distance, confidence), safeguard)
+    less = float(stdtrit(n - 1, SAFEGUARD)) * sd / math.sqrt(n)
+    nearer = distance - less
+    safeguard = required_sample_size(sd, nearer, confidence, other=other + less) if nearer > 0 else None
+    return SampleSize(required_sample_size(sd, distance, confidence, other=other), safeguard)
 
 
-def required_sample_size(sd: float, distance: float, confidence: float = 0.95, power: float = 0.8) -> int | None:
+def required_sample_size(
+    sd: float, distance: float, confidence: float = 0.95, power: float = 0.8, other: float = math.inf
+) -> int | None:
     """Return the least number of seeds at which a t-test probably decides; None for more than a thousand.
 
     Args:
         sd: standard deviation between seeds (of the paired differences, or of the values).
         distance: from the true value to the end of the region that it has to stay clear of, in the same unit.
         power: probability to decide.
+        other: from the true value to the other end of a region that it has to be shown to lie in; inf where there is
+            none. In the middle of a margin either end may be what is not cleared.
     Raises: ValueError where sd or distance is negative or NaN.
     Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2 (noncentral t).
     """
     if not (sd >= 0 and distance >= 0):
         raise ValueError(f"sd={sd} and distance={distance} must not be negative")
-    if distance == 0 or _power(MANY, sd, distance, confidence) < power:
+
+    def enough_with(n: int) -> bool:
+        missed = sum(1 - _power(n, sd, each, confidence) for each in (distance, other))  # at most: both at once, twice
+        return 1 - missed >= power
+
+    if distance == 0 or not enough_with(MANY):
         return None
     few, enough = 1, MANY
     while enough - few > 1:  # bisection: more seeds never have less power
         middle = (few + enough) // 2
-        few, enough = (few, middle) if _power(middle, sd, distance, confidence) >= power else (middle, enough)
+        few, enough = (few, middle) if enough_with(middle) else (middle, enough)
     return enough
 
 

@@ -240,8 +240,10 @@ class Verdict(Column):
     def _verdict(self, row: Row) -> str:
         if row.verdict or not isinstance(row.published, tables.Published):
             return row.verdict
-        verdict = published_verdict(self.metric.values(row), row.published.printed, self.margin, self.scale)
-        return NOT_YET if self.metric.measured.waiting and verdict.is_judged else str(verdict)
+        measured, printed = self.metric.measured, row.published.printed
+        values = measured.at_look(self.metric.values(row))
+        verdict = published_verdict(values, printed, self.margin, self.scale, measured.confidence)
+        return NOT_YET if measured.waiting and verdict.is_judged else str(verdict)
 
 
 @dataclass(frozen=True)

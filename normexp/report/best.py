@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
 from normexp.evidence.curves import MEASURES, better_direction
-from normexp.evidence.stats import mean, standard_deviation
+from normexp.evidence.stats import mean, paired
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE, PLACES
 from normexp.report.measurements import check_metric, title
@@ -248,11 +248,11 @@ def _edges(first: Row, group: Sequence[Row], over: Sequence[str]) -> Iterator[st
 
 
 def _noise(first: Row, rest: Sequence[Row], metric: str) -> Iterator[str]:
-    """Yield a warning where the next best is within one standard error, or cannot be told apart at all."""
+    """Yield a warning where the 95 % interval of the paired difference from the next best holds 0, or there is none."""
     if not rest:
         return
-    ours, theirs = first.values[metric], rest[0].values[metric]
-    if min(len(ours), len(theirs)) < 2:
-        yield "one seed: noise unknown"
-    elif abs(mean(ours) - mean(theirs)) <= math.hypot(*(standard_deviation(v) / len(v) ** 0.5 for v in (ours, theirs))):
+    difference = paired(first.by_seed[metric], rest[0].by_seed[metric])
+    if difference is None:
+        yield f"{'one seed' if 1 in (first.seeds, rest[0].seeds) else 'no two seeds in common'}: noise unknown"
+    elif 0.0 in difference.confidence_interval():
         yield "within noise of the next"

@@ -35,12 +35,14 @@ class Row:
         values: metric -> the last value of every run that stayed finite; without the metrics that no run of it has.
         seeds: number of finished runs.
         finite: how many of them did not diverge.
+        by_seed: metric -> seed -> the same values.
     """
 
     key: Mapping[str, str]
     values: Mapping[str, Sequence[float]]
     seeds: int
     finite: int
+    by_seed: Mapping[str, Mapping[int, float]]
 
     def text(self, metric: str) -> str:
         """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged.
@@ -124,19 +126,19 @@ def rows_of(frame: Frame, keys_of_run: pd.DataFrame) -> list[Row]:
     Args:
         keys_of_run: the keys of every readable run, by the name of the run.
     """
-    runs = keys_of_run.join(frame.runs.set_index("run")["status"])
+    all_runs = frame.runs.set_index("run")
+    runs, seeds = keys_of_run.join(all_runs["status"]), all_runs["seed"]
     last = frame.curves.groupby(["run", "metric"], sort=False).tail(1).set_index("run")
     last = last[["metric", "value", "status"]].join(keys_of_run, how="inner")
     found = []
     for name, group in runs.groupby(list(keys_of_run), sort=False):
         finished = group[group["status"].isin(["done", "diverged"])]
         ours = last[last.index.isin(finished.index)]
-        values = {
-            str(metric): [float(v) for v in part.loc[part["status"] == "done", "value"]]
-            for metric, part in ours.groupby("metric", sort=False)
-        }
+        done = {str(metric): part[part["status"] == "done"] for metric, part in ours.groupby("metric", sort=False)}
+        values = {metric: [float(v) for v in part["value"]] for metric, part in done.items()}
+        by_seed = {metric: dict(zip(seeds[part.index], part["value"], strict=True)) for metric, part in done.items()}
         key = dict(zip(map(str, keys_of_run), map(str, name), strict=True))
-        found.append(Row(key, values, len(finished), int((finished["status"] == "done").sum())))
+        found.append(Row(key, values, len(finished), int((finished["status"] == "done").sum()), by_seed))
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.text import shortened
@@ -160,12 +159,9 @@ def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:
 
 
 def _state(model: nn.Module) -> bytes:
-    """Return a network's state as safetensors: of tied weights one name, of views of one tensor each for itself."""
-    from safetensors.torch import save, save_model
+    """Return a network's state as safetensors, by every name, as a checkpoint has it."""
+    from safetensors.torch import save
 
-    with TemporaryDirectory() as folder:
-        try:
-            save_model(model, str(Path(folder, "model")))
-            return Path(folder, "model").read_bytes()
-        except RuntimeError:  # it refuses views of which none is the whole
-            return bytes(save({name: tensor.clone().contiguous() for name, tensor in model.state_dict().items()}))
+    from normexp.runs.checkpoint import apart
+
+    return bytes(save(apart(model.state_dict())))

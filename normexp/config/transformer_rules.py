@@ -10,6 +10,10 @@ from normexp.config.text import shortened
 from normexp.errors import Impossible, UserError, did_you_mean, nearest
 
 USUAL = "pre"
+WITHOUT_SCHEME = {
+    "ngpt": "it sets stream and weights itself",
+    "fixup": "it normalizes nothing, and its last layers begin as zeros, which have no direction",
+}
 
 
 def check_transformer(
@@ -76,10 +80,9 @@ def _placement_takes_scheme(
     placement = choices["placement"]
     if about["placement"].get("_normalizes_") or about["norm"].get("_own_"):
         return
-    if placement == "ngpt" and choices["norm"] != "none":
-        raise Impossible(
-            f"placement=ngpt with norm={choices['norm']}: it sets stream and weights itself; use norm=none"
-        )
+    if placement in WITHOUT_SCHEME and choices["norm"] != "none":
+        why = WITHOUT_SCHEME[placement]
+        raise Impossible(f"placement={placement} with norm={choices['norm']}: {why}; use norm=none")
     if "placement" in norm:  # it has something to place: a scheme on weights alone has not
         raise Impossible(
             f"placement={placement} with norm={choices['norm']}: it has no place for a scheme on activations; "

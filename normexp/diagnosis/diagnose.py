@@ -23,6 +23,7 @@ from normexp.diagnosis.normalizations import (
 from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
+from normexp.diagnosis.strangers import called_layers, of_strangers, strangers
 from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.modules import check_network
@@ -65,7 +66,7 @@ class Examination:
         self.waiting = Waiting()
         self.model, self.inputs = model, on_device_of(model, batches(data, waiting=self.waiting))
         self.norms = normalizations(model)
-        check_callable(model, self.norms, self.inputs[0])
+        self.strangers = check_callable(model, self.norms, self.inputs[0])
         self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
         self.local = disagreements(model, self.inputs[0])
 
@@ -79,7 +80,8 @@ class Examination:
         others = other_statistics(self.model)
         weights = normalized_weights(self.model)
         none = [] if self.norms or others or weights else _of_none()
-        found = [*self.stopped, *_of_modes(self.model, self.norms), *none, *_of_others(others)]
+        found = [*self.stopped, *of_strangers(self.strangers.values()), *_of_modes(self.model, self.norms)]
+        found += [*none, *_of_others(others)]
         found += _of_normalized_weights(weights)
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
         found += of_predictions(self.model, self.inputs[0], BATCH in {each.kind for each in found})
@@ -101,11 +103,15 @@ def check_watchable(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) -> None:
-    """Raise UserError for a network that cannot be called with a batch in evaluation."""
+def check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) -> dict[nn.Module, str]:
+    """Return the layers that a network calls and has not registered, and where it keeps them.
+
+    Raises: UserError for a network that cannot be called with a batch in evaluation.
+    """
     try:
-        with modes_kept(model), last_input(norms) as entered:
+        with modes_kept(model), last_input(norms) as entered, called_layers() as called:
             first_tensor(model.eval()(x))
+        return strangers(model, called)
     except UserError:
         raise
     except Exception as error:  # somebody's own code may raise any

@@ -14,6 +14,7 @@ from normexp.diagnosis.batches import batches, on_device_of
 from normexp.diagnosis.diagnose import check_callable, check_watchable
 from normexp.diagnosis.normalizations import keeps_statistics, normalizations, other_statistics
 from normexp.diagnosis.settling import not_settled, orders_of_calls, set_exactly, settle
+from normexp.diagnosis.strangers import NOT_REGISTERED
 from normexp.errors import UserError
 from normexp.norms.convert import convert
 from normexp.norms.group import GroupNorm
@@ -52,8 +53,9 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     Args:
         data: as of `diagnose`; all of it is used.
 
-    Raises: UserError for a network without running statistics, or with some of another kind, and for data that it does
-        not take or of which a channel has one value, or none that is finite; the network is then as it was.
+    Raises: UserError for a network without running statistics, or with some of another kind or in layers that are no
+        modules of it, and for data that it does not take or of which a channel has one value, or none that is finite;
+        the network is then as it was.
     """
     check_watchable(model)
     waiting = Waiting()
@@ -63,7 +65,9 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
         raise UserError(f"{others[0]} has running statistics of another kind than batch norm's")
     if not kept:
         raise UserError("the network has no running statistics")
-    check_callable(model, kept, inputs[0])
+    for each, place in check_callable(model, kept, inputs[0]).items():
+        if keeps_statistics(each):
+            raise UserError(f"{place}: {type(each).__name__} {NOT_REGISTERED}")
     with modes_kept(model), as_before(kept.values()):
         model.eval()
         orders = orders_of_calls(model, kept, inputs, waiting)

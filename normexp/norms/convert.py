@@ -6,6 +6,7 @@ from torch import nn
 
 from normexp.errors import did_you_mean, nearest
 from normexp.norms.base import Norm
+from normexp.norms.kernels.carrying_out import carry_out
 from normexp.norms.kernels.conversion import Conversion
 from normexp.norms.kernels.modules import check_network
 
@@ -54,7 +55,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     plan = Conversion(model, norm, output)
     if strict and plan.left:
         raise _incomplete(plan, model, norm)
-    plan.carry_out()
+    carry_out(plan)
     model.not_converted = plan.left  # type: ignore[assignment]
     return model
 

@@ -65,7 +65,11 @@ def gradient_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> fl
 
 def gradients(model: nn.Module, x: Tensor, at: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the gradients at these values of parameters, of a mean over the outputs with drawn coefficients."""
-    values = {name: value.detach().requires_grad_() for name, value in at.items()}
+    leaves: dict[nn.Parameter, Tensor] = {}  # names of one parameter, of tied weights, have one value
+    values = {
+        name: leaves.setdefault(model.get_parameter(name), value.detach().requires_grad_())
+        for name, value in at.items()
+    }
     with training_mode(model, x.device), torch.enable_grad():
         y = functional_call(model, values, (x,))
         if not y.requires_grad:

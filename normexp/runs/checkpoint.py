@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,23 +36,24 @@ def write_checkpoint(
         tensors |= {f"optimizer/{index}/{name}": as_tensor(value) for name, value in state.items() if value is not None}
     tensors |= {f"window/{name}": tensor for name, tensor in window.items()}
     tensors |= {f"random/{name}": state for name, state in random_states().items()}
-    plain = _apart({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    plain = apart(tensors)
     described = json.dumps({**facts, "sha256": _digest(plain, facts)}, sort_keys=True)
     # One metadata entry: with several, safetensors writes them in an order that changes from run to run.
     write_atomically(path, save(plain, metadata={"facts": described}))
 
 
-def _apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the tensors with each in memory of its own: safetensors refuses tied weights, and views of one tensor.
 
     A network ties its weights when it is built; loading copies the same numbers into it by each of their names.
     """
-    seen, apart = set[int](), dict[str, Tensor]()
+    seen, found = set[int](), dict[str, Tensor]()
     for name, tensor in tensors.items():
-        place = tensor.untyped_storage().data_ptr()
-        apart[name] = tensor.clone() if place in seen else tensor
+        plain = tensor.detach().cpu().contiguous()
+        place = plain.untyped_storage().data_ptr()
+        found[name] = plain.clone() if place in seen else plain
         seen.add(place)
-    return apart
+    return found
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ from normexp.runs.checkpoint import load_checkpoint
 from normexp.training.build import build_model, build_optimizer, initialize_from_data, lay_out
 from normexp.training.components import Components
 from normexp.training.fit import fit
+from normexp.training.process import generators_kept
 
 
+@generators_kept()  # a stack goes on without the run that has diverged
 def first_nonfinite(
     config: Config, data: Data, components: Components, checkpoint: Path, step: int, stopped: Event
 ) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from normexp.config import Config, compose
+from normexp.config.text import amount
 from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import Interrupted
@@ -243,7 +244,7 @@ class Stack:
     def _other_duties(self) -> None:
         if self.stopped.is_set():
             self._save("interrupted", cause="stopped by a signal")
-            text = f"stopped at step {self.done}; the same command continues {len(self.members)} stacked runs"
+            text = f"stopped at step {self.done}; the same command continues {amount(len(self.going), 'stacked run')}"
             raise Interrupted(text)
         if self._due():
             self._save("running")

@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 from normexp.models.transformer.trunk import Transformer
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import Batch
+from normexp.training.bfloat16 import bfloat16_in_float32
 from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components, Hyperparameters, wrong_return
 from normexp.training.process import optimizer_step
@@ -85,7 +86,8 @@ def make_step(components: Components) -> Step:
         (loss if extra is None else loss + extra).backward()
         return loss.detach(), outputs.detach()
 
-    learn = gradient if components.compiled is None else compile_fullgraph(gradient)
+    rounded = autocast is bfloat16_in_float32
+    learn = gradient if components.compiled is None else compile_fullgraph(gradient, keeps_rounding=rounded)
     update = optimizer_step(optimizer)
     after = components.after_update or after_update(components)
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]

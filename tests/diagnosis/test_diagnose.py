@@ -503,6 +503,43 @@ def test_a_compiled_network_names_the_one_inside_it():
         diagnose(torch.compile(small()), torch.randn(32, 3, 8, 8))
 
 
+class Hiding(nn.Module):
+    """Calls layers that it keeps in a list, a dict of lists and nowhere."""
+
+    def __init__(self, made: nn.Module) -> None:
+        super().__init__()
+        self.first, self.hidden, self.branches = nn.Conv2d(3, 8, 3), [nn.BatchNorm2d(8)], {"a": [nn.ReLU(), made]}
+        self.unused, self.last = [nn.LayerNorm(8)], nn.Linear(8, 2)
+        scale = nn.PReLU()
+        self.scale = lambda x: 2 * scale(x)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = nn.Softplus()(self.hidden[0](self.first(x)))
+        for layer in self.branches["a"]:
+            y = layer(y)
+        return self.last(self.scale(y).mean((2, 3)))
+
+
+def test_layers_that_are_called_and_not_registered_are_named():
+    """What train(), parameters() and state_dict() leave out a diagnosis had left out without a word."""
+    diagnosis = diagnose(Hiding(nn.Conv2d(8, 8, 3)), torch.randn(32, 3, 8, 8))
+    found = {each.layer: each.text for each in diagnosis.faults if each.kind == "not registered"}
+    assert found.keys() == {"hidden", "branches", "scale"}
+    assert found["hidden"].startswith("is called, but is no module of the network: ")
+    with one_line_error("hidden: BatchNorm2d is called, but is no module of the network"):
+        repair.recalibrate(nn.Sequential(Hiding(nn.Identity()), nn.BatchNorm1d(2)), torch.randn(32, 3, 8, 8))
+
+
+def test_layers_that_share_a_weight_are_measured_as_one():
+    """torch refused two values for one parameter, and the diagnosis ended in its error."""
+    cancels = nn.LayerNorm(4, elementwise_affine=False)
+    model = nn.Sequential(nn.Linear(4, 4, bias=False), cancels, nn.Linear(4, 4, bias=False), cancels)
+    model[2].weight = model[0].weight
+    weights = diagnose(model, torch.randn(32, 4), {"lr": 0.1}).weights
+    assert weights["0.weight"] == weights["2.weight"]
+    assert weights["0.weight"]["effective_rate"] == pytest.approx(0.1 / float(model[0].weight.detach().square().sum()))
+
+
 def test_a_network_without_a_known_normalization_says_so():
     (note,) = diagnose(nn.Sequential(nn.Linear(3, 2)), torch.randn(8, 3)).findings
     assert (note.kind, note.level) == ("no normalization", "note")
@@ -556,6 +593,11 @@ def views():
     model[3].weight, model.other = nn.Parameter(whole[:2]), nn.Parameter(whole[1:])
     return model, batch()
 
+def tied():
+    model = net().extend([nn.Linear(2, 2), nn.Linear(2, 2)])
+    model[5].weight = model[4].weight
+    return model, batch()
+
 def fails():
     raise KeyError("x")
 """
@@ -593,16 +635,19 @@ def test_the_command_names_a_fault_and_repairs_it(folder, cli):
     assert kinds(model, batch()) == set()
 
 
-def test_a_repaired_network_whose_weights_are_views_is_written_by_every_name(folder, cli):
-    assert cli("diagnose", "some_nets:views", "--fix", "recalibrate", "--out", "w.safetensors")[0] == 0
+@pytest.mark.parametrize(("name", "one", "other"), [("views", "other", "3.weight"), ("tied", "4.weight", "5.weight")])
+def test_a_repaired_network_whose_weights_share_memory_is_written_by_every_name(folder, cli, name, one, other):
+    """As its checkpoint has it: torch's own load_state_dict takes it, with no name missing."""
+    assert cli("diagnose", f"some_nets:{name}", "--fix", "recalibrate", "--out", "w.safetensors")[0] == 0
     sys.path.append(str(folder))
+    import some_nets
     from safetensors.torch import load_file
-    from some_nets import batch, views
 
-    model, _ = views()
+    model, data = getattr(some_nets, name)()
     model.load_state_dict(load_file("w.safetensors"))
-    assert model.other.untyped_storage().data_ptr() == model[3].weight.untyped_storage().data_ptr()
-    assert kinds(model, batch()) == set()
+    places = {model.get_parameter(each).untyped_storage().data_ptr() for each in (one, other)}
+    assert len(places) == 1
+    assert kinds(model, data) == set()
 
 
 def test_the_command_prints_json(folder, cli):

@@ -242,6 +242,10 @@ REFUSED = {
     "own nonlinearity": (["norm=normprop"], "norm=normprop has no form on the tokens of model=gpt"),
     "no place": (["norm=rms", "placement=rezero"], "placement=rezero with norm=rms: it has no place for a scheme on"),
     "sphere": (["norm=weight", "placement=ngpt"], "it sets stream and weights itself; use norm=none"),
+    **{  # weights of zeros have no direction, and their standard deviation or largest singular value is 0
+        f"zeros under {norm}": ([f"norm={norm}", "placement=fixup"], "its last layers begin as zeros.*; use norm=none$")
+        for norm in ("weight", "weight_standard", "scaled_weight_standard", "spectral", "spectral_penalty", "rms")
+    },
     "twice": (["norm=rms", "placement=hybrid", "model.qk_norm=rms"], "normalizes queries and keys itself"),
     "unknown": (["model.qk_norm=rsm"], "did you mean rms"),
     "placement": (["placement=pree"], "did you mean pre"),

@@ -26,6 +26,7 @@ from normexp.norms.spectral import SpectralNorm
 from normexp.norms.spectral_penalty import SpectralPenalty
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
+from normexp.norms.weight_standard import WeightStandardization
 
 SMALL_BATCHES = True
 WITH_NORM = [
@@ -509,6 +510,27 @@ def test_weights_that_a_scheme_does_not_reach_are_named(layer, norm):
     convert(model, norm, strict=False)
     assert any(re.match(said, line) for line in model.not_converted)
     assert any(parametrize.is_parametrized(each) for each in weight_layers(model))
+
+
+@pytest.mark.parametrize(
+    ("norm", "rows", "refused"),
+    [
+        (WeightNorm(), slice(1), True),  # one unit has no direction
+        (NormProp(), slice(None), True),
+        (SpectralNorm(), slice(None), True),
+        (SpectralNorm(), slice(1), False),  # the largest singular value is that of the others
+        (WeightStandardization(), slice(None), False),  # eps holds it
+    ],
+)
+def test_weights_of_zeros_are_refused_where_the_scheme_makes_nan_of_them(norm, rows, refused):
+    """Networks that begin with a last layer of zeros were nan after their conversion, and nothing was said."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(128, 3))
+    model[2].weight.data[rows] = 0
+    if refused:
+        with pytest.raises(ValueError, match=r"2 \(Conv2d\): has weights of zeros, of which the scheme makes nan"):
+            convert(model, norm)
+        return
+    assert convert(model, norm)(torch.randn(2, 3, 8, 8)).isfinite().all()
 
 
 def test_a_scheme_that_sets_no_weights_leaves_those_of_a_recurrent_layer():

@@ -171,6 +171,17 @@ def test_penalty_in_evaluation_changes_no_state():
     assert torch.equal(before, model[0].singular_vector)
 
 
+def test_penalty_acts_on_a_weight_that_began_as_zeros():
+    """The singular vector of zeros is none: it was kept as zeros, which no later weight moves."""
+    norm = SpectralPenalty(strength=1.0)
+    model = penalized(norm, nn.Linear(9, 6))
+    drawn = model[0].weight.detach().clone()
+    torch.nn.init.zeros_(model[0].weight)
+    assert norm.penalty(model) == 0
+    set_weight(model[0], drawn)
+    torch.testing.assert_close(settled(norm, model).detach(), sigma(model[0], drawn).square() / 2)
+
+
 def test_penalty_acts_in_training():
     norm = SpectralPenalty(strength=1.0)
     model = penalized(norm, nn.Linear(20, 20))

@@ -317,6 +317,22 @@ def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pa
     assert RunDirectory(pair[1][1]).environment["stacked"] == 2
 
 
+@pytest.mark.parametrize(("step", "going"), [(1, 2), (6, 1)])  # before and after the loss that is not finite
+def test_a_stack_of_which_one_diverges_goes_on_to_the_same_bytes(tmp_path, watched, step, going):
+    """What was not finite first is found by a repetition, which sets the generators: by a seed or from a checkpoint."""
+    own = ["model.activation=identity", "norm=none", "optim=sgd", f"results_dir={tmp_path}"]
+    configs = [compose([*SMALL, *own, f"optim.lr={rate}"]) for rate in (1e20, 0.01)]
+    runs = configs, [tmp_path / "runs" / config.name for config in configs]
+    with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues {going} stacked run"):
+        train_pair(runs, step)
+    assert train_pair(runs) == ["diverged", "done"]
+    first, second = (metrics(path) for path in runs[1])
+    last = (runs[1][1] / CHECKPOINT).read_bytes()
+    once = [tmp_path / "once" / path.name for path in runs[1]]
+    stack.train_stack(configs, once, False, NullProgress, Loader())
+    assert [first, second + last] == [metrics(once[0]), record(once[1])]
+
+
 def test_a_run_that_was_begun_in_a_stack_and_goes_on_alone_begins_again(sweep, pair, watched, caplog, tmp_path):
     with pytest.raises(Interrupted):
         train_pair(pair, 6)

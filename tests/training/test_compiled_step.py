@@ -12,10 +12,13 @@ from torch._dynamo.utils import counters
 
 from normexp.config import compose, options
 from normexp.errors import Impossible, UserError
+from normexp.training import bfloat16
 from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.task import Classification
+
+COMPILE = torch.compile
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +63,31 @@ def test_compiled_step_is_never_half_a_graph():
         assert all(parameter.grad is not None for parameter in network.parameters())
     for found, expected in zip(networks[1].parameters(), networks[0].parameters(), strict=True):
         assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_compiler_is_told_to_keep_what_is_rounded_by_hand(monkeypatch, there):
+    """It leaves out a cast to bfloat16 and back: bf16 was in part float32 where a processor has no kernels for it."""
+    told = []
+    monkeypatch.setattr(bfloat16, "has_bfloat16_kernels", lambda device: there)
+    monkeypatch.setattr(torch, "compile", lambda function, **settings: told.append(settings) or function)
+    for precision in ("bf16", "fp32"):
+        losses_and_weights(*MLP, "compile=true", f"precision={precision}", "steps=1")
+    options = [settings["options"] for settings in told if settings.get("fullgraph")]  # torch compiles parts of its own
+    assert options == [None if there else {"emulate_precision_casts": True}, None]
+
+
+@pytest.mark.slow
+def test_compiled_bfloat16_by_hand_is_that_of_the_ordinary_step(monkeypatch):
+    """To the bit but for batch normalization, which the compiler takes apart; without it all is equal."""
+    monkeypatch.setattr(bfloat16, "has_bfloat16_kernels", lambda device: False)
+    monkeypatch.setattr(torch, "compile", COMPILE)
+    words = (*MLP, "precision=bf16", "norm=none", "steps=2")
+    (losses, weights), (expected, expected_weights) = (
+        losses_and_weights(*words, compiled) for compiled in ("compile=true", "compile=false")
+    )
+    torch.testing.assert_close(losses, expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(weights, expected_weights, rtol=1e-5, atol=1e-7)
 
 
 def test_compiled_step_lets_mistakes_through():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 from torch import nn
@@ -15,9 +15,7 @@ from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untrace
 from normexp.norms.kernels.effect import Effect
 from normexp.norms.kernels.modes import odd_modes
 from normexp.norms.kernels.modules import (
-    LAYERS,
     NORMS,
-    adds_bias,
     fused_tail,
     has_layers,
     is_nonlinearity,
@@ -38,8 +36,8 @@ from normexp.norms.kernels.refusals import (
     refuse_vectors,
     refuse_weight,
 )
-from normexp.norms.kernels.replacement import add_biases, carry, drop_bias, swap
-from normexp.norms.kernels.torch_weights import schemes_of_torch, set_free
+from normexp.norms.kernels.replacement import carry
+from normexp.norms.kernels.torch_weights import schemes_of_torch
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
@@ -70,8 +68,9 @@ class Conversion:
             self._try(model, cannot("has no Linear or Conv layer and no normalization of torch.nn to be changed"))
         for owner, attribute, kept in unregistered(model):
             what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
-            self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
-        called = stranger(self._reading.__cause__) if isinstance(self._reading, Untraceable) else None
+            if has_layers(kept):
+                self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
+        called = stranger(self.reading.__cause__) if isinstance(self.reading, Untraceable) else None
         if called is not None and has_layers(called) and not self.left:
             self._try(model, cannot(f"calls a {type(called).__name__} that is no module of the network"))
         for module in self.names:
@@ -89,7 +88,7 @@ class Conversion:
 
     def _hidden(self) -> list[nn.Module]:
         """Return the layers but those whose output is the network's: the classifier, or every head."""
-        read = self._reading
+        read = self.reading
         ends = read.ends(self.layers) if isinstance(read, Dataflow) else []
         return [layer for layer in self.layers if layer not in (ends or self.layers[-1:])]
 
@@ -104,7 +103,7 @@ class Conversion:
         return True
 
     @cached_property
-    def _reading(self) -> Dataflow | Untraceable:
+    def reading(self) -> Dataflow | Untraceable:
         """The network's calls as it is, or why they cannot be read. Reading is most of a conversion's time."""
         try:
             return Dataflow(self.model)
@@ -112,7 +111,7 @@ class Conversion:
             return why
 
     def _read(self) -> Dataflow | None:
-        found = self._reading
+        found = self.reading
         if isinstance(found, Dataflow):
             return found
         self._try(self.model, cannot(f"its forward cannot be read, so what follows what is not known ({found})"))
@@ -180,7 +179,7 @@ class Conversion:
 
     def _gets_vectors(self, old: nn.Module) -> bool:
         """Tell whether a normalization gets the output of a Linear layer with as many features as it has."""
-        read = self._reading
+        read = self.reading
         sources = [read.module(read.source(node)) for node in read.calls(old)] if isinstance(read, Dataflow) else []
         return any(isinstance(each, nn.Linear) and each.out_features == width(old) for each in sources)
 
@@ -250,7 +249,7 @@ class Conversion:
         self.reparametrized = [layer for layer in self.hidden if layer in free and self._try(layer, check)]
         left = set(self.hidden) - set(self.reparametrized) if self.effect.sets_weights else set()
         self.freed = [layer for layer in self.layers if layer in free - left and schemes_of_torch(layer)]
-        if read := reads_behind(self.model, self._reading, self.freed) if self.freed else "":
+        if read := reads_behind(self.model, self.reading, self.freed) if self.freed else "":
             self._try(self.model, cannot(f"reads {read} of a layer whose weight torch computes, which would be gone"))
             self.freed, self.reparametrized = [], []
 
@@ -274,7 +273,7 @@ class Conversion:
         """Leave what the network's own forward reads, where the scheme's module lacks that."""
         while True:
             try:
-                return check_readers(self.model, self._reading, self.new)
+                return check_readers(self.model, self.reading, self.new)
             except Lacks as read:
                 old = self.model.get_submodule(read.name)
                 why = f"{read.how}, which {type(self.new[old]).__name__} in its place does not have"
@@ -290,30 +289,3 @@ class Conversion:
         while more := set().union(*(group for group in self.together if group & modules)) - modules:
             modules |= more
         self.new = {old: made for old, made in self.new.items() if old not in modules}
-
-    def carry_out(self) -> None:
-        """Change the network."""
-        for layer in self.freed:
-            set_free(layer)
-        if self.normalizations and not self.effect.normalizes:
-            add_biases(layer for layer in self.layers if layer.bias is None and adds_bias(layer))
-        elif self.normalizations and self.norm.cancels_bias:
-            self._drop_cancelled_biases()
-        elif self.norm.cancels_bias:
-            for layer in filter(adds_bias, set(self.layers) & set(self.new)):
-                layer.register_parameter("bias", None)
-        swap(self.model, self.new)
-        swap(self.model, {layer: self.norm.parametrize(layer) for layer in self.reparametrized})
-
-    def _drop_cancelled_biases(self) -> None:
-        """Drop the bias of a layer whose output a normalization in an nn.Sequential alone gets; any other stays."""
-        found = {
-            layer: after
-            for module in self.names
-            if isinstance(module, nn.Sequential)
-            for layer, after in pairwise(module)
-            if after in self.new and isinstance(after, NORMS) and isinstance(layer, LAYERS) and layer.bias is not None
-        }
-        for layer, after in found.items():
-            if isinstance(self._reading, Dataflow) and self._reading.only_feeds(layer, after) and adds_bias(layer):
-                drop_bias(layer, after, self.new[after])

@@ -56,12 +56,12 @@ def has_lazy_layers(model: nn.Module) -> bool:
 
 
 def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Yield owner, attribute and module where a network keeps layers in what is no module: a list, a function."""
+    """Yield owner, attribute and module where a network keeps modules in what is none: a list, a function."""
     own, usual = set(model.modules()), vars(nn.Module())
     for owner in (each for each in own if not isinstance(each, torch.jit.ScriptModule)):
         for name, value in vars(owner).items():
             for each in _inside(value, set()) if name not in usual else ():
-                if each not in own and has_layers(each):
+                if each not in own:
                     yield owner, name, each
 
 

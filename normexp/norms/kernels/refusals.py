@@ -67,7 +67,9 @@ def refuse_weight(layer: Any, model: nn.Module, norm: Norm) -> None:
     if not is_linear_in_weight(layer):
         raise CannotConvert("computes its weight itself, from the one that the scheme would set")
     with random_kept():
-        norm.parametrize(copy.deepcopy(layer))
+        made: Any = norm.parametrize(copy.deepcopy(layer))
+        if not layer.weight.is_meta and layer.weight.isfinite().all() and not made.weight.isfinite().all():
+            raise CannotConvert("has weights of zeros, of which the scheme makes nan")
 
 
 def refuse_computed(module: nn.Module, model: nn.Module) -> None:

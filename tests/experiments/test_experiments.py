@@ -56,7 +56,7 @@ SOUND: dict[str, Any] = {
     "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
     "grid": {"seed": [0, 1], "batch_size": [8, 16]},
     "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
-    "scales": {"smoke": None, "cpu": {"common": {"epochs": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},
+    "scales": {"smoke": None, "cpu": {"common": {"threads": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},
     "table": {"metric": "test/accuracy", "baseline": "Plain"},
     "published": [
         {"arm": "With BN", "metric": "test/accuracy", "at": "last", "value": "98.3", "unit": "%", "place": "Table 1"}
@@ -83,7 +83,7 @@ def test_experiment_scale_is_laid_over_the_rest():
         f"seed={seed},batch_size={size}" for seed in (0, 1) for size in (8, 16)
     ]
     assert [point_name(point) for point in cpu.points()] == ["seed=0,batch_size=8", "seed=0,batch_size=16"]
-    assert cpu.common == {**smoke.common, "epochs": 1}
+    assert cpu.common == {**smoke.common, "threads": 1}
 
 
 def test_a_scale_says_its_set_up_behind_the_experiments_or_in_its_place():
@@ -399,6 +399,16 @@ UNSOUND = {
     "a claim twice": (lambda data: data["claims"].append(data["claims"][0]), "text: claims[0] has the same text"),
     "table of both kinds": (change("table", "columns", to=["train/loss"]), "table: give either metric or columns"),
     "no mapping": (lambda data: data.clear(), "is missing"),
+    "epochs of a scale beside steps": (
+        change("scales", "smoke", to={"common": {"epochs": 1}}),
+        "scales.smoke.common.epochs: steps is given, too, and would replace it; give one of the two",
+    ),
+    "epochs of an arm beside steps": (
+        change("arms", "Plain", "epochs", to=1),
+        "arms.Plain.epochs: steps is given, too",
+    ),
+    "epochs as an axis beside steps": (change("grid", "epochs", to=[1, 2]), "grid.epochs: steps is given, too"),
+    "epochs beside steps": (change("common", "epochs", to=1), "common.epochs: steps is given, too"),
     "minutes of no scale": (change("minutes", to={"desk": 1}), "minutes.desk: scale 'desk' does not exist"),
     "label of nothing": (
         change("figures", 0, "labels", to={"With Bn": "BN"}),
@@ -496,6 +506,13 @@ def test_a_printed_step_beyond_the_runs_is_refused_at_the_papers_scale_alone():
     with one_line_error() as refused:
         parse("x", "paper", data)
     assert "published[0].at: step 7 is beyond the last one of every run, 6" in str(refused.value)
+
+
+def test_steps_of_a_scale_may_stand_in_for_epochs():
+    data = copy.deepcopy(SOUND)
+    data["common"] = {"dataset": "digits", "model": "mlp", "epochs": 2}
+    data["scales"]["smoke"] = {"common": {"steps": 3}}
+    assert parse("x", "smoke", data).config("Plain", (("seed", 0),))["steps"] == 3
 
 
 def test_labels_may_name_all_that_a_figure_shows():

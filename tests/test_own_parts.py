@@ -234,6 +234,16 @@ class Scheme(Norm):
 class Start(Init):
     def weight(self, empty, source):
         raise KeyError("fan")
+
+
+class Filling(Init):
+    def weight(self, empty, source):
+        empty.zero_()
+
+
+class Small(Init):
+    def weight(self, empty, source):
+        return empty.flatten()
 """
 
 
@@ -409,6 +419,17 @@ def _odd(returns: str) -> list[str]:
 
 MISTAKES = {
     "not named": (["model=my_parts.Net", "plugins=[]"], "model._target_=my_parts.Net: code outside normexp"),
+    "a module alone": (["model=my_parts"], "model=my_parts does not exist; allowed: attentive_reader, "),
+    "a module without a name": (["model=my_parts"], "did you mean model=my_parts.NAME 'plugins=[my_parts]'?"),
+    "a file": (["model=my_parts.py"], "did you mean model=my_parts.NAME 'plugins=[my_parts]'?"),
+    "an initialization that returns nothing": (
+        ["init=odd_parts.Filling"],
+        "init=odd_parts.Filling dataset=digits: Filling.weight returned a NoneType, not a tensor of shape (",
+    ),
+    "an initialization of another shape": (
+        ["init=odd_parts.Small"],
+        "init=odd_parts.Small dataset=digits: Small.weight returned a tensor of shape (",
+    ),
     "no network": (["model=odd_parts.Nothing"], "odd_parts.Nothing: is no Module (derive it from torch.nn.Module)"),
     "built already": (["model=odd_parts.built"], "odd_parts.built: is a network that is built already; name its class"),
     "not convertible": (

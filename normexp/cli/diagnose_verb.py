@@ -125,6 +125,8 @@ def _meant(name: str) -> str:
 
 def _called(name: str) -> Any:
     """Call MODULE:FUNCTION; modules in the current folder are found. Raises UserError, also for what it raises."""
+    from torch import nn
+
     from normexp.config.instantiate import locate
 
     module, _, function = name.removeprefix("./").partition(":")
@@ -132,6 +134,8 @@ def _called(name: str) -> Any:
     if not all(part.isidentifier() for part in [*module.split("."), function]):
         raise UserError(f"{shortened(name)!r}: is not MODULE:FUNCTION, as in my_nets:resnet{_meant(name)}")
     found = locate(f"{module}.{function}", [module])
+    if isinstance(found, nn.Module):
+        raise UserError(f"{name}: is a network that is built already; name its class, or a function that returns it")
     if not callable(found):
         raise UserError(f"{name}: is no function")
     try:

@@ -35,6 +35,7 @@ _KINDS = {
 }
 _MANY = {"int": "integers", "float": "numbers", "str": "non-empty texts", "bool": "truth values"}
 LARGEST_FLOAT = 3.4028234663852886e38  # float32's; networks compute in it
+SMALLEST_FLOAT = 1.1754943508222875e-38  # beside 0: runs take smaller ones for 0, as fast arithmetic does
 LARGEST_INT = 2**63 - 1
 
 
@@ -116,6 +117,8 @@ class Allowed:
         """Say which numbers the arithmetic holds, where one lies beyond."""
         if isinstance(value, float) and abs(value) > LARGEST_FLOAT:
             return f", at most {LARGEST_FLOAT:.3g} (float32)"
+        if isinstance(value, float) and 0 < abs(value) < SMALLEST_FLOAT:
+            return f", at least {SMALLEST_FLOAT:.3g} (float32)"
         return ", of 64 bits" if isinstance(value, int) and abs(value) > LARGEST_INT else ""
 
     def _convert(self, value: Any) -> Any:
@@ -125,7 +128,7 @@ class Allowed:
         if isinstance(value, bool) or value is None or self.kind == "bool":
             return None
         if self.kind == "float":
-            return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST_FLOAT else None
+            return float(value) if isinstance(value, int | float) and _in_float32(value) else None
         if self.kind == "int":
             return value if isinstance(value, int) and abs(value) <= LARGEST_INT else None
         if value in ("true", "false") and self.choices:
@@ -183,3 +186,7 @@ def parse(spec: str | None, default: Any) -> Allowed:
         length=int(match["length"]) if match["length"] else None,
         share=bool(match["share"]),
     )
+
+
+def _in_float32(value: float) -> bool:
+    return value == 0 or SMALLEST_FLOAT <= abs(value) <= LARGEST_FLOAT

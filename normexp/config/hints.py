@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -82,7 +83,12 @@ def path_hint(group: str, name: str) -> str:
 
 
 def code_hint(group: str, name: str, plugins: Iterable[str]) -> str:
-    """Return what a plugin of the current folder defines under a name that was given without its module."""
+    """Return what a plugin of the current folder defines under a name that was given without its module.
+
+    Of a module that was given without a name, what is missing.
+    """
+    if name.isidentifier() and os.path.isfile(f"{name}.py"):  # which takes names of any length
+        return did_you_mean(f"{group}={name}.NAME 'plugins=[{name}]'")
     defined = re.compile(rf"^(class|def) {re.escape(name)}\b", re.MULTILINE)
     for plugin in plugins:
         path = Path(*plugin.split(".")).with_suffix(".py")

@@ -79,6 +79,8 @@ def _is_module(name: str) -> bool:
 
 def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
     key = target_key(group)
+    if target.endswith(".py") and (meant := path_hint(group, target)):
+        raise must_be_named(f"{key}={shortened(target)}", target, meant)
     if target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins):
         return
     if target.startswith("normexp."):

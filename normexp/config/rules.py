@@ -158,7 +158,12 @@ def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
 
 def _keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
     """Refuse another value than the usual one of a key that does nothing beside these settings."""
-    for key, beside, reason in [*_unused(choices, about), *_unread_averages(values, about)]:
+    for key, beside, reason in [
+        *_unused(choices, about),
+        *_of_others(values, about),
+        *_in_cells(values, choices, about),
+        *_unread_averages(values, about),
+    ]:
         group, _, name = key.partition(".")
         if name in values[group] and values[group][name] != option(group, choices[group])[name]:
             raise Impossible(f"{key}={shown(values[group][name])} with {beside}: {reason}")
@@ -179,6 +184,25 @@ def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str
     if not (recurrent or _is_own("model", about)) and choices["study"] == "none":
         for key in about["norm"].get("_in_recurrence_", []):
             yield f"norm.{key}", model, f"norm={choices['norm']} has it in recurrent networks alone; leave it out"
+
+
+def _of_others(values: Values, about: About) -> Iterator[tuple[str, str, str]]:
+    """Yield each key that does nothing with the value that another key of its group has."""
+    for group in ("dataset", "model"):
+        for key, condition in about[group].get("_only_with_", {}).items():
+            for other, allowed in condition.items():
+                if values[group][other] not in allowed:
+                    beside = f"{group}.{other}={values[group][other]}"
+                    yield f"{group}.{key}", beside, f"is for {group}.{other}={' or '.join(allowed)}; leave it out"
+
+
+def _in_cells(values: Values, choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:
+    """Yield each key of a scheme that does nothing where all that has the scheme is within a recurrent cell."""
+    recurrent = about["model"].get("_accepts_") in _RECURRENT
+    if recurrent and not values["model"].get("normalize_output") and choices["study"] == "none":
+        for key in about["norm"].get("_outside_recurrence_", []):
+            reason = f"norm={choices['norm']} has it outside of recurrent cells; leave it out"
+            yield f"norm.{key}", f"model={choices['model']}", reason
 
 
 def _unread_averages(values: Values, about: About) -> Iterator[tuple[str, str, str]]:

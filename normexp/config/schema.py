@@ -57,6 +57,13 @@ def refusal(problem: UserError | str, *below: str | int, kind: Any = "refused") 
     return PydanticCustomError(kind, "{problem}", {"problem": str(problem), "below": list(below)})
 
 
+def check_once(values: Sequence[Any], *below: str | int) -> None:
+    """Raise PydanticCustomError for what stands in a list twice."""
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise refusal(f"{value!r} stands there twice", *below)
+
+
 def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
     """Return the path in the data to the first thing that is wrong, and what is wrong there.
 

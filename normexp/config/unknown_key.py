@@ -42,7 +42,7 @@ class Unknown:
             of_group = (name for name in self.leaves if name.startswith(f"{group}."))
             allowed = ", ".join(of_group) or f"no key of {group}"
         hint = did_you_mean(self._typed(place) if place else self._meant())
-        if group in groups() and not place and (having := options_with(group, rest)):
+        if group in groups() and not place and (having := self._options_with(group, rest)):
             usual = self._fitting(group, rest) or having[0]
             hint = f"; {' or '.join(having)} has it: {group}={usual} {self._typed(self.key)}"
         return UserError(f"key {shortened(self.key)!r} does not exist; allowed: {allowed}{hint}")
@@ -97,10 +97,16 @@ class Unknown:
 
     def _fitting(self, group: str, key: str) -> str | None:
         """Return an option of a group that has a key, one that goes with the chosen data or network if there is one."""
-        having = options_with(group, key)
+        having = self._options_with(group, key)
         fitting = [name for name in having if self._reads({**self.choices, group: name})]
         chosen = fitting if group == "model" else fitting or having
         return next((name for name in chosen if name in key), None) or next(iter(chosen), None)
+
+    def _options_with(self, group: str, key: str) -> list[str]:
+        """Return the options of a group that have a key; for a list none in which it is one number or word."""
+        listed = self.text.startswith("[")
+        one = (bool, int, float, str)
+        return [name for name in options_with(group, key) if not (listed and isinstance(option(group, name)[key], one))]
 
     def _reads(self, choices: Mapping[str, str]) -> bool:
         """Tell whether the network reads the data; one of the user's own may read any."""

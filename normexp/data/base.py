@@ -168,6 +168,7 @@ class Dataset:
             data = _checked(name, self._read_seeded(seed) if own else self.read(seed))
             if own:
                 check_contract(name, data)
+                self._check_validation(name, data)
             return data
         except UserError:
             raise
@@ -176,6 +177,14 @@ class Dataset:
                 raise
             why = f"{kind_and_line(error)}{line_in(error, type(self).__module__)}"
             raise UserError(f"{name}: read failed ({why}); --debug shows where") from error
+
+    def _check_validation(self, name: str, data: Data) -> None:
+        """Raise UserError for a wish, other than the class's own, where `read` has made the validation split."""
+        if len(data.validation) and self.validation != type(self).validation:
+            raise UserError(
+                f"dataset.validation={self.validation}: {name} has a validation split of its own; "
+                "leave dataset.validation out"
+            )
 
     def _read_seeded(self, seed: int) -> Data:
         """Call `read` of a class of the user's own, which may draw from global generators: with a seed, the same."""

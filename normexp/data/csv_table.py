@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,7 @@ class Table:
     columns: Mapping[str, tuple[str, ...]]
     lines: tuple[int, ...]
     decimal: str = "."
+    _readings: dict[str, tuple[list[str], str]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -111,6 +112,11 @@ class Table:
 
     def reading(self, name: str) -> tuple[list[str], str]:
         """Return a column's cells without separators of thousands, and its sign before decimals: usually the file's."""
+        if name not in self._readings:  # a column of classes is asked for several times
+            self._readings[name] = self._read(name)
+        return self._readings[name]
+
+    def _read(self, name: str) -> tuple[list[str], str]:
         cells = self.filled(name)
         other = "," if self.decimal == "." else "."
         signed = [sign_in(cell) for cell in cells if other in cell]

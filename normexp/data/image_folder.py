@@ -41,7 +41,9 @@ class ImageFolder(LabelledImages):
     def read(self, seed: int) -> Data:
         content = self._content()
         train, validation, test = (content.split(name) for name in ("train", "validation", "test"))
-        data = Data(train, validation, test, task="classification", classes=content.classes)
+        unused = f"a validation folder is there, and dataset.validation={self.validation} is not used"
+        note = unused if len(validation) and self.validation else ""
+        data = Data(train, validation, test, task="classification", classes=content.classes, note=note)
         if len(data.test) == 0:
             return self._set_test_apart(data)
         if self.test is not None:
@@ -54,7 +56,8 @@ class ImageFolder(LabelledImages):
         wish = 0.2 if self.test is None else self.test
         chosen = choose(data, wish, self.split_seed, f"dataset.test={wish}")
         share = f"{len(chosen):,} of {len(data.train):,} images, chosen by dataset.split_seed"
-        return replace(move(data, chosen, "test"), note=f"no test folder: {share}, are the test split")
+        notes = [f"no test folder: {share}, are the test split", data.note]
+        return replace(move(data, chosen, "test"), note="; ".join(filter(None, notes)))
 
     def content(self) -> str:
         path = self._path()

@@ -36,11 +36,12 @@ def ungrouped(cells: list[str], decimal: str) -> list[str]:
     """Return the cells without separators of thousands, if all their signs are such and one can be nothing else."""
     signs = SEPARATORS + (",." if decimal == "." else ".,")[0]
     grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{signs}])\d{{3}}(\1\d{{3}})*({re.escape(decimal)}\d*)?")
-    found = [cell for cell in cells if any(sign in cell for sign in signs)]
+    separator = re.compile(f"[{signs}]")
+    found = [cell for cell in cells if separator.search(cell)]
     sure = any(number_in(cell, decimal) is None for cell in found)  # "1.003" alone has three decimals
     if not sure or not all(map(grouped.fullmatch, found)):
         return cells
-    return [re.sub(f"[{signs}]", "", cell) for cell in cells]
+    return [separator.sub("", cell) for cell in cells]
 
 
 def number_in(cell: str, decimal: str) -> float | None:

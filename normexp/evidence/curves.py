@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +18,11 @@ AxisValue = str | int | float | bool | None
 Point = tuple[tuple[str, AxisValue], ...]
 Column = npt.NDArray[np.float64]
 
-_HIGHER = ("accuracy",)
-_LOWER = ("loss", "rmse", "error", "perplexity", "bpc", "bits_per_byte", "nll", "mse")
+_BETTER = {  # with what the name of a metric ends
+    "higher": ("_accuracy",),
+    "lower": ("_loss", "_rmse", "_error", "_perplexity", "_bpc", "_bits_per_byte", "_nll", "_mse"),
+}
+_AT_LEAST_0 = ("loss", "rmse", "bits_per_byte")  # what training measures of a split, beside accuracies
 
 
 def axis_value(value: Any) -> AxisValue:
@@ -133,14 +137,27 @@ def is_share(metric: str) -> bool:
     return metric.endswith(("accuracy", "/error"))
 
 
+def extremes(metric: str) -> tuple[float, float]:
+    """Return the least and the largest value that a metric can have: of a fraction, of a loss, of anything else."""
+    split, _, name = metric.rpartition("/")
+    if is_share(metric):
+        return 0.0, 1.0
+    return 0.0 if split and name in _AT_LEAST_0 else -math.inf, math.inf
+
+
+def said_extremes(low: float, high: float) -> str:
+    """Return them in words."""
+    return f"from {low:g} to {high:g}" if high < math.inf else f"{low:g} or more"
+
+
 MEASURES = ("validation/accuracy", "validation/rmse", "validation/loss")
 """What a run is chosen by: the first of them that it has."""
 
 
 def better_direction(metric: str) -> str | None:
-    """Return whether `higher` or `lower` is better, by the metric's last word; None where the name does not tell."""
-    word = metric.replace("/", "_").rpartition("_")[2]
-    return "higher" if word in _HIGHER else "lower" if word in _LOWER else None
+    """Return whether `higher` or `lower` is better, by the end of a metric's name; None where it does not tell."""
+    name = f"_{metric.rpartition('/')[2]}"
+    return next((better for better, words in _BETTER.items() if name.endswith(words)), None)
 
 
 def short_commit(commit: str | None) -> str:

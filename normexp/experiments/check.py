@@ -22,7 +22,9 @@ from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
 from normexp.experiments.in_vain import check_replaced, check_seeds_of_figures, check_unread
+from normexp.experiments.look_alikes import check_looks
 from normexp.experiments.noise import images_of
+from normexp.experiments.reach import check_reach
 from normexp.experiments.shape import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.trials import combinations, points
 
@@ -40,6 +42,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     for arm in experiment.refused:
         check_refused(experiment, document, arm)
     check_arm_folders(experiment, document)
+    check_looks(experiment, document)
     check_replaced(experiment, document)
     _check_texts(experiment, document)
     configs = [composed(experiment, document, arm, point) for arm in arms for point in experiment.points()]
@@ -51,6 +54,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     known = [*known, *_probed(experiment, configs)]
     _check_figures(experiment, document, axes, known)
     claims = [_named(claim, document.at("claims", i), arms, known, axes) for i, claim in enumerate(experiment.claims)]
+    check_reach(experiment, configs, document)
     checked = replace(experiment, claims=claims)
     _check_power(checked, document)
     return checked

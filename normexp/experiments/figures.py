@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
-from normexp.config.schema import Strict, refusal
+from normexp.config.schema import Strict, check_once, refusal
 from normexp.evidence.claims.fields import BEST_OF, At, Text, Where
-from normexp.evidence.curves import is_share
+from normexp.evidence.curves import extremes, said_extremes
 from normexp.experiments.shape import SCALES, Scale
 
 
@@ -58,9 +58,10 @@ XY = list[Literal["x", "y"]]
 
 
 def check_range(metric: str, target: object) -> None:
-    """Raise PydanticCustomError for a target that no share can have."""
-    if isinstance(target, int | float) and is_share(metric) and not 0 <= target <= 1:
-        raise refusal(f"{target:g} is outside the range of {metric}, which is a fraction from 0 to 1", "target")
+    """Raise PydanticCustomError for a target that the metric cannot have."""
+    low, high = extremes(metric)
+    if isinstance(target, int | float) and not low <= target <= high:
+        raise refusal(f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}", "target")
 
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
@@ -113,6 +114,13 @@ class Figure(Drawing):
             for pair in window.values():
                 if not pair[0] < pair[1]:
                     raise refusal(f"{list(pair)} is not [LOW, HIGH]")
+        return self
+
+    @model_validator(mode="after")
+    def _shows_each_once(self) -> Figure:
+        for key in type(self).model_fields:
+            if isinstance(value := getattr(self, key), list):
+                check_once([each for each in value if isinstance(each, str)], key)
         return self
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.intervals import EXAMPLE, read_interval
-from normexp.config.schema import Strict, refusal
+from normexp.config.schema import Strict, check_once, refusal
 from normexp.errors import UserError, did_you_mean
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
@@ -28,19 +28,14 @@ def _plain(overrides: dict[str, Any]) -> dict[str, Any]:
     return overrides
 
 
-def _repeated(values: list[Any]) -> list[Any]:
-    return [value for i, value in enumerate(values) if value in values[:i]]
-
-
 def _once(seeds: list[int]) -> list[int]:
-    if _repeated(seeds):
+    if len(set(seeds)) < len(seeds):
         raise refusal(f"{seeds}: a seed stands there twice")
     return seeds
 
 
 def _axes(per: list[str]) -> list[str]:
-    if twice := _repeated(per):
-        raise refusal(f"{twice[0]!r} stands there twice")
+    check_once(per)
     return per
 
 
@@ -48,8 +43,7 @@ def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise refusal(f"{values!r} is not a list of values{_as_list(values)}", key)
-        if twice := _repeated(values):
-            raise refusal(f"{twice[0]!r} stands there twice", key)
+        check_once(values, key)
     return _plain(grid)
 
 

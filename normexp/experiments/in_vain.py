@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
@@ -29,6 +29,19 @@ def _refuse(
     for place, overrides in sets:
         if key := next((key for key in overrides if key in replacing), None):
             raise document.error(f"{key} {why}", *place, key)
+
+
+def check_length(document: Document, layers: Iterable[tuple[Place, Mapping[str, object]]]) -> None:
+    """Raise UserError for epochs beside steps, or laid over them: a run takes its steps where both are set.
+
+    Args:
+        layers: what is set for a run and where, each laid over those before it.
+    """
+    steps: object = None
+    for place, given in layers:
+        steps = given.get("steps", steps)
+        if steps is not None and given.get("epochs") is not None:
+            raise document.error("steps is given, too, and would replace it; give one of the two", *place, "epochs")
 
 
 def check_unread(experiment: Experiment, document: Document) -> None:

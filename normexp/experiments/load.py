@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the schema takes long to import, and names are wanted witho
     from normexp.evidence.stats import Design
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.grids import Selection, SelectionAtScale, Sequential
-    from normexp.experiments.schema import ExperimentFile
+    from normexp.experiments.schema import AtScale, ExperimentFile
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -204,6 +204,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
         raise document.error("there is no select that it could be laid over", "scales", scale, "select")
     if own.about and own.here:
         raise document.error("about and here: give one of the two", "scales", scale)
+    _check_length(document, scale, file, own)
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
@@ -230,6 +231,23 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
         law=file.law,
         design=_design(own.sequential, grid.get("seed", [])),
     )
+
+
+def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:
+    """Raise UserError where steps would replace the epochs that an arm has at a scale."""
+    from normexp.experiments.in_vain import check_length
+
+    for arm in file.arms:
+        layers = [
+            ((*top, *place), given)
+            for top, part in (((), file), (("scales", scale), own))
+            for place, given in (
+                (("common",), part.common),
+                (("arms", arm), part.arms.get(arm, {})),
+                (("grid",), part.grid),
+            )
+        ]
+        check_length(document, layers)
 
 
 def _design(declared: Sequential | None, seeds: Sequence[int]) -> Design | None:

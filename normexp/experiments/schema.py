@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -14,9 +15,10 @@ from normexp.errors import unknown
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
-from normexp.evidence.curves import is_share
+from normexp.evidence.curves import extremes, is_share, said_extremes
 from normexp.experiments.figures import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
+from normexp.experiments.labels import check_labels
 from normexp.experiments.shape import Scale
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
@@ -117,6 +119,16 @@ class ExperimentFile(Strict):
         return self
 
     @model_validator(mode="after")
+    def _names_what_there_is(self) -> ExperimentFile:
+        for scale in self.minutes:
+            if scale not in self.scales:
+                raise refusal(unknown("scale", scale, self.scales), "minutes", scale)
+        grids = [self.grid, *(own.grid for own in self.scales.values() if own)]
+        for i, figure in enumerate(self.figures):
+            check_labels(figure, i, list(self.arms), grids)
+        return self
+
+    @model_validator(mode="after")
     def _margin_has_a_number(self) -> ExperimentFile:
         judged = [entry for entry in self.published if entry.at and not entry.said]
         if self.table.margin is not None and not judged:
@@ -129,19 +141,24 @@ class ExperimentFile(Strict):
 
 
 def check_range(claim: Claim, index: int) -> None:
-    """Raise PydanticCustomError for a target or a region of a fraction that no run can be in, or that every run is."""
-    metric, lowest = getattr(claim, "metric", None), 0 if claim.compare == "value" else -1
-    if metric is None or not is_share(metric):
-        return
+    """Raise PydanticCustomError for a target or a region that no run can be in, or that every run is in."""
+    metric = getattr(claim, "metric", None)
+    low, high = extremes(metric or "")
     given = getattr(claim, "target", None)
     for target in given if isinstance(given, list) else [given]:
-        if isinstance(target, float) and not 0 <= target <= 1:
-            raise refusal(f"{target:g} is outside the range of {metric}, 0 to 1", "claims", index, "target")
+        if isinstance(target, float) and not low <= target <= high:
+            outside = f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}"
+            raise refusal(outside, "claims", index, "target")
     region = getattr(claim, "region", None)
     if region is None or claim.compare not in ("value", "difference", "trend"):
         return
-    if region.low > 1 or region.high < lowest:
-        raise refusal(f"no {claim.compare} of {metric} can be there; it is from {lowest} to 1", "claims", index, "in")
-    if region.low <= lowest and region.high >= 1:
-        nothing = f"every {claim.compare} of {metric} is there, from {lowest} to 1, so nothing is claimed"
+    if claim.compare != "value":
+        low = -high  # of a difference
+    if low == -math.inf:
+        return
+    said = said_extremes(low, high)
+    if region.low > high or region.high < low:
+        raise refusal(f"no {claim.compare} of {metric} can be there; it is {said}", "claims", index, "in")
+    if region.low <= low and region.high >= high:
+        nothing = f"every {claim.compare} of {metric} is there, {said}, so nothing is claimed"
         raise refusal(nothing, "claims", index, "in")

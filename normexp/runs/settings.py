@@ -43,7 +43,7 @@ def settings_of_file(path: str) -> dict[str, Any]:
             check_config(content)
             found = _of_record(content, f"--config {path}")
         else:
-            found = dict(_leaves(meant(data.decode()), path))
+            found = _once(_leaves(meant(data.decode()), path))
     except ValueError as error:
         raise UserError(f"--config {path}: {first_line(error)}") from None
     if found.get(CODE, []) != []:
@@ -99,6 +99,16 @@ def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
 
     kept = ((key, value) for key, value in changes.items() if key not in IGNORED_KEYS)
     return {KEY: NONE} | {key: value for key, value in kept if not is_gone(key, value)}
+
+
+def _once(leaves: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what a file says. Raises ValueError for a key that stands there in both spellings."""
+    found: dict[str, Any] = {}
+    for key, value in leaves:
+        if key in found:
+            raise ValueError(f"{key} is given twice; give it once")
+        found[key] = value
+    return found
 
 
 def _leaves(tree: Mapping[Any, Any], path: str, prefix: str = "") -> Iterable[tuple[str, Any]]:

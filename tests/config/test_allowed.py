@@ -34,6 +34,8 @@ BAD = {
     "below a closed end": ("[0, 1)", 0.5, -0.1, "a number in [0, 1)"),
     "at an open end": ("[0, 1)", 0.5, 1, "a number in [0, 1)"),
     "not finite": ("[0, inf)", 0.5, float("inf"), "a number in [0, inf)"),
+    "smaller than float32 has": ("(0, inf)", 0.5, 1e-320, "a number in (0, inf), at least 1.18e-38 (float32)"),
+    "smaller than float32 has, where 0 may be": ("[0, inf)", 0.5, 1e-39, "at least 1.18e-38 (float32)"),
     "not a number": ("[0, inf)", 0.5, float("nan"), "a number in [0, inf)"),
     "text for a number": (None, 0.5, "abc", "a number"),
     "a fraction for an integer": (None, 3, 1.5, "an integer"),

@@ -7,6 +7,7 @@ import pytest
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from omegaconf import OmegaConf
+from one_line import assert_refused
 
 from normexp.cli.verbs import main
 from normexp.config import Config, compose, flat, groups, options
@@ -282,3 +283,11 @@ def test_code_may_add_to_overrides():
 def test_paths_need_no_quotes(name):
     assert compose(["dataset=csv", "model=mlp", f"dataset.file={name}"])["dataset"]["file"] == name
     assert compose([f"results_dir={name}"])["results_dir"] == name
+
+
+def test_a_key_of_another_option_is_proposed_only_where_it_takes_the_value():
+    """`model.width=[3]` was said to go with model=convpool, whose width is one number."""
+    assert_refused(
+        ["model=mlp", "model.width=[3]"], "key 'model.width' does not exist", "did you mean 'model.widths=[3]'?"
+    )
+    assert_refused(["model=mlp", "model.width=3"], "key 'model.width' does not exist", "model=convpool model.width=3")

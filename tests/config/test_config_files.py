@@ -60,7 +60,8 @@ KNOWN |= {"_accepts_", "_gives_", "_needs_", "_inputs_", "_recipe_"}
 KNOWN |= {"_tokens_", "_placed_", "_causal_", "_normalizes_"}  # of transformers
 KNOWN |= {"_masked_by_", "_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_", "_recurrent_"}
 KNOWN |= {"_measures_time_", "_called_", "_own_schemes_", "_in_recurrence_", "_reads_", "_in_order_"}
-KNOWN |= {"_of_running_averages_", "_unless_"}
+KNOWN |= {"_of_running_averages_", "_unless_", "_outside_recurrence_", "_only_with_"}
+OF_KEYS = ("_masked_by_", "_in_recurrence_", "_outside_recurrence_", "_of_running_averages_", "_only_with_")
 
 
 @each_file
@@ -78,6 +79,8 @@ def problems(group, name, node, parameters):
         *(f"{key} is missing or has two lines" for key in ("_about_", "_source_") if not one_line(node.get(key))),
         *(f"{key} is no known description" for key in node if is_description(key) and key not in KNOWN),
         *(f"_allowed_ names {key}, which is no key" for key in set(ranges) - set(leaves)),
+        *(f"{about} names {key}, which is no key" for about in OF_KEYS for key in set(node.get(about, ())) - set(keys)),
+        *(f"_only_with_: {key} has no such value" for key in no_values(node)),
         *(f"{key}: no range" for key in numbers - set(ranges) - UNBOUNDED.get(f"{group}-{name}", set())),
         *(f"{key}: {error}" for key in set(ranges) & set(leaves) if (error := refused(ranges, leaves, key))),
         *(f"{key}: a key or a parameter alone" for key in unmatched(group, node, keys, parameters)),
@@ -93,13 +96,17 @@ def problems(group, name, node, parameters):
 def problems_of_data(node, keys):
     """Return what a data set does not say of itself; where examples are steps, it says which inputs fit them."""
     needed = {"_kind_", "_task_", "_allowed_"} | ({"_inputs_"} if node.get("_kind_") in OTHER_DATA else set())
-    unknown = set(node.get("_masked_by_", ())) - set(keys)
     empty = {key for key, value in keys.items() if value is None} - set(node.get("_allowed_", ()))
     return [
         *(f"{key} is missing" for key in needed - set(node)),
-        *(f"_masked_by_ names {key}, which is no key" for key in unknown),
         *(f"{key}: no range says that it may be null" for key in empty),
     ]
+
+
+def no_values(node):
+    """Return the keys whose values, with which others do something, cannot be."""
+    conditions = [condition for each in node.get("_only_with_", {}).values() for condition in each.items()]
+    return [key for key, values in conditions for value in values if refused(node["_allowed_"], {key: value}, key)]
 
 
 def one_line(text):

@@ -135,6 +135,11 @@ MISTAKES = {
         "optim:\n\tlr: 1\n",
         "line 2: found character that cannot start any token; indent",
     ),
+    "a key twice": (
+        ["--config", "bad.yaml"],
+        "optim: {lr: 1}\noptim.lr: 2\n",
+        "--config bad.yaml: optim.lr is given twice; give it once",
+    ),
     "an alias": (
         ["--config", "bad.yaml"],
         "seed: &a 1\nsteps: *a\n",

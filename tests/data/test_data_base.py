@@ -40,6 +40,18 @@ def test_hold_out_is_class_balanced() -> None:
     assert np.bincount(data.validation.y).tolist() == [20, 20, 20]
 
 
+def test_a_validation_split_of_its_own_is_not_asked_for_another_one() -> None:
+    """It was taken whatever dataset.validation said, under a name for each value."""
+
+    class Split3(Numbered):
+        def read(self, seed: int):
+            return hold_out(super().read(seed), 30, 0)
+
+    assert len(Split3().load(0).validation) == 30
+    with pytest.raises(UserError, match=r"dataset\.validation=0\.3: .*Split3 has a validation split of its own; leave"):
+        Split3(validation=0.3).load(0)
+
+
 def test_share_is_held_out_of_every_class() -> None:
     data = Numbered(validation=0.2).load(0)
     assert np.bincount(data.validation.y).tolist() == [30, 20, 10]

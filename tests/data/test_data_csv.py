@@ -357,6 +357,14 @@ def test_csv_a_target_that_is_refused_comes_with_a_way_out(csv, cells, task, sai
         csv("a,kind\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)), target="kind", task=task).load(0)
 
 
+def test_csv_a_column_of_classes_is_read_once(csv, monkeypatch) -> None:
+    read: list[str] = []
+    once = csv_table.ungrouped
+    monkeypatch.setattr(csv_table, "ungrouped", lambda cells, sign: read.append(cells[0]) or once(cells, sign))
+    csv(ROWS, target="town", task="classification").load(0)
+    assert read.count("X") == 1
+
+
 def test_csv_codes_may_be_missing(csv) -> None:
     content = "a,kind\n" + "1,01\n2,NA\n3,2\n" * 4
     data = csv(content, target="kind", task="classification", missing="drop").load(0)

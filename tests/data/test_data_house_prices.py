@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from one_line import assert_refused
 
+from normexp.config import compose
 from normexp.data.house_prices import HousePrices
 from normexp.errors import UserError
 
@@ -100,3 +102,16 @@ def test_sindian_has_414_sales_of_six_features(shared_data: Path) -> None:
     data = HousePrices(source="sindian", file=str(shared_data / "real_estate_valuation.csv")).load(0)
     assert [len(split) for split in (data.train, data.validation, data.test)] == [114, 100, 200]
     assert data.input_shape == (6,)
+
+
+@pytest.mark.parametrize(
+    "given", ["missing=mean", "source=lecture dataset.examples=9", "source=california dataset.noise=1.0"]
+)
+def test_what_a_source_does_nothing_with_is_refused(given: str) -> None:
+    key = given.split()[-1].removeprefix("dataset.")
+    assert_refused(["dataset=house_prices", "model=mlp", *f"dataset.{given}".split()], f"dataset.{key}", "leave it out")
+
+
+def test_what_a_source_reads_is_taken() -> None:
+    for given in (["source=california", "missing=mean"], ["examples=300"], ["source=sindian", "test=80"]):
+        compose(["dataset=house_prices", "model=mlp", *(f"dataset.{one}" for one in given)])

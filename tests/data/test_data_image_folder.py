@@ -179,6 +179,15 @@ def test_shares_are_of_all_images_of_every_class_and_overlap_nowhere(write_tree:
     assert sorted(shades(data.train) + shades(data.validation) + shades(data.test)) == [*range(10), *range(20, 25)]
 
 
+def test_a_folder_of_validation_images_says_that_it_is_the_split(write: Write, ten_of_each: Pictures) -> None:
+    tree = {f"{split}/{name}": data for split in ("train", "val") for name, data in ten_of_each.items()}
+    path = str(write(tree))
+    test = "no test folder: 3 of 15 images, chosen by dataset.split_seed, are the test split"
+    assert ImageFolder(path=path).load(0).note == test
+    said = "a validation folder is there, and dataset.validation=0.4 is not used"
+    assert ImageFolder(path=path, validation=0.4).load(0).note == f"{test}; {said}"
+
+
 def test_split_seed_alone_says_who_is_tested(write_tree: Write, ten_of_each: Pictures) -> None:
     path = str(write_tree(ten_of_each))
     first, again, other = (ImageFolder(path=path, split_seed=seed).load(run) for seed, run in ((0, 0), (0, 1), (1, 0)))

@@ -579,6 +579,8 @@ def net():
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Flatten(), nn.Linear(288, 2))
 
+built = net()
+
 def batch():
     return 2 + torch.randn(32, 3, 8, 8, generator=torch.Generator().manual_seed(0))
 
@@ -660,6 +662,7 @@ def test_the_command_prints_json(folder, cli):
 
 MISTAKES = {
     "no such function": (["some_nets:nosuch"], "cannot be imported"),
+    "a network that is built": (["some_nets:built", "some_nets:batch"], "some_nets:built: is a network that is built"),
     "no data": (["some_nets:net"], "returns no data"),
     "no file": (["some_nets:net", "images.npy"], "images.npy: no such file"),
     "a pipe": (["some_nets:net", "pipe.npy"], "pipe.npy: is no regular file"),

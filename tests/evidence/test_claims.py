@@ -251,6 +251,8 @@ def test_range_of_a_diverged_run_is_not_small_because_more_of_the_metric_is_bett
         ("test/rmse", "lower"),
         ("probe/width", None),
         ("top5_error", "lower"),
+        ("validation/bits_per_byte", "lower"),
+        ("byte", None),
     ],
 )
 def test_better_direction(metric: str, direction: str | None) -> None:

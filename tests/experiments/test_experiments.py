@@ -56,7 +56,7 @@ SOUND: dict[str, Any] = {
     "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
     "grid": {"seed": [0, 1], "batch_size": [8, 16]},
     "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
-    "scales": {"smoke": None, "cpu": {"common": {"epochs": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},
+    "scales": {"smoke": None, "cpu": {"common": {"threads": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},
     "table": {"metric": "test/accuracy", "baseline": "Plain"},
     "published": [
         {"arm": "With BN", "metric": "test/accuracy", "at": "last", "value": "98.3", "unit": "%", "place": "Table 1"}
@@ -83,7 +83,7 @@ def test_experiment_scale_is_laid_over_the_rest():
         f"seed={seed},batch_size={size}" for seed in (0, 1) for size in (8, 16)
     ]
     assert [point_name(point) for point in cpu.points()] == ["seed=0,batch_size=8", "seed=0,batch_size=16"]
-    assert cpu.common == {**smoke.common, "epochs": 1}
+    assert cpu.common == {**smoke.common, "threads": 1}
 
 
 def test_a_scale_says_its_set_up_behind_the_experiments_or_in_its_place():
@@ -134,6 +134,8 @@ STEPS = {
     "text": "BN is first", "source": "section 1", "compare": "steps", "metric": "test/accuracy", "target": 0.9,
     "of": "With BN", "than": "Plain", "in": "> 1",
 }  # fmt: skip
+VALUE = {"text": "BN ends there", "source": "section 1", "compare": "value", "metric": "test/accuracy",
+         "of": "With BN", "in": "> 0.5"}  # fmt: skip
 UNSOUND = {
     "unknown key": (change("tabel", to={}), "tabel: key 'tabel' does not exist", "did you mean table?"),
     "missing key": (drop("paper"), "paper: is missing"),
@@ -397,6 +399,55 @@ UNSOUND = {
     "a claim twice": (lambda data: data["claims"].append(data["claims"][0]), "text: claims[0] has the same text"),
     "table of both kinds": (change("table", "columns", to=["train/loss"]), "table: give either metric or columns"),
     "no mapping": (lambda data: data.clear(), "is missing"),
+    "epochs of a scale beside steps": (
+        change("scales", "smoke", to={"common": {"epochs": 1}}),
+        "scales.smoke.common.epochs: steps is given, too, and would replace it; give one of the two",
+    ),
+    "epochs of an arm beside steps": (
+        change("arms", "Plain", "epochs", to=1),
+        "arms.Plain.epochs: steps is given, too",
+    ),
+    "epochs as an axis beside steps": (change("grid", "epochs", to=[1, 2]), "grid.epochs: steps is given, too"),
+    "epochs beside steps": (change("common", "epochs", to=1), "common.epochs: steps is given, too"),
+    "minutes of no scale": (change("minutes", to={"desk": 1}), "minutes.desk: scale 'desk' does not exist"),
+    "label of nothing": (
+        change("figures", 0, "labels", to={"With Bn": "BN"}),
+        "figures[0].labels.With Bn: nothing in the figure has this name",
+        "did you mean With BN?",
+    ),
+    "an arm drawn twice": (
+        change("figures", 0, "arms", to=["Plain", "Plain"]),
+        "figures[0].arms: 'Plain' stands there twice",
+    ),
+    "a metric drawn twice": (
+        change("figures", 0, to={"name": "a", "kind": "counts", "metrics": ["test/loss"] * 2}),
+        "figures[0].metrics: 'test/loss' stands there twice",
+    ),
+    "a target twice": (change("claims", 0, to={**STEPS, "target": [0.9, 0.9]}), "claims[0].target: 0.9 stands there"),
+    "an arm compared with twice": (
+        change("claims", 0, "than", to=["Plain", "Plain"]),
+        "claims[0].than: 'Plain' stands there twice",
+    ),
+    "target below every loss": (
+        change("claims", 0, to={**STEPS, "metric": "test/loss", "target": -1.0}),
+        "claims[0].target: -1 is outside the range of test/loss, which is 0 or more",
+    ),
+    "figure at a target below every loss": (
+        change("figures", 0, to={"name": "a", "kind": "steps_to_target", "metric": "test/loss", "target": -1}),
+        "figures[0].target: -1 is outside the range of test/loss, which is 0 or more",
+    ),
+    "loss that no run can have": (
+        change("claims", 0, to={**VALUE, "metric": "test/loss", "in": "< -1"}),
+        "claims[0].in: no value of test/loss can be there; it is 0 or more",
+    ),
+    "arms that look alike": (
+        change("arms", "Pl\N{CYRILLIC SMALL LETTER A}in", to={}),
+        "look alike, but for CYRILLIC SMALL LETTER A; give another name",
+    ),
+    "arms that differ by what nobody sees": (
+        change("arms", "Pl\N{ZERO WIDTH SPACE}ain", to={}),
+        "look alike, but for ZERO WIDTH SPACE; give another name",
+    ),
 }
 
 
@@ -409,6 +460,66 @@ def test_experiment_that_is_not_sound_is_one_line(break_it, messages):
         parse("x", "smoke", data)
     assert str(refused.value).startswith("experiment x")
     assert all(message in str(refused.value) for message in messages), refused.value
+
+
+TREND = {**VALUE, "compare": "trend", "axis": "batch_size", "in": "> 0"}
+BEYOND = {
+    "claim": (change("claims", 0, "at", to="step 6"), "claims[0].at: step 6 is beyond the last one of every run, 5"),
+    "column": (
+        lambda data: data.update(table={"columns": [{"metric": "test/loss", "at": "step 9"}]}, published=[]),
+        "table.columns[0].at: step 9 is beyond",
+    ),
+    "table": (
+        lambda data: data.update(table={"columns": ["test/loss"], "at": "step 9"}, published=[]),
+        "table.columns[0].at: step 9 is beyond",
+    ),
+    "figure": (
+        change("figures", 0, to={"name": "a", "kind": "bars", "metric": "test/loss", "at": "step 8"}),
+        "figures[0].at: step 8 is beyond",
+    ),
+    "trend over one value": (
+        lambda data: data.update(claims=[TREND], grid={"seed": [0, 1], "batch_size": [8]}),
+        "claims[0].axis: batch_size has one value, so there is no trend",
+    ),
+}
+
+
+@pytest.mark.parametrize(("break_it", "message"), BEYOND.values(), ids=BEYOND)
+def test_what_no_run_gets_to_is_refused_but_in_a_preview(break_it, message):
+    data = copy.deepcopy(SOUND)
+    break_it(data)
+    parse("x", "smoke", data)
+    with one_line_error() as refused:
+        parse("x", "cpu", data)
+    assert message in str(refused.value)
+
+
+def test_a_printed_step_beyond_the_runs_is_refused_at_the_papers_scale_alone():
+    data = copy.deepcopy(SOUND)
+    data["table"] = {"columns": [{"metric": "test/accuracy", "at": "step 7"}]}
+    data["published"][0]["at"] = "step 7"
+    data["scales"]["paper"] = {}
+    data["common"]["steps"] = 7
+    parse("x", "paper", data)
+    data["scales"]["paper"] = {"common": {"steps": 6}}
+    data["table"] = {"metric": "test/accuracy"}
+    with one_line_error() as refused:
+        parse("x", "paper", data)
+    assert "published[0].at: step 7 is beyond the last one of every run, 6" in str(refused.value)
+
+
+def test_steps_of_a_scale_may_stand_in_for_epochs():
+    data = copy.deepcopy(SOUND)
+    data["common"] = {"dataset": "digits", "model": "mlp", "epochs": 2}
+    data["scales"]["smoke"] = {"common": {"steps": 3}}
+    assert parse("x", "smoke", data).config("Plain", (("seed", 0),))["steps"] == 3
+
+
+def test_labels_may_name_all_that_a_figure_shows():
+    data = copy.deepcopy(SOUND)
+    words = ("x", "y", "Plain", "batch_size", "batch_size=8", "16", "seed", "test/loss")
+    data["figures"][0]["labels"] = dict.fromkeys(words, "words")
+    parse("x", "smoke", data)
 
 
 CHOICES = {

@@ -214,6 +214,19 @@ def test_what_a_scheme_has_in_recurrent_networks_alone_is_refused_elsewhere(key)
     assert_refused(["model=cnn", f"norm={name}", given], f"{given}", "leave it out")
 
 
+@pytest.mark.parametrize("key", ["weight norm.data_init=false", "normprop norm.beta=1", "normprop norm.jacobian=none"])
+def test_what_a_scheme_has_outside_recurrent_cells_is_refused_within(key):
+    name, given = key.split()
+    assert_refused([*BASE, f"norm={name}", given], given.replace("=1", "=1.0"), "leave it out")
+    compose([*BASE, f"norm={name}", given, "model.normalize_output=true"])
+    compose(["dataset=digits", "model=cnn", f"norm={name}", given])
+
+
+def test_a_forget_bias_is_refused_where_the_cell_has_no_forget_gate():
+    assert_refused([*BASE, "model.cell=gru", "model.forget_bias=0"], "model.forget_bias=0.0", "model.cell=gru")
+    compose([*BASE, "model.cell=lstm", "model.forget_bias=0"])
+
+
 def test_a_mask_alone_is_no_input():
     with pytest.raises(ValueError, match=r"model\.masked=true takes the last feature"):
         LSTMClassifier((5, 1), 2, Norm(), masked=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from normexp.config.schema import refusal
+from normexp.config.schema import check_once, refusal
 from normexp.evidence.claims.claim import (
     Claim,
     Kind,
@@ -37,6 +37,11 @@ class Difference(Measured):
     """The other arm, several, or `the others`."""
     region: In = Field(alias="in")
     """The region in which it is said to lie."""
+
+    @model_validator(mode="after")
+    def _compares_with_each_once(self) -> Difference:
+        check_once([str(place) for place in self.rivals], "than")
+        return self
 
     @property
     def rivals(self) -> list[Place]:
@@ -110,6 +115,8 @@ class StepsToTarget(Claim):
         check_better(self.better, self.metric)
         if self.target == []:
             raise refusal("is an empty list", "target")
+        if isinstance(self.target, list):
+            check_once(self.target, "target")
         return self
 
     def places(self) -> list[Place]:

@@ -31,10 +31,18 @@ class Init:
             source = generator(seed, "initialization", place)
             like = layer.weight
             assert isinstance(like, Tensor)
-            set_weight(layer, self.weight(torch.empty(like.shape), source).to(like))
+            set_weight(layer, self._drawn(like, source).to(like))
             if isinstance(layer.bias, Tensor):
                 with torch.no_grad():
                     layer.bias.copy_(self.bias(like[0].numel(), torch.empty(layer.bias.shape), source))
+
+    def _drawn(self, like: Tensor, source: torch.Generator) -> Tensor:
+        """Return a weight. Raises ValueError where an option of the user's own returns something else."""
+        drawn: object = self.weight(torch.empty(like.shape), source)
+        if isinstance(drawn, Tensor) and drawn.shape == like.shape:
+            return drawn
+        what = f"tensor of shape {tuple(drawn.shape)}" if isinstance(drawn, Tensor) else type(drawn).__name__
+        raise ValueError(f"{type(self).__name__}.weight returned a {what}, not a tensor of shape {tuple(like.shape)}")
 
     def weight(self, empty: Tensor, source: torch.Generator) -> Tensor:
         """Fill `empty`, a weight on the CPU, and return it."""

@@ -44,6 +44,12 @@ def test_imports_of_the_command_line_are_light():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_imports_of_a_declaration_leave_torch_out():
+    """The process that reproduces an experiment trains nothing itself; to know its commit, it imported torch."""
+    code = "import sys; from normexp.experiments.freeze import _now; _now(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_imports_of_a_run_leave_the_compiler_out(tmp_path):
     code = (
         "import sys; from normexp.cli.verbs import main; main(sys.argv[1:]); "

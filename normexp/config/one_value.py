@@ -29,6 +29,12 @@ def single_value(override: Override) -> Override:
     return override
 
 
+def check_one(override: Override) -> None:
+    """Raise UserError for several values where nothing trains by them: there is one folder of results, say."""
+    if override.is_sweep_override():
+        raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; quote a text with commas")
+
+
 def _instead(key: str) -> str:
     """Say what is written in place of Hydra's `~key`."""
     if key in groups():

@@ -30,6 +30,7 @@ from normexp.records.files import make_folder, read_json
 from normexp.records.names import FROZEN
 from normexp.records.plain import plain
 from normexp.records.ranges import ranges
+from normexp.training.commit import commit
 
 logger = logging.getLogger("normexp")
 
@@ -136,8 +137,6 @@ def freeze(experiment: Experiment, results: Path, ahead: bool = False) -> Path |
 
 
 def _now(runs: int = 0) -> dict[str, Any]:
-    from normexp.training.hardware import commit  # needs torch, as the runs that follow do
-
     return {"commit": commit(), "date": datetime.now(UTC).isoformat(timespec="seconds"), "runs": runs}
 
 

@@ -8,7 +8,8 @@ from shlex import quote
 
 from normexp.config import compose
 from normexp.config.allowed import parse
-from normexp.config.overrides import check_once
+from normexp.config.one_value import check_one
+from normexp.config.overrides import check_once, parse_overrides
 from normexp.errors import UserError, nearest_path, unknown
 from normexp.experiments.keys import PLUGINS, RENDER, RESULTS
 from normexp.experiments.load import check_file, is_file, names, unknown_experiment
@@ -49,7 +50,12 @@ def folder_of(name: str) -> str:
 
 
 def results_of(given: Mapping[str, str]) -> Path:
-    return Path(given.get(RESULTS, "results"))
+    """Return the folder of results, read as `normexp run` reads it. Raises UserError for several: A,B is no folder."""
+    if RESULTS not in given:
+        return Path("results")
+    word = f"{RESULTS}={given[RESULTS]}"
+    check_one(*parse_overrides([word]))
+    return Path(compose([word])[RESULTS])
 
 
 def own_names(results: Path) -> list[str]:

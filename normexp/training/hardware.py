@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 import sys
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-import normexp
 from normexp.errors import Unavailable
 from normexp.norms.base import weight_layers
+from normexp.training.commit import commit
 from normexp.training.cores import physical_cores
 from normexp.training.processor import describe_arithmetic, describe_processor, load_average, processor_name
 
@@ -87,21 +85,3 @@ _default_threads = torch.get_num_threads()  # read before anybody changes it
 def _packages() -> dict[str, str]:
     names = ("normexp", "torch", "torchvision", "numpy", "hydra-core", "omegaconf", "safetensors")
     return {name: version(name) for name in names}
-
-
-@cache
-def commit() -> str | None:
-    """Return the commit of the checkout that this code runs from, with `+` where files differ; None in a wheel.
-
-    Files of results do not count: an experiment that has ended in this checkout writes its own anew.
-    """
-    root = Path(normexp.__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-    try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
-        status = ["git", "status", "--porcelain", "--untracked-files=no", "--", ":(exclude)results"]
-        dirty = subprocess.run(status, cwd=root, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")

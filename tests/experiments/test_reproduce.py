@@ -14,6 +14,7 @@ from in_process import InProcess
 from normexp.experiments.load import load
 from normexp.experiments.selection import read_choice
 from normexp.records import find_runs
+from normexp.report.named import results_of
 from normexp.runs.estimate import Speed
 
 NAME = "ioffe2015_figure1"
@@ -218,6 +219,25 @@ def test_reproduce_mistakes_are_one_line(cli, results, arguments, messages):
     assert all(message in stderr for message in messages), stderr
     assert [line for line in stderr.splitlines() if "choosing" not in line] == [stderr.splitlines()[-1]]
     assert not results.exists()
+
+
+@pytest.mark.parametrize("verb", ["reproduce", "report", "claims", "laws", "freeze", "archive"])
+def test_several_folders_of_results_are_refused(cli, tmp_path, monkeypatch, verb):
+    """They were one folder with a comma in its name, which `reproduce` made; in quotes a name may have one."""
+    monkeypatch.chdir(tmp_path)
+    names = [] if verb == "laws" else ["covariate_shift"]
+    status, stdout, stderr = cli(verb, *names, "results_dir=A,B")
+    assert (status, stdout) == (2, "")
+    assert stderr == "normexp: results_dir=A,B: one value is allowed here; quote a text with commas\n"
+    assert list(tmp_path.iterdir()) == []
+    assert results_of({"results_dir": "'A,B'"}) == Path("A,B")
+    assert results_of({"results_dir": str(tmp_path)}) == tmp_path
+
+
+def test_several_values_of_a_setting_of_every_run_are_refused(cli, results):
+    status, stdout, stderr = cli("reproduce", NAME, "scale=smoke", "threads=1,2", f"results_dir={results}")
+    assert (status, stdout) == (2, "")
+    assert stderr == "normexp: threads=1,2: one value is allowed here; quote a text with commas\n"
 
 
 def test_report_of_a_scale_without_records_is_refused(cli, reproduced):

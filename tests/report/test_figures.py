@@ -19,7 +19,7 @@ from normexp.report.commands import plot_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.formats import check_formats, settings, theme
+from normexp.report.figures.formats import Theme, check_formats, images, settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.runs import curves_of
 from normexp.report.frame import folder_frame
@@ -262,3 +262,18 @@ def test_figures_of_an_experiment_for_a_paper(tmp_path: Path, capsys: pytest.Cap
 
 def test_formats_are_given_one_by_one_or_in_a_list():
     assert check_formats(["png,svg", "pdf"]) == ("png", "svg", "pdf")
+
+
+def test_a_file_is_the_same_whichever_others_are_made_beside_it() -> None:
+    """matplotlib's layout went on from that of the format before: an SVG by itself was another one."""
+
+    def make(theme: Theme) -> Figure:
+        figure = Figure(figsize=(theme.width, 4), layout="constrained")
+        for axes in figure.subplots(1, 2):
+            axes.plot([1, 2, 3], [10_000, 2, 1e-3])
+            axes.set(xlabel="step", ylabel="train loss", title="digits")
+        return figure
+
+    together = images(make, theme(), ("png", "svg", "pdf"))
+    for formats in (("svg",), ("pdf",), ("svg", "png"), ("png", "pdf")):
+        assert images(make, theme(), formats) == {f".{name}": together[f".{name}"] for name in formats}

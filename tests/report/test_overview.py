@@ -107,6 +107,21 @@ def test_overview_columns_of_one_target_or_one_ratio_at_two_places_have_names_of
     assert {"test/loss over Slow mean", "test/loss over Slow best mean"} < set(written)
 
 
+def test_overview_speed_ups_to_two_targets_and_their_printed_numbers_have_names_of_their_own(fabricate):
+    """Two had one head; of what the paper prints for them the second one alone was in table.csv."""
+    races = [{**RACE, "target": target, "than": "Slow"} for target in (0.5, 0.9)]
+    fast = {"arm": "Fast", "place": "p. 1"}
+    printed = [{**race, **fast, "value": value} for race, value in zip(races, "23", strict=True)]
+    found = made(fabricate, arms=ARMS, table={"columns": races}, published=printed)
+    found.run(run)
+    assert table(found).heads[1:5] == [
+        "published speed-up over Slow to 50 %", "speed-up over Slow to 50 % [95 %]",
+        "published speed-up over Slow to 90 %", "speed-up over Slow to 90 % [95 %]",
+    ]  # fmt: skip
+    written = plain(found)["Fast"]
+    assert [written[f"published speed-up over Slow to {target} %"] for target in (50, 90)] == ["2", "3"]
+
+
 def test_overview_steps_where_most_runs_never_arrive(fabricate, monkeypatch):
     monkeypatch.setitem(REACHED, "Half", (50, None, None))
     found = made(fabricate, arms=ARMS, table={"columns": [RACE]})

@@ -12,6 +12,7 @@ from torch import nn
 import normexp
 from normexp.errors import UserError
 from normexp.training import hardware, kernels, processor
+from normexp.training.commit import commit
 from normexp.training.hardware import choose_device, choose_threads, describe, peak_memory
 
 CPU = torch.device("cpu")
@@ -120,19 +121,19 @@ def test_hardware_commit_is_that_of_the_checkout():
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True)
     if head.returncode:
         pytest.skip("not a checkout")
-    assert hardware.commit.__wrapped__().rstrip("+") == head.stdout.strip()
+    assert commit.__wrapped__().rstrip("+") == head.stdout.strip()
 
 
 def test_hardware_commit_is_unknown_outside_a_checkout(monkeypatch, tmp_path):
     monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
-    assert hardware.commit.__wrapped__() is None
+    assert commit.__wrapped__() is None
 
 
 def test_hardware_commit_is_unknown_without_git(monkeypatch, tmp_path):
     (tmp_path / ".git").mkdir()
     monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
     monkeypatch.setenv("PATH", "")
-    assert hardware.commit.__wrapped__() is None
+    assert commit.__wrapped__() is None
 
 
 def test_hardware_peak_memory_is_in_bytes():

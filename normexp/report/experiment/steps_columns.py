@@ -83,15 +83,20 @@ class StepsTo(Column):
 
 @dataclass(frozen=True)
 class SpeedUpOver(Column):
-    """How many times fewer steps than another arm, with its 95 % interval."""
+    """How many times fewer steps than another arm, with its 95 % interval.
+
+    Args:
+        named: another column is of the same arm, so the head says to which target.
+    """
 
     race: StepsTo
     than: str
+    named: bool = False
     short = "speed-up"
 
     @property
     def head(self) -> str:
-        return f"speed-up over {self.than} [95 %]"
+        return f"speed-up over {self.than}{f' to {self.race.goal}' if self.named else ''} [95 %]"
 
     @property
     def meaning(self) -> str:

@@ -83,11 +83,13 @@ def _cells(experiment: Experiment, measured: Measured) -> list[Cell]:
 
 def _columns(experiment: Experiment, measured: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
-    for look in experiment.table.looks:
-        column = _column(measured, look, experiment.table)
-        entries = [entry for entry in experiment.published if entry.key == look.key]
-        if entries:
-            yield Published(column.short, _unit(entries), {entry.arm: entry.value for entry in entries})
+    columns = {look.key: _column(measured, look, experiment.table) for look in experiment.table.looks}
+    printed = {key: [entry for entry in experiment.published if entry.key == key] for key in columns}
+    shorts = [columns[key].short for key, entries in printed.items() if entries]
+    for key, column in columns.items():
+        if entries := printed[key]:
+            of = column.short if shorts.count(column.short) == 1 else column.head.removesuffix(" [95 %]")
+            yield Published(of, _unit(entries), {entry.arm: entry.value for entry in entries})
         yield column
 
 
@@ -103,7 +105,9 @@ def _column(measured: Measured, look: Look, table: Asked) -> Column:
     assert look.target is not None  # a look has the one or the other
     several = any(other.target == look.target and other.metric != look.metric for other in table.looks)
     race = StepsTo(measured, look.metric, look.target, several)
-    return SpeedUpOver(race, look.than) if look.than else race
+    if look.than is None:
+        return race
+    return SpeedUpOver(race, look.than, named=[other.than for other in table.looks].count(look.than) > 1)
 
 
 def _compared_columns(experiment: Experiment, measured: Measured, rows: Sequence[Row]) -> list[Column]:

@@ -102,10 +102,16 @@ def settings(theme: Theme) -> Iterator[None]:
 
 
 def images(make: Callable[[Theme], Figure], theme: Theme, formats: Sequence[str] = USUAL) -> dict[str, bytes]:
-    """Make a figure in our settings; return its files by suffix: `.png`, `.svg`, `.pdf`."""
+    """Make a figure in our settings; return its files by suffix: `.png`, `.svg`, `.pdf`.
+
+    matplotlib's layout begins from the one before it, so that a format depends on those made before: the same ones in
+    the same order always, whichever are asked for.
+    """
+    needed = FORMATS[: 1 + max(map(FORMATS.index, formats))]
     with settings(theme), _undated():
         figure = make(theme)
-        return {f".{name}": _image(figure, name) for name in formats}
+        made = {name: _image(figure, name) for name in needed}
+        return {f".{name}": made[name] for name in formats}
 
 
 @contextmanager

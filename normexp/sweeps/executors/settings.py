@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.allowed import parse
+from normexp.config.one_value import check_one
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.text import check_digits, shortened
+from normexp.config.text import check_digits
 from normexp.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def take_executor(words: Sequence[str]) -> tuple[Settings | None, list[str]]:
 
 def _one_value(override: Override) -> tuple[str, Any]:
     """Return an override's key and value. Raises UserError for several values: a sweep has one executor."""
-    if override.is_sweep_override():
-        raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; quote a text with commas")
+    check_one(override)
     check_digits(str(override.key_or_group), override.get_value_string())
     return override.key_or_group, plain_value(override)
 

@@ -14,6 +14,7 @@ from normexp.diagnosis.finding import BATCH, FAULT, NOTE, Diagnosis, Finding
 from normexp.diagnosis.modes import change, disagreements
 from normexp.diagnosis.normalizations import (
     Moments,
+    is_normalization,
     keeps_statistics,
     moments,
     normalizations,
@@ -23,11 +24,11 @@ from normexp.diagnosis.normalizations import (
 from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
-from normexp.diagnosis.strangers import called_layers, of_strangers, strangers
+from normexp.diagnosis.strangers import all_kept, called_layers, of_strangers, strangers
 from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.modules import check_network
-from normexp.norms.kernels.trial import modes_kept
+from normexp.norms.kernels.trial import state_kept
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 from normexp.records.waiting import Waiting
@@ -45,7 +46,12 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
     Raises: UserError for data that are none, and for a network that is none or cannot be called with them.
     """
     examination = Examination(model, data)
-    settings = settings or {}
+    with all_kept(examination.strangers):
+        return _diagnosed(examination, settings or {})
+
+
+def _diagnosed(examination: Examination, settings: Mapping[str, float]) -> Diagnosis:
+    model = examination.model
     measured = examination.trains and not is_half(model)
     found = weights(model, examination.inputs[0], settings.get("lr"), examination.waiting) if measured else {}
     whole, times = seconds(model, examination.norms, examination.inputs[0])
@@ -67,8 +73,9 @@ class Examination:
         self.model, self.inputs = model, on_device_of(model, batches(data, waiting=self.waiting))
         self.norms = normalizations(model)
         self.strangers = check_callable(model, self.norms, self.inputs[0])
-        self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
-        self.local = disagreements(model, self.inputs[0])
+        with all_kept(self.strangers):  # no eval() of the network reaches them: any pass moves what they hold
+            self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
+            self.local = disagreements(model, self.inputs[0])
 
     @property
     def trains(self) -> bool:
@@ -79,7 +86,8 @@ class Examination:
         """Return faults and notes, faults first."""
         others = other_statistics(self.model)
         weights = normalized_weights(self.model)
-        none = [] if self.norms or others or weights else _of_none()
+        hidden = any(is_normalization(each) for each in self.strangers)
+        none = [] if self.norms or others or weights or hidden else _of_none()
         found = [*self.stopped, *of_strangers(self.strangers.values()), *_of_modes(self.model, self.norms)]
         found += [*none, *_of_others(others)]
         found += _of_normalized_weights(weights)
@@ -109,7 +117,7 @@ def check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) 
     Raises: UserError for a network that cannot be called with a batch in evaluation.
     """
     try:
-        with modes_kept(model), last_input(norms) as entered, called_layers() as called:
+        with state_kept(model), last_input(norms) as entered, called_layers() as called:
             first_tensor(model.eval()(x))
         return strangers(model, called)
     except UserError:

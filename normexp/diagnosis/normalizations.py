@@ -23,13 +23,14 @@ def keeps_statistics(module: nn.Module) -> bool:
     return all(isinstance(getattr(module, name, None), Tensor) for name in ("running_mean", "running_var"))
 
 
+def is_normalization(module: nn.Module) -> bool:
+    """Tell one of torch's, what derives from them, and whatever has running statistics."""
+    return isinstance(module, OF_TORCH) or keeps_statistics(module)
+
+
 def normalizations(model: nn.Module) -> dict[str, nn.Module]:
     """Return {path: module} of torch's normalizations, what derives from them, and whatever has running statistics."""
-    return {
-        path: module
-        for path, module in model.named_modules()
-        if isinstance(module, OF_TORCH) or keeps_statistics(module)
-    }
+    return {path: module for path, module in model.named_modules() if is_normalization(module)}
 
 
 def other_statistics(model: nn.Module) -> dict[str, nn.Module]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from torch import nn
@@ -12,7 +12,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from normexp.diagnosis.finding import Finding
 from normexp.diagnosis.normalizations import OF_TORCH
 from normexp.norms.kernels.modules import unregistered
-from normexp.norms.kernels.trial import hooked
+from normexp.norms.kernels.trial import hooked, own_buffers, state_kept
 
 NOT_REGISTERED = (
     "is called, but is no module of the network: train(), eval(), to(), parameters() and state_dict() leave it out, "
@@ -21,20 +21,34 @@ NOT_REGISTERED = (
 
 
 @contextmanager
-def called_layers() -> Iterator[dict[nn.Module, None]]:
+def called_layers() -> Iterator[Iterable[nn.Module]]:
     """Yield what will hold every layer that is called, whatever it belongs to, in the order of first calls.
 
     Layers are what normalizes, or has parameters or buffers of its own: an activation has nothing to be left out.
+    At the end they get their buffers back.
     """
-    found: dict[nn.Module, None] = {}
+    found: dict[nn.Module, Callable[[], None]] = {}
 
     def note(module: nn.Module, _: Any) -> None:
         state = (*module._parameters.values(), *module._buffers.values())
-        if isinstance(module, OF_TORCH) or any(value is not None for value in state):
-            found[module] = None
+        if module not in found and (isinstance(module, OF_TORCH) or any(value is not None for value in state)):
+            found[module] = own_buffers(module)
 
-    with hooked([register_module_forward_pre_hook(note)]):
-        yield found
+    try:
+        with hooked([register_module_forward_pre_hook(note)]):
+            yield found
+    finally:
+        for put_back in found.values():
+            put_back()
+
+
+@contextmanager
+def all_kept(layers: Iterable[nn.Module]) -> Iterator[None]:
+    """Put modes and buffers of layers back at the end, as `state_kept` does those of one network."""
+    with ExitStack() as stack:
+        for layer in layers:
+            stack.enter_context(state_kept(layer))
+        yield
 
 
 def strangers(model: nn.Module, called: Iterable[nn.Module]) -> dict[nn.Module, str]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from normexp.probes.base import Probe, Reading, Situation, inputs_of
 from normexp.probes.layers import nonlinearities
+
+MOST = 2**24  # values that torch.quantile takes in some versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,13 @@ class Percentiles(Probe):
         readings = []
         for name, entering in inputs_of(model, nonlinearities(model), x).items():
             values = entering[:, self.unit % entering.shape[1]].float().flatten()
-            levels = torch.quantile(values, torch.tensor([p / 100 for p in self.at], device=values.device))
-            readings += [(name, f"p{p:g}", float(level)) for p, level in zip(self.at, levels, strict=True)]
+            levels = quantiles(values, [p / 100 for p in self.at])
+            readings += [(name, f"p{p:g}", level) for p, level in zip(self.at, levels, strict=True)]
         return readings
+
+
+def quantiles(values: Tensor, shares: list[float]) -> list[float]:
+    """Return the quantiles of float32 values: (N,), with linear interpolation; NaN if a value is."""
+    if len(values) > MOST:
+        return [float(level) for level in np.quantile(values.cpu().numpy(), shares)]
+    return [float(level) for level in torch.quantile(values, torch.tensor(shares, device=values.device))]

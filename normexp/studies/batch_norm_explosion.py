@@ -13,6 +13,7 @@ from normexp.models.activations import activation
 from normexp.norms.base import Norm
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.logarithms import log, log10
 from normexp.training.build import build_norm
 
 LIMIT = math.pi / (math.pi - 1)  # of ReLU, for large batches; the factor of normalization propagation's Jacobian, too
@@ -55,10 +56,10 @@ class BatchNormExplosion(Study):
             raise UserError(f"study.batch={self.batch}: with fewer than 4 examples the factor (B-2)/(B-3) is none")
         squares = self._squares(build_norm(context.config), context.seed)
         first, last = self.depth // 4, self.depth - self.depth // 4
-        growth = math.exp((math.log(squares[last]) - math.log(squares[first])) / (last - first))
+        growth = math.exp((log(squares[last]) - log(squares[first])) / (last - first))
         formula, remainder, limit = self.formula
         rows = [
-            {"step": k, "log10_gradient": math.log10(each / squares[0]), "log10_formula": k * math.log10(formula),
+            {"step": k, "log10_gradient": log10(each / squares[0]), "log10_formula": k * math.log10(formula),
              "growth": growth, "formula": formula, "remainder": remainder,
              "limit": limit, "limit_remainder": 2 * limit / self.batch}
             for k, each in enumerate(squares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,12 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from normexp.config import Config
+from normexp.errors import UserError
 from normexp.norms.base import set_weight
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.training.build import build_norm
 
 ROUNDING = 1e-9  # relative, after a hundred float64 products
+
+LARGEST = 150  # decimal exponent of what is squared in float64, which ends at 308
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,8 @@ class DeepChain(Study):
         depth, width: number of layers, and of their units.
         examples: standard normal, in the batch.
 
+    Raises: UserError for a gain of which so many layers make no number whose square float64 holds.
+
     Step k of the curves: the signal behind layer k, and the gradient k layers below the top, where it is a
     standard normal; both as root mean squares over what they began with.
     """
@@ -39,6 +45,11 @@ class DeepChain(Study):
     examples: int = 256
 
     def measure(self, context: StudyContext) -> Outcome:
+        if abs(self.depth * math.log10(self.gain)) > LARGEST:
+            raise UserError(
+                f"study.gain={self.gain:g}: to the power of study.depth={self.depth} it must be between "
+                f"1e-{LARGEST} and 1e{LARGEST}; give one nearer to 1, or fewer layers"
+            )
         layers = list(self._layers(context.config))
         source = generator(context.seed, "chain")
         signals = [torch.randn(self.examples, self.width, dtype=torch.double, generator=source).requires_grad_()]

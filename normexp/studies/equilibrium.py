@@ -14,6 +14,7 @@ from normexp.probes.equilibrium import angle, equilibrium_angle
 from normexp.probes.scale_free import check_scale_free
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
+from normexp.studies.logarithms import log
 from normexp.studies.normalized_mlp import CLASSES, FEATURES, normalized_mlp
 from normexp.training.build import build_norm, build_optimizer
 from normexp.training.fit import descend
@@ -92,7 +93,7 @@ class Equilibrium(Study):
         sgd = "momentum" in group
         inertia = 1 - (group["momentum"] if sgd else group["betas"][0])  # type: ignore[index]
         shrinking = group["lr"] * group["weight_decay"] / (inertia if sgd else 1.0)  # of the length, per update
-        drift = math.log(layer.last / layer.first) / half
+        drift = log(layer.last / layer.first) / half if layer.first else math.nan
         order = group["lr"] * group["weight_decay"] / inertia + half**-0.5 + abs(drift) / (2 * shrinking)
         norm = (layer.norm4 / half) ** 0.25 if sgd else math.nan
         square = group["lr"] * layer.gradient / half / (2 * group["weight_decay"] * inertia)

@@ -13,6 +13,7 @@ from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.deep_chain import square_matrix
+from normexp.studies.logarithms import log
 from normexp.studies.unit_squares import check_unit_squares
 from normexp.training.build import build_norm
 
@@ -68,7 +69,7 @@ class OrthogonalDepth(Study):
             signals.append(block(signals[-1]))
         top = torch.randn(signals[-1].shape, dtype=torch.double, generator=source)
         bottom, behind = torch.autograd.grad(signals[-1], [signals[0], signals[-1]], top)
-        log_growth = math.log(float(bottom.norm())) - math.log(float(behind.norm()))
+        log_growth = log(float(bottom.norm())) - log(float(behind.norm()))
         row = {
             "log_growth": log_growth,
             "per_layer": log_growth / self.depth,

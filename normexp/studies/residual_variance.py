@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -64,13 +65,14 @@ class ResidualVariance(Study):
     def _row(self, k: int, square: float) -> dict[str, float]:
         gain = self.gain**2
         log_formula = math.log10(1 + gain * k) if self.growth == "linear" else k * math.log10(1 + gain)
+        formula = 10**log_formula if log_formula <= sys.float_info.max_10_exp else math.inf
         return {
             "step": k,
             "square": square,
-            "formula": 10**log_formula,
+            "formula": formula,
             "log10_square": math.log10(square),
             "log10_formula": log_formula,
-            "remainder": 10**log_formula / self.width,
+            "remainder": formula / self.width,
         }
 
     @torch.no_grad()

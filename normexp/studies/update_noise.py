@@ -51,7 +51,8 @@ class UpdateNoise(Study):
         for size in self.batches:
             rate = (size / first) ** POWERS[self.scaling]
             noise = rate**2 * noises[size]
-            rows.append({"step": size, "rate": rate, "noise": noise, "relative": noise / noises[first],
+            relative = noise / noises[first] if noises[first] else math.nan  # of examples that are all the same
+            rows.append({"step": size, "rate": rate, "noise": noise, "relative": relative,
                          "formula": math.nan if size == first else 1.0})  # fmt: skip
         return Outcome(rows)
 

@@ -1,5 +1,6 @@
 """`normexp diagnose`: planted faults are named with their layer, a healthy network has none, repairs are exact."""
 
+import contextlib
 import copy
 import json
 import math
@@ -528,6 +529,61 @@ def test_layers_that_are_called_and_not_registered_are_named():
     assert found["hidden"].startswith("is called, but is no module of the network: ")
     with one_line_error("hidden: BatchNorm2d is called, but is no module of the network"):
         repair.recalibrate(nn.Sequential(Hiding(nn.Identity()), nn.BatchNorm1d(2)), torch.randn(32, 3, 8, 8))
+
+
+class InAList(nn.Module):
+    """A normalization that no train() or eval() of the network reaches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.hidden, self.last = nn.Linear(5, 4), [nn.BatchNorm1d(4)], nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.hidden[0](self.first(x)))
+
+
+@pytest.mark.parametrize("passes", [diagnose, repair.recalibrate], ids=["diagnose", "refused"])
+def test_a_layer_in_a_list_keeps_its_running_statistics(passes):
+    """It is in train() in every pass, of which each had moved them."""
+    inner = InAList()
+    model = inner if passes is diagnose else nn.Sequential(inner, nn.BatchNorm1d(2))
+    before = copy.deepcopy(inner.hidden[0].state_dict())
+    with contextlib.suppress(UserError):
+        passes(model, torch.randn(32, 5) + 3)
+    assert inner.hidden[0].training
+    assert all(torch.equal(value, before[name]) for name, value in inner.hidden[0].state_dict().items())
+
+
+def test_a_normalization_in_a_list_is_one():
+    """The note that there was none stood below the fault that named it."""
+    found = {each.kind for each in diagnose(InAList(), torch.randn(32, 5)).findings}
+    assert "not registered" in found
+    assert "no normalization" not in found
+
+
+class PutsNewOnes(nn.Module):
+    """Batch normalization by hand, whose buffers are other tensors after each update."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("running_mean", torch.zeros(4))
+        self.register_buffer("running_var", torch.ones(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.training:
+            return (x - self.running_mean) / self.running_var.sqrt()
+        self.running_mean = 0.9 * self.running_mean + 0.1 * x.detach().mean(0)
+        self.running_var = 0.9 * self.running_var + 0.1 * x.detach().var(0)
+        return (x - x.mean(0)) / x.std(0)
+
+
+def test_running_statistics_that_are_put_in_place_of_the_old_ones_come_back():
+    """Values had been written into the old tensors, which belonged to the network no more."""
+    model = nn.Sequential(nn.Linear(5, 4), PutsNewOnes(), nn.Linear(4, 2))
+    before, buffer = copy.deepcopy(model.state_dict()), model[1].running_mean
+    diagnose(model, torch.randn(32, 5) + 3)
+    assert model[1].running_mean is buffer
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
 def test_layers_that_share_a_weight_are_measured_as_one():

@@ -70,6 +70,25 @@ def test_power_iterations_of_another_part_stay_where_they_are():
     assert all(torch.equal(before[name], value) for name, value in after.items())
 
 
+class Counts(nn.Module):
+    """Counts batches in a buffer that is another tensor each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen = self.seen + 1
+        return x
+
+
+def test_a_buffer_that_is_replaced_in_every_pass_is_put_back():
+    norm = BatchNorm(estimates="population")
+    model = nn.Sequential(norm.block(nn.Linear(3, 4)), Counts())
+    norm.before_evaluation(model, Inputs(50))
+    assert model[1].seen == 0
+
+
 def test_running_estimates_stay_as_they_are():
     norm, inputs = BatchNorm(), Inputs(50)
     model = network(norm)

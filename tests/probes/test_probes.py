@@ -86,6 +86,21 @@ def test_percentiles_of_feature_maps_are_over_examples_and_positions():
     assert found[0][2] == pytest.approx(np.percentile(x[:, 2].numpy(), 50), rel=1e-5)
 
 
+def test_percentiles_of_more_values_than_torch_takes(monkeypatch):
+    """1000 maps of 130 x 130 are too many for torch.quantile in some versions, and ended the run in its error."""
+    x, usual = torch.randn(5, 3, 4, 5), torch.quantile
+
+    def with_a_limit(values: Tensor, shares: Tensor) -> Tensor:
+        if values.numel() > 64:
+            raise RuntimeError("quantile() input tensor is too large")
+        return usual(values, shares)
+
+    monkeypatch.setattr(torch, "quantile", with_a_limit)
+    monkeypatch.setattr("normexp.probes.percentiles.MOST", 64, raising=False)
+    found = Percentiles(at=(15.0, 85.0)).measure(facing(nn.Sequential(nn.ReLU()), x))
+    np.testing.assert_allclose([value for *_, value in found], np.percentile(x[:, 0].numpy(), (15, 85)), rtol=1e-6)
+
+
 def test_percentiles_are_of_what_enters_a_function_that_works_in_place():
     x = torch.randn(9, 3)
     torch.manual_seed(0)

@@ -1,6 +1,7 @@
 """0.9^k, 1.1^k and what a norm makes of them."""
 
 import pytest
+from one_line import one_line_error
 
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
@@ -35,6 +36,13 @@ def test_a_norm_makes_the_gain_irrelevant(norm):
     for first, second in zip(low, high, strict=True):
         assert first["gradient"] == pytest.approx(second["gradient"], rel=1e-6)
         assert 0.5 < first["gradient"] < 2
+
+
+@pytest.mark.parametrize("gain", ["1e10", "1e-10"])
+def test_a_gain_whose_power_is_no_number_is_refused(gain):
+    """The study had ended in Python's own error."""
+    with one_line_error(r"study.gain=.*: to the power of study.depth=100 it must be between 1e-150 and 1e150; give "):
+        chain(f"study.gain={gain}", "study.width=2")
 
 
 def test_printed_powers_are_audited_without_norm_only():

@@ -24,6 +24,7 @@ from normexp.studies.batch_norm_explosion import LIMIT
 from normexp.studies.descent import largest_rate
 from normexp.studies.largest_rate import FEATURES, PRECISION, LargestRate, stays
 from normexp.studies.least_squares_rate import LeastSquaresRate
+from normexp.studies.logarithms import log, log10
 from normexp.studies.orthogonalization import expected_likeness
 from normexp.studies.rezero import ReZero
 from normexp.studies.selectable_keys import in_hull_of_others
@@ -54,6 +55,27 @@ def test_weight_decay_is_a_growing_rate_to_rounding(momentum):
 def test_weight_decay_is_something_else_where_a_layer_is_not_normalized():
     last = measured("study=decay_rate", *FREE, "study.updates=32", "study.last=plain", "study.control=true").rows[-1]
     assert last["difference"] > 1e-4
+
+
+def test_a_gradient_that_vanishes_has_a_logarithm_of_minus_infinity():
+    """Its logarithm had ended the study in Python's own error, which names nothing."""
+    rows = measured("study=batch_norm_explosion", "norm=none", "study.width=1", "study.batch=8").rows
+    assert rows[0]["log10_gradient"] == 0
+    assert rows[-1]["log10_gradient"] == -math.inf
+    assert log(0.0) == log10(0.0) == -math.inf
+
+
+def test_a_stream_beyond_float64_has_its_logarithm():
+    last = measured("study=residual_variance", "study.blocks=1100", "study.width=2", "study.growth=geometric").rows[-1]
+    assert (last["formula"], last["remainder"]) == (math.inf, math.inf)
+    assert last["log10_formula"] == pytest.approx(1100 * math.log10(2))
+
+
+def test_updates_without_noise_have_no_relative_one():
+    one = ("dataset=digits", "dataset.subset=1", "norm=none", "model.widths=[2]", "study.batches=[1,2]")
+    rows = measured("study=update_noise", *one, "study.draws=2").rows
+    assert [row["noise"] for row in rows] == [0, 0]
+    assert all(math.isnan(row["relative"]) for row in rows)
 
 
 def test_equilibrium_angle_forgets_layer_and_gradient():

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from normexp.norms.kernels.trial import own_buffers
+
 EXAMPLES, BATCH = 5000, 500  # how many are looked at, and how many at a time where a network is wide
 ESTIMATES = ("running", "population")  # how batch normalization comes by the statistics of evaluation
 
@@ -31,8 +33,8 @@ def estimate(
     Source: Ioffe & Szegedy 2015, arXiv:1502.03167, algorithm 2, lines 8 to 12.
     """
     modules: list[Any] = [module for module in model.modules() if isinstance(module, kinds)]
-    moving = {id(buffer) for module in modules for buffer in module.buffers()}
-    kept = [(buffer, buffer.clone()) for buffer in model.buffers() if id(buffer) not in moving]
+    moving = {part for module in modules for part in module.modules()}
+    kept = [own_buffers(module) for module in model.modules() if module not in moving]
     momenta = [module.momentum for module in modules]
     for module in modules:
         module.momentum = None
@@ -43,5 +45,5 @@ def estimate(
         model(x[start : start + batch])
     for module, momentum in zip(modules, momenta, strict=True):
         module.momentum = momentum
-    for buffer, before in kept:
-        buffer.copy_(before)
+    for put_back in kept:
+        put_back()

@@ -24,16 +24,29 @@ def modes_kept(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
+def own_buffers(module: nn.Module) -> Callable[[], None]:
+    """Return what puts the buffers of a module, without those of its parts, back to what they are now."""
+    buffers = dict(module._buffers)
+    values = [(buffer, buffer.clone()) for buffer in buffers.values() if buffer is not None]
+
+    def put_back() -> None:
+        module._buffers.update(buffers)  # it may have put other tensors in their places instead of writing into them
+        for buffer, value in values:
+            buffer.copy_(value)
+
+    return put_back
+
+
 @contextmanager
 def state_kept(model: nn.Module) -> Iterator[None]:
     """Put modes and buffers back at the end."""
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    kept = [own_buffers(module) for module in model.modules()]
     with modes_kept(model):
         try:
             yield
         finally:
-            for buffer, saved in buffers:
-                buffer.copy_(saved)
+            for put_back in kept:
+                put_back()
 
 
 @contextmanager

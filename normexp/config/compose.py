@@ -232,8 +232,10 @@ def _unknown_key(key: str, given: Given, defaults: Defaults) -> UserError:
     names = dict.fromkeys(groups()) | leaves | dict.fromkeys(_part_keys(defaults))
 
     def accepts(name: str) -> bool:
+        alone = isinstance(names[name], list) and not isinstance(given.value, list)
+        one = Given([given.value], f"[{given.text}]") if alone else given  # as the hint types it
         try:
-            _option(name, given.value) if name in groups() else _value(name, given, names[name], defaults.about)
+            _option(name, given.value) if name in groups() else _value(name, one, names[name], defaults.about)
         except UserError:
             return False
         return True

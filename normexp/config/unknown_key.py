@@ -76,7 +76,7 @@ class Unknown:
         word = undecorated(last)
         words = {name.rpartition(".")[2]: name for name in taking}
         others = [name for name in keys_by_word() if name not in self.leaves]
-        if close := nearest(word, words, VERY_ALIKE):
+        if close := nearest(word, words, VERY_ALIKE if whole else ALIKE):  # of the chosen option before another's
             return self._typed(words[close])
         if close := nearest(word, others, VERY_ALIKE):
             return next(self._having(close, self._among), None)

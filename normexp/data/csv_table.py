@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,14 +16,26 @@ from normexp.config.text import amount, composed
 from normexp.data.base import Array
 from normexp.data.idx import GZIP
 from normexp.data.members import existing_file
-from normexp.data.numerals import LARGEST, decimal_sign, is_large, number_in, sign_in, ungrouped
+from normexp.data.numerals import (
+    LARGEST,
+    decimal_sign,
+    is_large,
+    number_in,
+    numbers_in,
+    plain_numbers,
+    sign_in,
+    ungrouped,
+)
 from normexp.data.progress import logger
 from normexp.errors import UserError
 
 DELIMITERS = ",;\t|"
 LONG = 10_000_000  # bytes, which take seconds to read
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
-MINUS = re.compile(r"^\u2212(?=[\d.,])")  # as word processors and the spreadsheets of some languages write it
+LONGEST_MISSING = max(map(len, MISSING))
+MINUS = re.compile(r"\u2212(?=[\d.,])")  # as word processors and the spreadsheets of some languages write it
+LONG_WHOLE = re.compile(r"[+-]?\d{16,39}")
+CODE = re.compile(r"0\d+")
 FEW_ROWS = 20  # as many numbers may well be in order without being those of the rows
 
 Row = tuple[int, list[str]]  # its line in the file, its cells
@@ -43,6 +55,8 @@ class Table:
     columns: Mapping[str, tuple[str, ...]]
     lines: tuple[int, ...]
     decimal: str = "."
+    _filled: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    _plain: dict[str, Array | None] = field(default_factory=dict, init=False, repr=False)
     _readings: dict[str, tuple[list[str], str]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -58,8 +72,10 @@ class Table:
         Args:
             way_out: what that error proposes beside correcting the cell.
         """
+        if (plain := self._plain_column(name)) is not None:
+            return plain.copy()
         cells, decimal = self.reading(name)
-        numbers = [number_in(cell, decimal) for cell in cells]
+        numbers = numbers_in(cells, decimal)
         odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
         if odd and len(odd) == sum(map(bool, cells)):
             return np.array(cells)
@@ -69,10 +85,10 @@ class Table:
 
     def remark(self, name: str) -> str:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
-        cells = self.filled(name)
-        first = next((row for row, cell in enumerate(cells) if cell and number_in(cell, self.decimal) is None), None)
-        if first is None:
+        if self._plain_column(name) is not None:
             return self.rounded(name) or self.coded(name) or self._counting(name)
+        cells = self.filled(name)
+        first = next(row for row, cell in enumerate(cells) if cell and number_in(cell, self.decimal) is None)
         if not all(re.search(r"\d", cell) for cell in cells if cell):
             return self.alike(name)
         column = self.column(name)
@@ -81,13 +97,13 @@ class Table:
 
     def rounded(self, name: str) -> str:
         """Say which whole number of a column has more digits than float64 keeps; nothing where none has."""
-        longest = (cell for cell in self.filled(name) if re.fullmatch(r"[+-]?\d{16,39}", cell))
+        longest = (cell for cell in self.filled(name) if len(cell) > 15 and LONG_WHOLE.fullmatch(cell))
         cell = next((cell for cell in longest if int(cell) != int(float(cell))), None)
         return f"{name} has {cell!r}, taken as {float(cell):.0f} (float64)" if cell else ""
 
     def coded(self, name: str) -> str:
         """Say which number of a column begins with a zero: it may be a code, as of a place or an article."""
-        cell = next((cell for cell in self.filled(name) if re.fullmatch(r"0\d+", cell)), None)
+        cell = next((cell for cell in self.filled(name) if cell.startswith("0") and CODE.fullmatch(cell)), None)
         return f"{name} has {cell!r}, taken as {float(cell):.15g}" if cell else ""
 
     def _counting(self, name: str) -> str:
@@ -108,22 +124,34 @@ class Table:
 
     def filled(self, name: str) -> list[str]:
         """Return a column's cells, those without a value empty."""
-        return ["" if cell.casefold() in MISSING else cell for cell in self.columns[name]]
+        if name not in self._filled:  # every column is asked for several times
+            cells = self.columns[name]
+            missing = {cell for cell in set(cells) if len(cell) <= LONGEST_MISSING and cell.casefold() in MISSING}
+            self._filled[name] = ["" if cell in missing else cell for cell in cells] if missing else list(cells)
+        return self._filled[name]
 
     def reading(self, name: str) -> tuple[list[str], str]:
         """Return a column's cells without separators of thousands, and its sign before decimals: usually the file's."""
-        if name not in self._readings:  # a column of classes is asked for several times
+        if name not in self._readings:
             self._readings[name] = self._read(name)
         return self._readings[name]
 
+    def _plain_column(self, name: str) -> Array | None:
+        """Return a column of plain numbers as `column` does; None of one whose cells must be looked at one by one."""
+        if name not in self._plain:
+            self._plain[name] = plain_numbers(self.filled(name), self.decimal)
+        return self._plain[name]
+
     def _read(self, name: str) -> tuple[list[str], str]:
         cells = self.filled(name)
+        if self._plain_column(name) is not None:
+            return cells, self.decimal
         other = "," if self.decimal == "." else "."
         signed = [sign_in(cell) for cell in cells if other in cell]
         if (
             len(signed) > 1
             and set(signed) == {other}
-            and all(number_in(cell or "0", other) is not None for cell in cells)
+            and None not in numbers_in([cell or "0" for cell in cells], other)
         ):
             return cells, other
         return ungrouped(cells, self.decimal), self.decimal
@@ -155,12 +183,15 @@ def read_table(path: Path) -> Table:
     _check_header(path, names)
     _check_rows(path, rows, len(names))
     columns = zip(*(cells for _, cells in rows), strict=True)
-    stripped = {name: tuple(map(_plain, cells)) for name, cells in zip(names, columns, strict=True)}
+    stripped = {name: _plain(cells) for name, cells in zip(names, columns, strict=True)}
     return Table(path, stripped, tuple(line for line, _ in rows), decimal_sign(delimiter, stripped.values()))
 
 
-def _plain(cell: str) -> str:
-    return MINUS.sub("-", cell.strip())
+def _plain(cells: Iterable[str]) -> tuple[str, ...]:
+    stripped = tuple(map(str.strip, cells))
+    if not any("\u2212" in cell for cell in stripped):
+        return stripped
+    return tuple(f"-{cell[1:]}" if MINUS.match(cell) else cell for cell in stripped)
 
 
 def _text(path: Path) -> str:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
+
+from normexp.data.base import Array
 
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
 SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 
 
-def decimal_sign(delimiter: str, columns: Iterable[Sequence[str]]) -> str:
+def decimal_sign(delimiter: str, columns: Collection[Sequence[str]]) -> str:
     """Return the file's sign before decimals; in a file of semicolons what may be one is enough."""
     if delimiter == ",":
         return "."
-    cells = [cell for column in columns for cell in column if SIGNED.fullmatch(cell)]
-    signs = {sign for cell in cells if (sign := sign_in(cell))}
+    having = {sign: [cell for column in columns for cell in column if sign in cell] for sign in ",."}
+    signs = {sign for sign, cells in having.items() if any(sign_in(cell) == sign for cell in cells)}
     if not signs and delimiter == ";":
-        signs = {sign for cell in cells for sign in ",." if sign in cell}
+        signs = {sign for sign, cells in having.items() if any(map(SIGNED.fullmatch, cells))}
     return "," if signs == {","} else "."
 
 
@@ -42,6 +44,25 @@ def ungrouped(cells: list[str], decimal: str) -> list[str]:
     if not sure or not all(map(grouped.fullmatch, found)):
         return cells
     return [separator.sub("", cell) for cell in cells]
+
+
+def plain_numbers(cells: Sequence[str], decimal: str) -> Array | None:
+    """Return what `number_in` says of every cell, NaN of an empty one; None where one of the others is no number."""
+    text = "".join(cells)
+    if "_" in text or (decimal == "," and "." in text):
+        return None
+    try:
+        numbers = np.array([float(cell.replace(decimal, ".")) if cell else math.nan for cell in cells])
+    except ValueError:
+        return None
+    finite = np.count_nonzero(np.abs(numbers) <= LARGEST)
+    return numbers if finite == len(cells) - cells.count("") else None
+
+
+def numbers_in(cells: Sequence[str], decimal: str) -> list[float | None]:
+    """Return what `number_in` says of every cell. Each different one is looked at once."""
+    said = {cell: number_in(cell, decimal) for cell in set(cells)}
+    return [said[cell] for cell in cells]
 
 
 def number_in(cell: str, decimal: str) -> float | None:

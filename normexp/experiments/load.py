@@ -234,7 +234,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
 
 
 def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:
-    """Raise UserError where steps would replace the epochs that an arm has at a scale."""
+    """Raise UserError where steps would replace the epochs that an arm, or what is searched, has at a scale."""
     from normexp.experiments.in_vain import check_length
 
     for arm in file.arms:
@@ -247,7 +247,15 @@ def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtS
                 (("grid",), part.grid),
             )
         ]
-        check_length(document, layers)
+        check_length(document, [*layers, *_searched(scale, file, own)])
+
+
+def _searched(scale: str, file: ExperimentFile, own: AtScale) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    """Yield where the search of a scale stands, and what it lays over every arm."""
+    if own.select and own.select.search:
+        yield ("scales", scale, "select", "search"), own.select.search
+    elif file.select:
+        yield ("select", "search"), file.select.search
 
 
 def _design(declared: Sequential | None, seeds: Sequence[int]) -> Design | None:

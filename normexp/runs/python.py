@@ -100,8 +100,10 @@ def _without_weights(directory: RunDirectory) -> str:
 def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
     """Return the configuration that a record holds, with today's defaults for keys that it does not have yet.
 
-    The record's own `plugins` are not used: it may come from anybody.
+    The record's own `plugins` are not used: it may come from anybody. Raises UserError for one text in place of a list.
     """
+    if isinstance(plugins, str):  # whose letters would count as modules
+        raise UserError(f"plugins={plugins!r}: must be a list of names of modules; did you mean plugins=[{plugins!r}]?")
     record = with_defaults(directory.config)
     values = {key: value for key, value in record.items() if not key.startswith("_")} | {"plugins": list(plugins)}
     for group in groups():

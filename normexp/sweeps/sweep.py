@@ -32,7 +32,8 @@ from normexp.sweeps.workers import kept_workers, worker_pool
 logger = logging.getLogger("normexp")
 MOST_FAILURES = 3  # with one cause that are named one by one
 MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
-MOST_SECONDS = 10.0  # after the first one, after which no other one is timed
+MOST_SECONDS = 10.0  # after the first one, after which no other one is timed,
+SHARE, FEWEST_SECONDS = 0.1, 1.0  # or that share of the time that is told, but no fewer than these
 
 
 def sweep(
@@ -167,30 +168,48 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
     Raises: UserError for what all cells would fail with; Unavailable for a device that this machine lacks.
     """
     first = {cell.kind: cell for cell in reversed(cells)}
-    answers = _timed(workers[0], first)
+
+    def told(seconds: Mapping[Any, float]) -> float:
+        """Return how long the cells take; those of a kind that was not timed as long as the mean of the others."""
+        mean = sum(seconds.values()) / len(seconds)
+        total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
+        return trials * total / len(workers)
+
+    answers = _timed(workers[0], first, told)
     if len(answers) == len(first):
         _check_any_works([(first[kind], answer) for kind, answer in answers.items()])
-    seconds = {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
+    seconds = _seconds(answers)
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
-    mean = sum(seconds.values()) / len(seconds)
-    total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
     of_all = f", for {trials} trials" if trials > 1 else ""
     kinds = "each kind of run" if len(seconds) == len(first) else f"{len(seconds)} of {len(first)} kinds of runs"
-    side_by_side = f"{format_duration(trials * total / len(workers))} with jobs={len(workers)}"
+    side_by_side = f"{format_duration(told(seconds))} with jobs={len(workers)}"
     return f"about {side_by_side}{of_all}, timed by a few steps of {kinds}"
 
 
-def _timed(worker: Worker, kinds: Mapping[Any, Cell]) -> dict[Any, dict[str, Any]]:
-    """Return the estimates of the first kinds of cells, of as many as a short while after the first one allows."""
+def _timed(
+    worker: Worker, kinds: Mapping[Any, Cell], told: Callable[[Mapping[Any, float]], float]
+) -> dict[Any, dict[str, Any]]:
+    """Return the estimates of the first kinds of cells, of as many as a short while after the first one allows.
+
+    Args:
+        told: says how long all cells take by the seconds of some kinds.
+    """
     answers: dict[Any, dict[str, Any]] = {}
     began = math.inf  # when the first had started the process and read the data
     for kind, cell in list(kinds.items())[:MOST_ESTIMATES]:
-        if time.monotonic() - began > MOST_SECONDS:
+        seconds = _seconds(answers)
+        share = max(FEWEST_SECONDS, SHARE * told(seconds)) if seconds else MOST_SECONDS
+        if time.monotonic() - began > min(MOST_SECONDS, share):
             break
         answers[kind] = worker.request({"verb": "estimate", "overrides": cell.overrides})
         began = min(began, time.monotonic())
     return answers
+
+
+def _seconds(answers: Mapping[Any, Mapping[str, Any]]) -> dict[Any, float]:
+    """Return the seconds of the kinds of cells that could be timed."""
+    return {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
 
 
 def _check_any_works(answers: Sequence[tuple[Cell, Mapping[str, Any]]]) -> None:

@@ -76,6 +76,11 @@ MISTAKES = {
         "did you mean dataset.file=a.csv?",
     ),
     "a file for a data set": (["dataset=a.csv"], "dataset", "did you mean dataset=csv dataset.file=a.csv?"),
+    "list of the chosen network before a number of another": (
+        ["model=mlp", "model.widht=3"],
+        "model.widht",
+        "did you mean 'model.widths=[3]'?",
+    ),
     "several for a list": (["model.widths=1,2"], "model.widths", "did you mean 'model.widths=[1,2]'?"),
     "own study": (["study._target_=my.S", "plugins=[my]"], "study._target_", "may be named by GROUP._target_"),
 }

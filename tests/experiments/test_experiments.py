@@ -408,6 +408,14 @@ UNSOUND = {
         "arms.Plain.epochs: steps is given, too",
     ),
     "epochs as an axis beside steps": (change("grid", "epochs", to=[1, 2]), "grid.epochs: steps is given, too"),
+    "epochs that are searched beside steps": (
+        change("select", "search", to={"epochs": [1, 2]}),
+        "select.search.epochs: steps is given, too",
+    ),
+    "epochs that a scale searches beside steps": (
+        change("scales", "smoke", to={"select": {"search": {"epochs": [1, 2]}}}),
+        "scales.smoke.select.search.epochs: steps is given, too",
+    ),
     "epochs beside steps": (change("common", "epochs", to=1), "common.epochs: steps is given, too"),
     "minutes of no scale": (change("minutes", to={"desk": 1}), "minutes.desk: scale 'desk' does not exist"),
     "label of nothing": (

@@ -1,5 +1,6 @@
 """A grid of configurations: planned before anything starts, and continued however it was stopped."""
 
+import itertools
 import json
 import os
 import shlex
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from in_process import InProcess
@@ -20,7 +22,7 @@ from normexp.errors import Interrupted
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.plan import Cell, make_plan
 from normexp.sweeps.pool import STOPPED, Pool, Worker, stops_between_runs
-from normexp.sweeps.sweep import say_failures
+from normexp.sweeps.sweep import say_failures, time_needed
 from normexp.sweeps.workers import KeptWorkers, worker_pool
 
 
@@ -207,6 +209,18 @@ def test_sweep_times_no_more_kinds_of_runs_than_a_short_while_allows_and_says_so
     assert "about 3.0 min with jobs=1, timed by a few steps of each kind of run\n" in sweep(*words)[1]
     monkeypatch.setattr("normexp.sweeps.sweep.MOST_SECONDS", 0.0)
     assert "about 3.0 min with jobs=1, timed by a few steps of 1 of 3 kinds of runs\n" in sweep(*words)[1]
+
+
+@pytest.mark.parametrize(("seconds", "timed"), [(2.0, 1), (100.0, 4)])
+def test_sweep_times_for_a_tenth_of_what_it_tells_at_most(monkeypatch, seconds: float, timed: int):
+    """Where all runs took two seconds each, timing them took as long as they did."""
+    clock = itertools.count(step=1.2)  # every answer takes so long
+    monkeypatch.setattr("normexp.sweeps.sweep.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    cells = [SimpleNamespace(kind=kind, left=1.0, overrides=[], recipe=None) for kind in range(4)]
+    worker = SimpleNamespace(request=lambda _: {"seconds": seconds})
+    said = time_needed([worker], cells, force=False)
+    kinds = "each kind of run" if timed == 4 else f"{timed} of 4 kinds of runs"
+    assert said.endswith(f"timed by a few steps of {kinds}")
 
 
 @pytest.mark.parametrize("words", [[], ["--dry-run"]])

@@ -79,7 +79,11 @@ def path_hint(group: str, name: str) -> str:
     if group == "dataset" and path.suffix in DATA:
         return did_you_mean(f"dataset={DATA[path.suffix]} dataset.file={name}")
     is_code = path.suffix == ".py" and path.parent == Path() and path.is_file()
-    return did_you_mean(f"{group}={path.stem}.NAME 'plugins=[{path.stem}]'") if is_code else ""
+    return _named_in(group, path.stem) if is_code else ""
+
+
+def _named_in(group: str, module: str) -> str:
+    return did_you_mean(f"{group}={module}.NAME 'plugins=[{module}]'")
 
 
 def code_hint(group: str, name: str, plugins: Iterable[str]) -> str:
@@ -88,7 +92,7 @@ def code_hint(group: str, name: str, plugins: Iterable[str]) -> str:
     Of a module that was given without a name, what is missing.
     """
     if name.isidentifier() and os.path.isfile(f"{name}.py"):  # which takes names of any length
-        return did_you_mean(f"{group}={name}.NAME 'plugins=[{name}]'")
+        return _named_in(group, name)
     defined = re.compile(rf"^(class|def) {re.escape(name)}\b", re.MULTILINE)
     for plugin in plugins:
         path = Path(*plugin.split(".")).with_suffix(".py")

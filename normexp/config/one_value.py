@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from normexp.config.options import groups, option, options, usual_options
-from normexp.config.overrides import may_vary
-from normexp.config.text import shortened
+from normexp.config.overrides import may_vary, plain_value
+from normexp.config.text import check_digits, shortened
 from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -33,6 +33,13 @@ def check_one(override: Override) -> None:
     """Raise UserError for several values where nothing trains by them: there is one folder of results, say."""
     if override.is_sweep_override():
         raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; quote a text with commas")
+
+
+def one_value(override: Override) -> Any:
+    """Return what is typed for a key that has one value. Raises UserError for several, and as `check_digits`."""
+    check_one(override)
+    check_digits(str(override.key_or_group), override.get_value_string())
+    return plain_value(override)
 
 
 def _instead(key: str) -> str:

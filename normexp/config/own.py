@@ -78,16 +78,15 @@ def _is_module(name: str) -> bool:
 
 
 def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
-    key = target_key(group)
-    if target.endswith(".py") and (meant := path_hint(group, target)):
-        raise must_be_named(f"{key}={shortened(target)}", target, meant)
-    if target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins):
+    key, meant = target_key(group), path_hint(group, target)
+    is_file = target.endswith(".py") and bool(meant)
+    if not is_file and (target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins)):
         return
     if target.startswith("normexp."):
         raise UserError(
             f"{key}={shortened(target)} is normexp's own: give its option, {group}=NAME (`normexp list` shows all)"
         )
-    raise must_be_named(f"{key}={shortened(target)}", target, path_hint(group, target))
+    raise must_be_named(f"{key}={shortened(target)}", target, meant)
 
 
 def must_be_named(given: str, target: str, meant: str = "") -> UserError:

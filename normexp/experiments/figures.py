@@ -57,11 +57,13 @@ Window = dict[Literal["x", "y"], Pair]
 XY = list[Literal["x", "y"]]
 
 
-def check_range(metric: str, target: object) -> None:
-    """Raise PydanticCustomError for a target that the metric cannot have."""
+def check_range(metric: str, target: object, *below: str | int) -> None:
+    """Raise PydanticCustomError for a target that the metric cannot have; it stands `below`."""
     low, high = extremes(metric)
     if isinstance(target, int | float) and not low <= target <= high:
-        raise refusal(f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}", "target")
+        raise refusal(
+            f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}", *below, "target"
+        )
 
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen

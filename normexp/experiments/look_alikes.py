@@ -20,9 +20,13 @@ def check_looks(experiment: Experiment, document: Document) -> None:
     seen: dict[str, str] = {}
     for arm in experiment.arms:
         if (other := seen.setdefault(_look(arm), arm)) != arm:
-            odd = next(letter for letter in arm + other if letter not in arm or letter not in other)
-            name = unicodedata.name(odd, f"U+{ord(odd):04X}")
-            raise document.error(f"{other!r} and {arm!r} look alike, but for {name}; give another name", "arms", arm)
+            raise document.error(f"{other!r} and {arm!r} look alike{_but(other, arm)}; give another name", "arms", arm)
+
+
+def _but(first: str, second: str) -> str:
+    """Say which letter one name alone has; nothing where they have the same ones, in other places."""
+    odd = next((letter for letter in second + first if letter not in first or letter not in second), "")
+    return f", but for {unicodedata.name(odd, f'U+{ord(odd):04X}')}" if odd else ""
 
 
 def _look(name: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from normexp.config import Config
 from normexp.evidence.claims.estimands import Trend
+from normexp.evidence.claims.fields import step_of
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 
 Place = tuple[str | int, ...]
-STEP = "step "
 
 
 def check_reach(experiment: Experiment, configs: Sequence[Config], document: Document) -> None:
@@ -20,7 +20,7 @@ def check_reach(experiment: Experiment, configs: Sequence[Config], document: Doc
     last = _last_step(configs)
     for place, spec in _looks(experiment):
         at = str(getattr(spec, "at", ""))
-        if last is not None and at.startswith(STEP) and int(at.removeprefix(STEP)) > last:
+        if last is not None and (step_of(at) or 0) > last:
             raise document.error(f"{at} is beyond the last one of every run, {last}", *place, "at")
     for i, claim in enumerate(experiment.claims):
         if isinstance(claim, Trend) and len(experiment.grid[claim.axis]) == 1:

@@ -16,7 +16,7 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.curves import extremes, is_share, said_extremes
-from normexp.experiments.figures import FigureSpec
+from normexp.experiments.figures import FigureSpec, check_range
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
 from normexp.experiments.labels import check_labels
 from normexp.experiments.shape import Scale
@@ -136,19 +136,19 @@ class ExperimentFile(Strict):
         if self.table.margin is not None and self.table.margin >= 1 and all(is_share(each.metric) for each in judged):
             raise refusal(f"{self.table.margin:g} takes in the whole range of a fraction, 0 to 1", "table", "margin")
         for i, claim in enumerate(self.claims):
-            check_range(claim, i)
+            check_claim(claim, i)
         return self
 
 
-def check_range(claim: Claim, index: int) -> None:
+def check_claim(claim: Claim, index: int) -> None:
     """Raise PydanticCustomError for a target or a region that no run can be in, or that every run is in."""
     metric = getattr(claim, "metric", None)
-    low, high = extremes(metric or "")
+    if metric is None:
+        return
     given = getattr(claim, "target", None)
     for target in given if isinstance(given, list) else [given]:
-        if isinstance(target, float) and not low <= target <= high:
-            outside = f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}"
-            raise refusal(outside, "claims", index, "target")
+        check_range(metric, target, "claims", index)
+    low, high = extremes(metric)
     region = getattr(claim, "region", None)
     if region is None or claim.compare not in ("value", "difference", "trend"):
         return

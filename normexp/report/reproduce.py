@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from normexp.config.one_value import check_one
-from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.text import check_digits
+from normexp.config.one_value import one_value
+from normexp.config.overrides import parse_overrides
 from normexp.errors import Submitted, Unavailable, UserError, nearest_path
 from normexp.evidence.claims import still_open
 from normexp.experiments.composed import composed
@@ -81,23 +79,14 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
     if kinds[1:]:
         raise UserError(f"reproduce: {kinds[0]} and {kinds[1]}: give one of the two")
     chosen = laws() if of_laws else chosen
-    results, scale = results_of(given), given.pop("scale", "paper" if of_laws else None)
-    plugins = plugins_of(given)
-    rest = {key: value for key, value in given.items() if key not in (RESULTS, PLUGINS)}
+    results, plugins, scale = results_of(given), plugins_of(given), given.get("scale", "paper" if of_laws else None)
+    rest = {key: value for key, value in given.items() if key not in (RESULTS, PLUGINS, "scale")}
     _check_files(rest)
-    extra = {key: _value(key, value) for key, value in rest.items()}
+    extra = {key: one_value(*parse_overrides([f"{key}={value}"])) for key, value in rest.items()}
     wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     if len(wanted) == 1:
         _check_data(*next(iter(wanted.items())), plugins, extra)
     return [load(name, at, plugins).with_extra(extra) for name, at in wanted.items()], results
-
-
-def _value(key: str, text: str) -> Any:
-    """Return what is typed for a setting of every run. Raises UserError for several values: they would be arms."""
-    check_digits(key, text)
-    (override,) = parse_overrides([f"{key}={text}"])
-    check_one(override)
-    return plain_value(override)
 
 
 def _reproduce(planned: Reproduction, alone: bool) -> int:

@@ -12,8 +12,9 @@ from normexp.evidence.claims import judge
 from normexp.evidence.claims.reading import value_at
 from normexp.evidence.curves import Cell, Curve, Made
 from normexp.evidence.learned import chance_bound, learned
-from normexp.report.experiment.columns import Difference, Learned, Metric, Row
+from normexp.report.experiment.columns import Difference, Metric, Row
 from normexp.report.experiment.measured import Measured
+from normexp.report.experiment.run_columns import Learned
 
 TEN = Made(examples={"test": 1000}, chance=0.1)
 

@@ -4,6 +4,7 @@ import copy
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from normexp.errors import UserError
 from normexp.experiments.experiment import point_name, run_place
 from normexp.experiments.figures import MODELS
 from normexp.experiments.load import load, names, parse, read, scales, usual_scale
+from normexp.experiments.look_alikes import check_looks
 
 EVERY = [(name, scale) for name in names() for scale in scales(name)]
 
@@ -457,6 +459,13 @@ UNSOUND = {
         "look alike, but for ZERO WIDTH SPACE; give another name",
     ),
 }
+
+
+def test_arms_with_the_same_letters_in_other_places_look_alike():
+    odd = "\N{CYRILLIC SMALL LETTER A}"
+    document = SimpleNamespace(error=lambda text, *place: UserError(f"{'.'.join(place)}: {text}"))
+    with pytest.raises(UserError, match=rf"^arms\.{odd}a: 'a{odd}' and '{odd}a' look alike; give another name$"):
+        check_looks(SimpleNamespace(arms=[f"a{odd}", f"{odd}a"]), document)
 
 
 @pytest.mark.parametrize(("break_it", "messages"), [(one, rest) for one, *rest in UNSOUND.values()], ids=UNSOUND)

@@ -17,8 +17,9 @@ from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Design
 from normexp.experiments.tables import Published
 from normexp.report.claims import as_json, as_markdown
-from normexp.report.experiment.columns import Metric, Row, Verdict
+from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.measured import read_measured
+from normexp.report.experiment.published_columns import Verdict
 from normexp.report.experiment.render import render
 from normexp.report.experiment.table import experiment_table
 from normexp.report.judged import read_reports

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from normexp.evidence.claims.claim import Measured
-from normexp.evidence.claims.fields import Place
+from normexp.evidence.claims.fields import Place, step_of
 from normexp.evidence.curves import Column, Curve, Curves, Point, short_commit
 
 Runs = Mapping[int, Curve]  # seed -> finished run
@@ -81,7 +81,7 @@ def value_at(curve: Curve, metric: str, at: str, better: str | None) -> float:
     metric's direction is not known. `step N` before the divergence is a value like any other.
     Raises MissingRuns where the run has no such metric, or ended before the step.
     """
-    step = int(at.removeprefix("step ")) if at.startswith("step ") else None
+    step = step_of(at)
     if curve.diverged and (step is None or curve.diverged_at is None or step >= curve.diverged_at):
         return worst(better)
     column = column_of(curve, metric)

@@ -67,8 +67,8 @@ class Conversion:
         if not self.layers and not self.normalizations:
             self._try(model, cannot("has no Linear or Conv layer and no normalization of torch.nn to be changed"))
         for owner, attribute, kept in unregistered(model):
-            what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
             if has_layers(kept):
+                what = f"keeps a {type(kept).__name__} in its {attribute}, where it is no module of the network"
                 self._try(owner, cannot(f"{what} (nn.ModuleList would make it one)"))
         called = stranger(self.reading.__cause__) if isinstance(self.reading, Untraceable) else None
         if called is not None and has_layers(called) and not self.left:

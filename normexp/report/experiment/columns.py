@@ -1,4 +1,4 @@
-"""The columns of an experiment's table: a metric somewhere on the curves, what the paper prints, and what follows."""
+"""The columns of an experiment's table: a metric somewhere on the curves, and its difference to the baseline's."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from normexp.evidence.claims import NOT_YET
 from normexp.evidence.claims.reading import MissingRuns, value_at
-from normexp.evidence.curves import SECONDS_PER_STEP, Cell, better_direction
-from normexp.evidence.learned import ERRORS, learned
+from normexp.evidence.curves import Cell, better_direction
 from normexp.evidence.stats import PointEstimate, RankSumTest, mean, paired, standard_deviation
-from normexp.evidence.verdicts import PAPER, published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import factor, title
@@ -139,39 +136,6 @@ class At(Column):
 
 
 @dataclass(frozen=True)
-class Published(Column):
-    """What the paper prints for another column.
-
-    Args:
-        unit: of the numbers that are printed without one; empty where each has its own.
-        values: arm -> printed text; without them, what the row's own entry says.
-    """
-
-    of: str
-    unit: str = ""
-    values: Mapping[str, str] | None = None
-
-    @property
-    def head(self) -> str:
-        return f"published {self.of}" + (f" ({self.unit})" if self.unit else "")
-
-    @property
-    def meaning(self) -> str:
-        return "Published numbers are shown beside ours here and not judged." if self.values is not None else ""
-
-    def _printed(self, row: Row) -> str:
-        if self.values is not None:
-            return self.values.get(row.cell.arm, "")
-        return row.published.value if row.published else ""
-
-    def text(self, row: Row) -> str:
-        return self._printed(row) or EMPTY
-
-    def plain(self, row: Row) -> dict[str, Value]:
-        return {f"published {self.of}": self._printed(row)}
-
-
-@dataclass(frozen=True)
 class Difference(Column):
     """The metric minus that of the baseline at the same point of the grid, paired by seed, with its 95 % interval."""
 
@@ -210,92 +174,3 @@ class Difference(Column):
         interval = estimate.confidence_interval(self.metric.measured.confidence) if estimate else None
         ends = (estimate.value, interval.low, interval.high) if estimate and interval else (None, None, None)
         return dict(zip(("difference", "difference low", "difference high"), ends, strict=True))
-
-
-@dataclass(frozen=True)
-class Verdict(Column):
-    """Whether the printed number is reproduced; like a claim it waits for all runs of the grid."""
-
-    metric: Metric
-    margin: float | None
-    scale: str
-    head = "verdict"
-
-    @property
-    def meaning(self) -> str:
-        if self.margin is None or self.scale != PAPER:
-            return ""
-        near = f"{self.metric.factor * self.margin:g}" + (" percentage points" if self.metric.factor > 1 else "")
-        return (
-            f"Verdict: reproduced where the 95 % interval of our mean lies within {near} of the published number, "
-            "which stands for all that round to it; each number by itself."
-        )
-
-    def text(self, row: Row) -> str:
-        return self._verdict(row) or EMPTY
-
-    def plain(self, row: Row) -> dict[str, Value]:
-        return {self.head: self._verdict(row), "place": row.published.place if row.published else ""}
-
-    def _verdict(self, row: Row) -> str:
-        if row.verdict or not isinstance(row.published, tables.Published):
-            return row.verdict
-        measured, printed = self.metric.measured, row.published.printed
-        values = measured.at_look(self.metric.values(row))
-        verdict = published_verdict(values, printed, self.margin, self.scale, measured.confidence)
-        return NOT_YET if measured.waiting and verdict.is_judged else str(verdict)
-
-
-@dataclass(frozen=True)
-class Finite(Column):
-    """How many runs did not diverge, of how many; of a study, which cannot diverge, how many values it has.
-
-    Args:
-        others: the columns beside it.
-    """
-
-    measured: Measured
-    others: tuple[Column, ...]
-
-    @property
-    def head(self) -> str:
-        runs = (run for seeds in self.measured.curves.values() for run in seeds.values())
-        return "finite" if any(SECONDS_PER_STEP in run.columns for run in runs) else "n"
-
-    def text(self, row: Row) -> str:
-        runs = self.measured.curves.get(row.cell, {}).values()
-        if not runs:
-            return EMPTY
-        if self.head == "finite":
-            return f"{sum(not run.diverged for run in runs)}/{len(runs)}"
-        return str(max(column.count(row) for column in self.others))
-
-    def plain(self, row: Row) -> dict[str, Value]:
-        return {}  # every metric has its own counts
-
-
-@dataclass(frozen=True)
-class Learned(Column):
-    """How many runs ended above chance, of how many."""
-
-    measured: Measured
-    head = "learned"
-
-    @property
-    def meaning(self) -> str:
-        made = [run.made for seeds in self.measured.curves.values() for run in seeds.values()]
-        shares = " or ".join(f"{each:.4g}" for each in sorted({100 * each.chance for each in made}))
-        return (
-            f"Learned: runs whose last test accuracy is above {shares} %, the most frequent class's share, by more "
-            f"than {ERRORS:g} standard errors of such a share of the test examples; a run can be finite and stay there."
-        )
-
-    def judged(self, row: Row) -> list[bool | None]:
-        return [learned(run) for run in self.measured.curves.get(row.cell, {}).values()]
-
-    def text(self, row: Row) -> str:
-        runs = self.judged(row)
-        return f"{sum(map(bool, runs))}/{len(runs)}" if runs else EMPTY
-
-    def plain(self, row: Row) -> dict[str, Value]:
-        return {"learned": sum(map(bool, self.judged(row)))}

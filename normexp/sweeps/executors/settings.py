@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.allowed import parse
-from normexp.config.one_value import check_one
+from normexp.config.one_value import one_value
 from normexp.config.options import option, options, without_descriptions
-from normexp.config.overrides import parse_overrides, plain_value
-from normexp.config.text import check_digits
+from normexp.config.overrides import parse_overrides
 from normexp.errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
+    pass
 
 GROUP = "executor"
 BEATS = 3  # that a living worker may miss
@@ -40,18 +39,11 @@ def take_executor(words: Sequence[str]) -> tuple[Settings | None, list[str]]:
     rest = [word for word in words if word not in given]
     if not given:
         return None, rest
-    values = dict(map(_one_value, parse_overrides(given)))
+    values = {each.key_or_group: one_value(each) for each in parse_overrides(given)}
     name = str(values.pop(GROUP, "local"))
     if name not in options(GROUP):
         raise unknown("executor", name, options(GROUP))
     return checked(name, {key.removeprefix(f"{GROUP}."): value for key, value in values.items()}), rest
-
-
-def _one_value(override: Override) -> tuple[str, Any]:
-    """Return an override's key and value. Raises UserError for several values: a sweep has one executor."""
-    check_one(override)
-    check_digits(str(override.key_or_group), override.get_value_string())
-    return override.key_or_group, plain_value(override)
 
 
 def checked(name: str, given: dict[str, Any]) -> Settings:

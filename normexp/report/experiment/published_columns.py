@@ -1,0 +1,80 @@
+"""Columns of an experiment's table about the paper: what it prints, and whether that is reproduced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from normexp.evidence.claims import NOT_YET
+from normexp.evidence.verdicts import PAPER, published_verdict
+from normexp.experiments import tables
+from normexp.report.experiment.columns import Column, Metric, Row
+from normexp.report.table import Value
+from normexp.report.tables import EMPTY
+
+
+@dataclass(frozen=True)
+class Published(Column):
+    """What the paper prints for another column.
+
+    Args:
+        unit: of the numbers that are printed without one; empty where each has its own.
+        values: arm -> printed text; without them, what the row's own entry says.
+    """
+
+    of: str
+    unit: str = ""
+    values: Mapping[str, str] | None = None
+
+    @property
+    def head(self) -> str:
+        return f"published {self.of}" + (f" ({self.unit})" if self.unit else "")
+
+    @property
+    def meaning(self) -> str:
+        return "Published numbers are shown beside ours here and not judged." if self.values is not None else ""
+
+    def _printed(self, row: Row) -> str:
+        if self.values is not None:
+            return self.values.get(row.cell.arm, "")
+        return row.published.value if row.published else ""
+
+    def text(self, row: Row) -> str:
+        return self._printed(row) or EMPTY
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        return {f"published {self.of}": self._printed(row)}
+
+
+@dataclass(frozen=True)
+class Verdict(Column):
+    """Whether the printed number is reproduced; like a claim it waits for all runs of the grid."""
+
+    metric: Metric
+    margin: float | None
+    scale: str
+    head = "verdict"
+
+    @property
+    def meaning(self) -> str:
+        if self.margin is None or self.scale != PAPER:
+            return ""
+        near = f"{self.metric.factor * self.margin:g}" + (" percentage points" if self.metric.factor > 1 else "")
+        return (
+            f"Verdict: reproduced where the 95 % interval of our mean lies within {near} of the published number, "
+            "which stands for all that round to it; each number by itself."
+        )
+
+    def text(self, row: Row) -> str:
+        return self._verdict(row) or EMPTY
+
+    def plain(self, row: Row) -> dict[str, Value]:
+        return {self.head: self._verdict(row), "place": row.published.place if row.published else ""}
+
+    def _verdict(self, row: Row) -> str:
+        if row.verdict or not isinstance(row.published, tables.Published):
+            return row.verdict
+        measured, printed = self.metric.measured, row.published.printed
+        values = measured.at_look(self.metric.values(row))
+        verdict = published_verdict(values, printed, self.margin, self.scale, measured.confidence)
+        return NOT_YET if measured.waiting and verdict.is_judged else str(verdict)

@@ -38,7 +38,11 @@ def test_printed_number(text: str, value: float, rounding: float, bound: str) ->
     assert number.text == text
 
 
-@pytest.mark.parametrize("text", ["", "-", "%", ".", "abc", "1.2.3", "1,00", "7.25 +- 0.1", "nan", "inf", "never ever"])
+NO_NUMBER = ["", "-", "%", ".", "abc", "1.2.3", "1,00", "7.25 +- 0.1", "nan", "inf", "never ever"]
+BEYOND_NUMBERS = ["1/0", "0/0", "1e999", "1e9999999999999999999"]
+
+
+@pytest.mark.parametrize("text", [*NO_NUMBER, *BEYOND_NUMBERS])
 def test_printed_refuses_what_is_no_number(text: str) -> None:
     with pytest.raises(UserError, match="published number"):
         Printed.of(text)

@@ -43,11 +43,11 @@ class Printed:
         if plain == "never":
             return Printed(text, math.inf, 0.0, "")
         match = _NUMBER.fullmatch(plain)
-        if match is None or not any(map(str.isdigit, match["digits"])):
+        value, rounding = _value(match) if match else (math.nan, math.nan)
+        if match is None or not math.isfinite(value):
             raise UserError(f'published number {text!r} is not a number; write it like "7.25", "~72.2%" or "never"')
-        value, rounding = _value(match)
         about = match["about"] or match["about2"]
-        return Printed(text, float(value), float(2 * rounding if about else rounding), _BOUNDS.get(match["bound"], ""))
+        return Printed(text, value, 2 * rounding if about else rounding, _BOUNDS.get(match["bound"], ""))
 
     def region(self, margin: float) -> Interval:
         """Return the values that count as this number: within the margin of some number that is printed so."""
@@ -56,12 +56,15 @@ class Printed:
         return Interval(low, math.inf if self.bound == ">=" else self.value + reach)
 
 
-def _value(match: re.Match[str]) -> tuple[Decimal, Decimal]:
-    """Return the value and half a unit of its last digit, exactly."""
-    digits = Decimal(match["digits"].replace(",", ""))
+def _value(match: re.Match[str]) -> tuple[float, float]:
+    """Return the value and half a unit of its last digit; of what is no number (no digit, 1/0, 1e999) nan or inf."""
     scale = Decimal("0.01") if match["percent"] else Decimal(1)
-    if match["divisor"]:
-        return digits / Decimal(match["divisor"]) * scale, Decimal(0)
-    scale *= Decimal(10) ** int(match["exponent"] or 0)
+    try:
+        digits = Decimal(match["digits"].replace(",", ""))
+        if match["divisor"]:
+            return float(digits / Decimal(match["divisor"]) * scale), 0.0
+        scale *= Decimal(10) ** int(match["exponent"] or 0)
+    except ArithmeticError:
+        return math.nan, math.nan
     places = -len(match["digits"].partition(".")[2])
-    return digits * scale, Decimal(5) * Decimal(10) ** (places - 1) * scale
+    return float(digits * scale), float(Decimal(5) * Decimal(10) ** (places - 1) * scale)

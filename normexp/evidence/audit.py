@@ -84,9 +84,10 @@ def judged(printed: str, computed: str, agrees: str = "") -> str:
         return CORRECT if agrees == "True" else WRONG
     number, exact, unit = Printed.of(printed), Decimal(f"{float(computed):.12g}"), Decimal(1).scaleb(-places(printed))
     value = Decimal(repr(number.value))
-    if any(exact.quantize(unit, way) == value for way in (ROUND_HALF_EVEN, ROUND_HALF_UP)):
-        return CORRECT
-    return ROUNDED if abs(exact - value) < unit else WRONG
+    if not exact.is_finite() or abs(exact - value) >= unit:
+        return WRONG
+    right = any(exact.quantize(unit, way) == value for way in (ROUND_HALF_EVEN, ROUND_HALF_UP))
+    return CORRECT if right else ROUNDED
 
 
 def counted(verdicts: Iterable[str]) -> str:

@@ -26,6 +26,9 @@ CASES = [
     ("72.2%", 0.7229, ROUNDED),
     ("72.2%", 0.7235, WRONG),
     ("72 %", 0.7249, CORRECT),
+    ("0.5", float("nan"), WRONG),
+    ("0.5", float("-inf"), WRONG),
+    ("0.5", 1e30, WRONG),  # with more digits than a Decimal is rounded to
 ]
 
 

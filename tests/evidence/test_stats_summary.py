@@ -35,6 +35,10 @@ def test_spread_of_what_is_too_large_to_square_is_finite() -> None:
     assert standard_deviation([1e301, 3e301]) == pytest.approx(2**0.5 * 1e301)
 
 
+def test_spread_of_what_is_too_small_to_square_is_not_0() -> None:
+    assert standard_deviation([1e-200, 3e-200]) == pytest.approx(2**0.5 * 1e-200, rel=1e-12)
+
+
 def test_a_nan_is_never_skipped() -> None:
     assert math.isnan(mean([1.0, math.nan]))
     assert math.isnan(standard_deviation([1.0, math.nan, 2.0]))

@@ -27,9 +27,9 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 
 def unit_of_squares(values: Iterable[float]) -> float:
-    """Return what to divide values by before they are squared: 1 unless the squares would overflow."""
+    """Return what to divide values by before they are squared: 1 unless the squares would overflow, or underflow."""
     largest = max(map(abs, values))
-    return largest if 1e153 < largest < math.inf else 1.0
+    return largest if 0 < largest < 1e-140 or 1e153 < largest < math.inf else 1.0
 
 
 def median(values: Iterable[float], larger_is_better: bool = False) -> float:

@@ -61,7 +61,8 @@ def _by_signs(verdict: Verdict, family: int) -> str:
 def _wanted(claim: Claim, verdict: Verdict) -> str:
     seeds = verdict.fresh_seeds
     if seeds is None:
-        return f"cannot be told from {amount(verdict.n, 'seed')} (no spread to plan by: ranks, counts, or too few runs)"
+        why = "no spread to plan by: ranks, counts, evaluations too far apart, or too few runs"
+        return f"cannot be told from {amount(verdict.n, 'seed')} ({why})"
     shown = [f"{each} fresh seeds" if each else "more than a thousand" for each in (seeds.observed, seeds.safeguard)]
     hint = _other_question(claim) if (seeds.observed or MANY) >= MANY else ""
     return f"{shown[0]} if the effect is as observed, {shown[1]} by the nearer end of its one-sided 80 % interval{hint}"

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.evidence.stats import NEVER, Steps, speed_up, steps_to_target
+from normexp.evidence.claims.result import compared
+from normexp.evidence.stats import NEVER, Interval, Steps, speed_up, steps_to_target
+from normexp.evidence.stats.speed_up import CensoredRatio
+from normexp.evidence.stats.steps import same_evaluations
 
 INF, NAN = math.inf, math.nan
 DRAWS = 150  # of five pairs each
@@ -151,3 +154,33 @@ def test_interval_covers_the_ratio_on_a_coarse_grid_too(ratio: float, evaluation
 
 def _met(step: float, grid: np.ndarray) -> Steps:
     return steps_to_target(grid.tolist(), (grid >= step).astype(float).tolist(), 1.0, True)
+
+
+def test_runs_that_are_alike_are_not_faster_for_being_evaluated_more_often() -> None:
+    """By evaluations alone the arm seems a fifth faster, with p = 0.003: the baseline is looked at later."""
+    times = (215.0, 230.0, 250.0, 325.0, 240.0)
+    coarse, fine = (
+        {seed: _met(time, np.arange(0, 1001, every)) for seed, time in enumerate(times)} for every in (100, 20)
+    )
+    assert not same_evaluations([*coarse.values(), *fine.values()])
+    assert same_evaluations([*fine.values(), Steps(40, 1000, 20)])  # of whose evaluations nothing more is known
+    mixed, alike = speed_up(coarse, fine).estimate, speed_up(fine, fine).estimate
+    assert isinstance(mixed, CensoredRatio)
+    assert mixed.observed.p_above(0.0) < 0.005
+    assert mixed.p_above(0.0) > 0.5
+    assert isinstance(alike, CensoredRatio)
+    assert alike.p_above(0.0) == alike.observed.p_above(0.0)
+
+
+def test_seeds_are_planned_by_what_the_evaluations_tell_for_sure() -> None:
+    """A ratio of 2.4, between evaluations perhaps 1.3: that it is above 2 no number of seeds will show."""
+    theirs = {seed: Steps(step, 1000, step - 25) for seed, step in enumerate((50, 75, 50, 75, 50))}
+    ours = {seed: Steps(25, 1000, 0) for seed in range(5)}
+    estimate = speed_up(theirs, ours).estimate
+    assert isinstance(estimate, CensoredRatio)
+    assert estimate.value > math.log(2) > estimate.least.value
+    assert compared("speed-up", estimate, Interval(math.log(2), INF), 5).spread is None
+    assert estimate.deciding(Interval(0.0, INF)) is estimate.observed
+    assert estimate.deciding(Interval(math.log(1.2), INF)) is estimate.least
+    assert estimate.deciding(Interval(math.log(100), INF)) is estimate.largest
+    assert estimate.deciding(Interval(math.log(1.2), math.log(100))) is estimate.least

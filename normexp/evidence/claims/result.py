@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, PointEstimate
+from normexp.evidence.stats.speed_up import CensoredRatio
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
 NOT_JUDGED = "not judged"  # a printed number, at another scale than its own
@@ -120,4 +121,5 @@ def _allowing_for(interval: Callable[[float], Interval | None], number: int) -> 
 
 
 def _spread(estimate: PointEstimate, region: Interval) -> tuple[float, float, float] | None:
-    return None if estimate.sd is None else (estimate.sd, *region.distances(estimate.value))
+    decides = estimate.deciding(region) if isinstance(estimate, CensoredRatio) else estimate
+    return None if decides is None or decides.sd is None else (decides.sd, *region.distances(decides.value))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from normexp.evidence.stats.estimates import PointEstimate, paired, shared_seeds
 from normexp.evidence.stats.interval import Interval
 from normexp.evidence.stats.rank_sum import Bounds, RankSumTest
-from normexp.evidence.stats.steps import Steps
+from normexp.evidence.stats.steps import Steps, same_evaluations
 from normexp.evidence.stats.summary import median
 
 
@@ -18,17 +18,19 @@ class CensoredRatio:
     """The logarithm of a ratio of steps that are known between two evaluations only.
 
     The interval allows for every update at which the runs may have met the target between evaluations, so it is never
-    narrower than the evaluation grid. That the ratio is 1 is tested on the evaluations themselves: runs that are alike
-    are rounded alike, so the level holds on any grid.
+    narrower than the evaluation grid. That the ratio is 1 is tested on the evaluations themselves where both arms were
+    evaluated at the same steps: runs that are alike are then rounded alike, so the level holds on any grid.
 
     Args:
         observed: at the evaluations.
         least, largest: were the target met as late (early) by the arm and as early (late) by the baseline as may be.
+        one_grid: both arms were evaluated at the same steps.
     """
 
     observed: PointEstimate
     least: PointEstimate
     largest: PointEstimate
+    one_grid: bool = True
 
     @property
     def value(self) -> float:
@@ -51,10 +53,23 @@ class CensoredRatio:
         return Interval(min(end.low for end in ends), max(end.high for end in ends))
 
     def p_above(self, bound: float) -> float:
-        return (self.observed if bound == 0 else self.least).p_above(bound)
+        return self._above(bound).p_above(bound)
 
     def p_below(self, bound: float) -> float:
-        return (self.observed if bound == 0 else self.largest).p_below(bound)
+        return self._below(bound).p_below(bound)
+
+    def deciding(self, region: Interval) -> PointEstimate | None:
+        """Return the estimate on which more seeds would decide; None where the evaluations are too far apart for it."""
+        ends = sorted((region.low, region.high), key=lambda end: abs(self.value - end))
+        above = self.value > ends[0]
+        found = (self._above if above else self._below)(ends[0])
+        return found if (found.value > ends[0]) == above else None
+
+    def _above(self, bound: float) -> PointEstimate:
+        return self.observed if bound == 0 and self.one_grid else self.least
+
+    def _below(self, bound: float) -> PointEstimate:
+        return self.observed if bound == 0 and self.one_grid else self.largest
 
 
 @dataclass(frozen=True)
@@ -111,12 +126,12 @@ def _estimate(theirs: Sequence[Steps], ours: Sequence[Steps]) -> PointEstimate |
         return None
     seen = [[_log(steps.bounds) for steps in each] for each in (theirs, ours)]
     grid = [[_log(steps.update_bounds) for steps in each] for each in (theirs, ours)]
-    observed = _paired(*([low for low, _ in each] for each in seen))
+    observed, one_grid = _paired(*([low for low, _ in each] for each in seen)), same_evaluations((*theirs, *ours))
     if not all(steps.reached for steps in (*theirs, *ours)) or isinstance(observed, RankSumTest):
         observed, by_rank = (RankSumTest(tuple(first), tuple(second)) for first, second in (seen, grid))
-        return CensoredRatio(observed, by_rank, by_rank)
+        return CensoredRatio(observed, by_rank, by_rank, one_grid)
     least = _paired([low for low, _ in grid[0]], [high for _, high in grid[1]])
-    return CensoredRatio(observed, least, _paired([high for _, high in grid[0]], [low for low, _ in grid[1]]))
+    return CensoredRatio(observed, least, _paired([high for _, high in grid[0]], [low for low, _ in grid[1]]), one_grid)
 
 
 def _paired(theirs: Sequence[float], ours: Sequence[float]) -> PointEstimate:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 NEVER = math.inf
 
@@ -18,11 +18,13 @@ class Steps:
         watched: the last step at which it was looked for. A run that merely ended may meet it later; one that
             diverged never does (inf).
         before: of the last evaluation that did not meet it; None where none is known of.
+        evaluations: at which it was looked for, the one that met it included; empty where they are not known.
     """
 
     step: float
     watched: float = math.inf
     before: float | None = None
+    evaluations: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def reached(self) -> bool:
@@ -52,11 +54,18 @@ def steps_to_target(
     if math.isnan(target):
         return Steps(math.nan)
     before = 0.0 if len(steps) and steps[0] > 0 else None
-    for step, value in zip(steps, values, strict=True):
+    for number, (step, value) in enumerate(zip(steps, values, strict=True)):
         if _meets(value, target, larger_is_better):
-            return Steps(float(step), math.inf if diverged else float(max(steps)), before)
+            return Steps(float(step), math.inf if diverged else float(max(steps)), before, tuple(steps[: number + 1]))
         before = float(step)
-    return Steps(NEVER, math.inf if diverged else float(max(steps, default=0)), before)
+    return Steps(NEVER, math.inf if diverged else float(max(steps, default=0)), before, tuple(steps))
+
+
+def same_evaluations(runs: Iterable[Steps]) -> bool:
+    """Tell whether all runs were evaluated at the same steps, as far as each was."""
+    known = [run.evaluations for run in runs]
+    longest = max(known, key=len, default=())
+    return all(each == longest[: len(each)] for each in known)
 
 
 def _meets(value: float, target: float, larger_is_better: bool) -> bool:

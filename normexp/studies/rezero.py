@@ -15,6 +15,7 @@ from normexp.errors import UserError
 from normexp.probes.jacobian import pull_back
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
+from normexp.studies.logarithms import log10
 from normexp.training.fit import descend
 
 CLASSES = 10
@@ -102,7 +103,7 @@ class ReZero(Study):
             "step": step,
             "loss": loss,
             "mean_square": whole,
-            "log10_growth": math.log10(whole / alone) if whole > 0 else -math.inf,
+            "log10_growth": log10(whole / alone) if alone > 0 else math.nan,  # of dead ends nothing is a multiple
             "log10_formula": math.nan if step else formula,
             "remainder": 5 * self.depth / self.width / math.log(10),
         }

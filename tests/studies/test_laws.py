@@ -257,6 +257,14 @@ def test_layer_norm_stretches_a_squared_gradient_by_the_derived_factor_at_finite
     assert "(1 + 2.3 / n)" in str(ReZero.__doc__)
 
 
+def test_rezero_between_dead_ends_has_no_growth():
+    """Where no unit of the first layer is on, 0 over 0 had been recorded as a Jacobian that vanishes."""
+    dead = ("study=rezero", "study.depth=2", "study.width=2", "study.features=1", "study.examples=1")
+    rows = [row for seed in range(6) for row in measured(*dead, f"seed={seed}").rows]
+    assert {row["mean_square"] > 0 for row in rows} == {True, False}
+    assert all((row["log10_growth"] == 0) if row["mean_square"] else math.isnan(row["log10_growth"]) for row in rows)
+
+
 def test_rezero_with_a_branch_switched_on_is_no_identity():
     assert measured(*SMALL_NET, "study.start=1").rows[0]["log10_growth"] > 2
     assert measured(*SMALL_NET, "study.version=residual").rows[0]["log10_growth"] > 0.5

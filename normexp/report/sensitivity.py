@@ -74,7 +74,11 @@ class Arm:
 
 
 def sensitivity_table(
-    groups: Mapping[str, Sequence[Record]], key: str, metric: str, notes: Sequence[str] = ()
+    groups: Mapping[str, Sequence[Record]],
+    key: str,
+    metric: str,
+    notes: Sequence[str] = (),
+    confidence: float = 0.95,
 ) -> Table | None:
     """Return one row per arm; None where fewer than three values of the key, all above 0, were tried in full.
 
@@ -83,6 +87,7 @@ def sensitivity_table(
         key: the hyperparameter.
         metric: whose name tells what is better.
         notes: sentences below it, before the usual ones.
+        confidence: of the intervals; more than 95 % where seeds are looked at more than once.
     """
     arms = [arm for name, records in groups.items() if (arm := _arm(name, records, key, metric)) is not None]
     settings = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
@@ -93,8 +98,8 @@ def sensitivity_table(
     return Table(
         title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
-        rows=[_row(arm, arms[0], one) for arm in arms],
-        values=[_plain(arm, one, key) for arm in arms],
+        rows=[_row(arm, arms[0], one, confidence) for arm in arms],
+        values=[_plain(arm, one, key, confidence) for arm in arms],
         notes={"": [*notes, MEANING.format(key=key), SAME_RUNS]},
         label=f"sensitivity-{key}",
     )
@@ -111,21 +116,21 @@ def _arm(name: str, records: Sequence[Record], key: str, metric: str) -> Arm | N
     return Arm(name, metric, kept) if seeds and has_range(kept) else None
 
 
-def _row(arm: Arm, first: Arm, one: float) -> list[str]:
+def _row(arm: Arm, first: Arm, one: float, confidence: float) -> list[str]:
     difference = None if arm is first else paired(arm.sensitivities, first.sensitivities)
     found = one_sample(list(arm.sensitivities.values()))
     return [
         arm.name, arm.text(one), text(arm.best), arm.text(arm.best),
-        _estimate(found, sign=False), _estimate(difference, sign=True), arm.finite,
+        _estimate(found, confidence, sign=False), _estimate(difference, confidence, sign=True), arm.finite,
     ]  # fmt: skip
 
 
-def _estimate(found: PointEstimate | None, sign: bool) -> str:
+def _estimate(found: PointEstimate | None, confidence: float, sign: bool) -> str:
     if found is None:
         return EMPTY
     if all(map(math.isfinite, _ranked(found))):  # no spread, to which an interval could belong
         return f"{found.value:{'+' if sign else ''}.2g} with every seed"
-    interval = found.confidence_interval()
+    interval = found.confidence_interval(confidence)
     return with_interval(found.value, interval.low, interval.high, sign)
 
 
@@ -136,10 +141,10 @@ def _ranked(found: PointEstimate) -> Sequence[float]:
     return found.values if isinstance(found, SignTest) else (math.nan,)
 
 
-def _plain(arm: Arm, one: float, key: str) -> dict[str, Value]:
+def _plain(arm: Arm, one: float, key: str, confidence: float) -> dict[str, Value]:
     found = list(arm.sensitivities.values())
     estimate = one_sample(found)
-    interval = estimate.confidence_interval() if estimate else None
+    interval = estimate.confidence_interval(confidence) if estimate else None
     return {
         "arm": arm.name, f"{key} for all": one, f"best {key}": arm.best, "n": len(found),
         f"{arm.metric} for all": _mean(arm, one), f"{arm.metric} best": _mean(arm, arm.best),

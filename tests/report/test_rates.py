@@ -9,6 +9,7 @@ import pytest
 from drawn import assert_clean, learning, made
 from fabricated import Fabric
 
+from normexp.evidence.stats import Design, TTest
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import budget
@@ -88,6 +89,25 @@ def test_one_seed_has_no_interval_and_says_so(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, seeds=[100])
     assert "one seed gives no interval" in table(experiment, fabricate)["sensitivity.md"]
     assert "One run each, so no interval." in caption(chart(experiment, fabricate))
+
+
+def test_of_seeds_in_batches_the_interval_allows_for_all_looks(fabricate: Fabric) -> None:
+    """It was one of 95 % however often one had looked, of all seeds that there were."""
+    ends = {0: 0.8, 1: 0.7, 2: 0.6, 3: 0.5}
+    design = Design((0, 1, 2, 3, 4, 5), (4, 6), "pocock")
+    made_up = made(fabricate, grid={"optim.lr": [0.01, 0.1, 1.0], "seed": list(design.seeds)}, design=design)
+    made_up.statuses = {(arm, 5): "running" for arm in made_up.experiment.arms}  # of the second look
+    made_up.run(lambda arm, point, _: learning_to(0.9 if point["optim.lr"] == 0.1 else ends.get(point["seed"], 0.1)))
+    files = table(made_up.experiment, fabricate)
+    expected = TTest((10.0, 20.0, 30.0, 40.0)).confidence_interval(design.confidence(1))
+    (row, _) = csv.DictReader(io.StringIO(files["sensitivity.csv"]))
+    assert (float(row["sensitivity"]), row["n"]) == (pytest.approx(12.5), "4")
+    assert float(row["sensitivity high"]) == pytest.approx(expected.high / 2)
+    assert "look 1 of at most 2, 4 of at most 6 seeds" in files["sensitivity.md"]
+
+
+def learning_to(end: float) -> list[dict[str, object]]:
+    return [{"step": step, "test/accuracy": value} for step, value in ((0, 0.1), (5, end))]
 
 
 def test_two_rates_are_no_curve(fabricate: Fabric) -> None:

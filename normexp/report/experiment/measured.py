@@ -59,8 +59,8 @@ class Measured:
 
     @property
     def progress(self) -> str:
-        """How far a sequential design got, in words; empty where there is none."""
-        return self.design.progress(self.looks) if self.design else ""
+        """How far a sequential design got, in a sentence; empty where there is none."""
+        return f"Looked at in batches of seeds: {self.design.progress(self.looks)}." if self.design else ""
 
     def at_look(self, by_seed: Mapping[int, T]) -> dict[int, T]:
         """Return what `confidence` holds of: all seeds, but for those that belong to a look that is not complete."""

@@ -41,16 +41,24 @@ TABLE = "Every arm at one learning rate for all, at its best one, and how much i
 def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) -> dict[str, str]:
     """Return {sensitivity.md, .csv} where the grid sweeps three learning rates or a choice tried them; else nothing."""
     if RATE in experiment.grid:
-        records, metric, note = list(measured.records), experiment.table.metric or experiment.table.looks[0].metric, ""
-    else:
-        records, metric, note = trial_records(experiment, results), _metric(experiment), _whose(experiment)
+        records, confidence = _at_look(measured), measured.confidence
+        metric, note = experiment.table.metric or experiment.table.looks[0].metric, measured.progress
+    else:  # of the seeds of a search, which are looked at once
+        records, confidence = trial_records(experiment, results), 0.95
+        metric, note = _metric(experiment), _whose(experiment)
     if better_direction(metric) is None:
         return {}
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(str(Cell(record.arm, _others(record))), []).append(record)
-    made = sensitivity_table(groups, RATE, metric, [note] if note else [])
+    made = sensitivity_table(groups, RATE, metric, [note] if note else [], confidence)
     return {"sensitivity.md": markdown(made), "sensitivity.csv": csv_text(made)} if made else {}
+
+
+def _at_look(measured: Measured) -> list[Record]:
+    """Return the runs of the grid, under a sequential design those of the looks that were taken."""
+    seeds = measured.at_look({record.seed: None for record in measured.records if record.seed is not None})
+    return [record for record in measured.records if record.seed in seeds]
 
 
 def trial_records(experiment: Experiment, results: Path) -> list[Record]:

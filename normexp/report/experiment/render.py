@@ -142,7 +142,7 @@ def _short_notes(experiment: Experiment, measured: Measured) -> tuple[str, ...]:
     data = (f"Data: {note}." for note in measured.notes)
     precisions = (f"Computed in {name} where that is safe." for name in measured.precisions)
     gpus = (f"Computed on a GPU: {name}." for name in measured.gpus)
-    looks = (f"Looked at in batches of seeds: {measured.progress}.",) if measured.progress else ()
+    looks = (measured.progress,) if measured.progress else ()
     return (f"Scale: {experiment.scale}.", *looks, *missing, *measured.left_out, *data, *precisions, *gpus)
 
 

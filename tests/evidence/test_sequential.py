@@ -166,6 +166,6 @@ def test_intervals_over_looks_decide_where_the_verdicts_do():
 def test_a_look_that_could_not_be_tested_has_spent_its_share():
     tested = all_of([TestResult("x", 8, 1.0, decision=EquivalenceTest(0.01, 1.0))])
     results = iter([TestResult("x", 4, note="no target"), tested, tested])
-    found = at_looks(lambda look: next(results), looks_taken(curves(noisy(0.1, 0.1)), DESIGN), DESIGN)
+    found = at_looks(lambda look, share: next(results), looks_taken(curves(noisy(0.1, 0.1)), DESIGN), DESIGN)
     assert found.decision is not None
     assert found.decision.inside == pytest.approx(0.01 / max(DESIGN.shares[1:]))

@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from normexp.config.text import amount
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
-from normexp.evidence.claims.estimands import Count, StepsToTarget
+from normexp.evidence.claims.estimands import Count, Follows, StepsToTarget
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
@@ -23,7 +22,7 @@ from normexp.evidence.curves import Curves
 from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
 from normexp.evidence.verdicts import PAPER
 
-_TESTS: dict[str, Callable[[Any, Curves], TestResult]] = {
+_TESTS: dict[str, Callable[..., TestResult]] = {
     "value": value,
     "difference": difference,
     "ratio": ratio,
@@ -49,10 +48,10 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
         design: of seeds that are added in batches; p-values and intervals then hold at all looks together.
     """
     if design is None:
-        results = [_result(claim, curves, scale) for claim in claims]
+        results = [_result(claim, scale, curves) for claim in claims]
     else:
         looks = looks_taken(curves, design)
-        results = [at_looks(partial(_result, claim, scale=scale), looks, design) for claim in claims]
+        results = [at_looks(partial(_result, claim, scale), looks, design) for claim in claims]
     tested = [result.decision.p for result in results if result.decision]
     corrected = iter(zip(holm(tested), holm_confidence(tested), strict=True))
     verdicts = []
@@ -65,9 +64,11 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
     return verdicts
 
 
-def _result(claim: Claim, curves: Curves, scale: str) -> TestResult:
+def _result(claim: Claim, scale: str, curves: Curves, share: float = 1.0) -> TestResult:
+    """Return what the runs of one look say of a claim; `share` is that of the level, for a law, which has its own."""
     try:
-        result = _TESTS[claim.compare](claim, curves)
+        looked = (curves, share) if isinstance(claim, Follows) else (curves,)
+        result = _TESTS[claim.compare](claim, *looked)
         unjudged = claim.printed and scale != PAPER
         return replace(result, decision=None, settled=NOT_JUDGED) if unjudged else result
     except MissingRuns as reason:

@@ -29,15 +29,18 @@ def looks_taken(curves: Curves, design: Design, cells: Collection[Cell] = ()) ->
     return taken
 
 
-def at_looks(test: Callable[[Curves], TestResult], looks: Sequence[Curves], design: Design) -> TestResult:
+def at_looks(test: Callable[[Curves, float], TestResult], looks: Sequence[Curves], design: Design) -> TestResult:
     """Return what a claim's test says of the looks that were taken, together.
 
     Each of several comparisons is put together over its looks first, then all of them: which is the least favourable
     may change from look to look, and an interval is of one comparison.
+
+    Args:
+        test: of the runs of a look, and of its share of the level.
     """
     if not looks:
         return TestResult("sequential", 0, note=f"the first look, at {design.looks[0]} seeds, is not complete")
-    results = [test(look) for look in looks]
+    results = [test(look, share) for look, share in zip(looks, design.shares, strict=False)]
     if results[-1].decision is None:
         return results[-1]
     tested = [(result, share) for result, share in zip(results, design.shares, strict=False) if result.decision]

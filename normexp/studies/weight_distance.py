@@ -79,8 +79,9 @@ class WeightDistance(Study):
         of, beside = (each.get(t, math.nan) for each in lines)
         asked = t >= self.first
         order = 1 / math.log(t) if asked else math.nan
+        relative = far / near if near else math.nan  # of weights that do not move
         return {"step": t, "distance": far, "line": of, "line_remainder": abs(of) * order, "reference": near,
-                "reference_line": beside, "reference_remainder": abs(beside) * order, "relative": far / near,
+                "reference_line": beside, "reference_remainder": abs(beside) * order, "relative": relative,
                 "formula": 1.0 if asked else math.nan, "remainder": margin, "misfit": misfit}  # fmt: skip
 
 
@@ -131,4 +132,4 @@ def misfits(distances: Distances, asked: Sequence[int]) -> float:
         sum((distances[t] - fitted) ** 2 for t, fitted in line(distances, asked, power).items())
         for power in (0.0, 0.25)
     ]
-    return math.sqrt(squares[0] / squares[1])
+    return math.sqrt(squares[0] / squares[1]) if squares[1] else math.nan

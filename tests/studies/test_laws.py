@@ -316,6 +316,14 @@ SMALL_DISTANCE = ("study=weight_distance", "dataset.validation=0", "model=mlp", 
                   "batch_size=64", "study.reference=16", "steps=64", "study.first=4")  # fmt: skip
 
 
+def test_weights_that_do_not_move_have_no_relative_distance():
+    """Nothing over nothing had ended the study in Python's own error; in float32 this rate moves no weight."""
+    last = measured(*SMALL_DISTANCE, "optim.lr=1e-30").rows[-1]
+    assert (last["distance"], last["reference"]) == (0, 0)
+    assert math.isnan(last["relative"])
+    assert math.isnan(last["misfit"])
+
+
 def test_weights_go_as_far_at_any_batch_size_of_which_the_rate_knows():
     root, none = (measured(*SMALL_DISTANCE, f"study.scaling={scaling}").rows for scaling in ("root", "none"))
     assert [row["step"] for row in root] == [1, 2, 4, 8, 16, 32, 64]

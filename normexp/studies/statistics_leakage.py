@@ -47,11 +47,9 @@ class StatisticsLeakage(Study):
         whole = self._whole(context)
         errors: Array = np.array([self._errors(context, whole, i) for i in range(self.splits)])
         held_out, new = np.median(errors, axis=0)  # one split with an outlier would decide about a mean
-        metrics = {
-            "held_out_error": float(held_out),
-            "new_error": float(new),
-            "optimism": float(np.log(errors[:, 1] / errors[:, 0]).mean()),
-        }
+        with np.errstate(divide="ignore", invalid="ignore"):  # few examples may all be right: infinite, or unknown
+            optimism = float(np.log(errors[:, 1] / errors[:, 0]).mean())
+        metrics = {"held_out_error": float(held_out), "new_error": float(new), "optimism": optimism}
         return Outcome([{"step": 0, **metrics}])
 
     def _whole(self, context: StudyContext) -> Data:

@@ -1,5 +1,7 @@
 """Only the fit of the inputs differs between the two ways; new examples are seen by neither."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,14 @@ def test_added_inputs_are_drawn_once_per_seed():
 def test_mistakes(study: StatisticsLeakage, overrides: list[str], said: str):
     with pytest.raises(UserError, match=said):
         measured(study, *overrides)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("errors", "optimism"), [((0.0, 0.1), math.inf), ((0.1, 0.0), -math.inf), ((0.0, 0.0), math.nan)]
+)
+def test_few_examples_that_are_all_right_make_no_warning(
+    monkeypatch: pytest.MonkeyPatch, errors: tuple[float, float], optimism: float
+):
+    monkeypatch.setattr(StatisticsLeakage, "_errors", lambda *_: errors)
+    np.testing.assert_equal(measured(StatisticsLeakage(train=10, held_out=20, splits=2))["optimism"], optimism)

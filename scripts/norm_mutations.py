@@ -288,7 +288,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("times the deviation", "mul_(1 / self.std)", "mul_(self.std)"),
         ("no projection", "if not self.project or not steps:", "if True:"),
-        ("average pools treated as sums", "(0.0, count**-0.5)", "(0.0, count**0.5)"),
+        ("average pools treated as sums", "count**-0.5 * share", "count**0.5 * share"),
     )
     + of(
         "kernels/gaussian.py",

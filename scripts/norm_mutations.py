@@ -376,7 +376,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("r has no lower limit", "clamp(1 / rmax, rmax)", "clamp(max=rmax)"),
         ("d without the learned scale", "self.weight * d + self.bias", "d + self.bias"),
-        ("evaluation adds eps again", "training=False, eps=NOTHING)", "training=False, eps=self.eps)"),
+        ("evaluation adds eps again", "self.weight, self.bias, NOTHING)", "self.weight, self.bias, self.eps)"),
         ("limits rise from the start", "(step - self.wait).clamp(0)", "step.clamp(0)"),
     )
     + of(

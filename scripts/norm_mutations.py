@@ -288,7 +288,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("times the deviation", "mul_(1 / self.std)", "mul_(self.std)"),
         ("no projection", "if not self.project or not steps:", "if True:"),
-        ("average pools treated as sums", "(0.0, count**-0.5)", "(0.0, count**0.5)"),
+        ("average pools treated as sums", "count**-0.5 * share", "count**0.5 * share"),
     )
     + of(
         "kernels/gaussian.py",
@@ -376,7 +376,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("r has no lower limit", "clamp(1 / rmax, rmax)", "clamp(max=rmax)"),
         ("d without the learned scale", "self.weight * d + self.bias", "d + self.bias"),
-        ("evaluation adds eps again", "training=False, eps=NOTHING)", "training=False, eps=self.eps)"),
+        ("evaluation adds eps again", "self.weight, self.bias, NOTHING)", "self.weight, self.bias, self.eps)"),
         ("limits rise from the start", "(step - self.wait).clamp(0)", "step.clamp(0)"),
     )
     + of(
@@ -600,8 +600,8 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "self.alpha = nn.Parameter(torch.tensor(alpha))",
             'self.register_buffer("alpha", torch.tensor(alpha))',
         ),
-        ("no root", "x * x.square().add_(alpha).rsqrt(), affine", "x / x.square().add_(alpha), affine"),
-        ("alpha squared", "add_(alpha).rsqrt(), affine", "add_(alpha.square()).rsqrt(), affine"),
+        ("no root", "x * (x.square() + alpha).rsqrt(), affine", "x / (x.square() + alpha), affine"),
+        ("alpha squared", "+ alpha).rsqrt(), affine", "+ alpha.square()).rsqrt(), affine"),
         ("the gradient of alpha has the wrong sign", "* -0.5", "* 0.5"),
         ("the gradient without its cube", "mul_(scale.square_())", "mul_(scale)"),
     ),

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel
-from normexp.norms.kernels.batched import AnyRankBatchNorm, batch_norm, check_batch
+from normexp.norms.kernels.batched import AnyRankBatchNorm, batch_norm, by_deviation, check_batch
 from normexp.norms.kernels.population import ESTIMATES, estimate
 from normexp.norms.options import one_of, positive, share
 
@@ -34,8 +33,7 @@ class DeviationBatchNorm(PerChannel):
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
-            mean, std = self.estimates()
-            return F.batch_norm(x, mean, std.square(), self.weight, self.bias, training=False, eps=self.eps)
+            return by_deviation(x, *self.estimates(), self.weight, self.bias, self.eps)
         check_batch(x, "batch normalization")
         # With momentum 1 the kernel leaves its own mean and unbiased variance in these, at no cost.
         mean, var = self.running_mean.clone(), self.running_std.square()

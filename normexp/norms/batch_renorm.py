@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import NOTHING, PerChannel
-from normexp.norms.kernels.batched import Standardize, channel_statistics, check_batch
+from normexp.norms.kernels.batched import Standardize, by_deviation, channel_statistics, check_batch
 from normexp.norms.kernels.held import held
 from normexp.norms.options import at_least, positive, share
 
@@ -48,8 +47,7 @@ class BatchRenormalization(PerChannel):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
             # The running deviation already contains eps.
-            var = self.running_std.square()
-            return F.batch_norm(x, self.running_mean, var, self.weight, self.bias, training=False, eps=NOTHING)
+            return by_deviation(x, self.running_mean, self.running_std, self.weight, self.bias, NOTHING)
         check_batch(x, "batch renormalization")
         mean, var = channel_statistics(x, (self.running_mean, self.running_std))
         r, d = self.correction(mean, (var + self.eps).sqrt())

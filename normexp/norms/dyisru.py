@@ -30,7 +30,8 @@ class InverseSquareRoot(PerChannel):
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
     """Return x / sqrt(alpha + x^2), then scaled and shifted."""
-    return scaled_and_shifted(x * x.square().add_(alpha).rsqrt(), affine)
+    # Not in place: torch.func's ensembles have an alpha each, and may have one x.
+    return scaled_and_shifted(x * (x.square() + alpha).rsqrt(), affine)
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import channel_sum, multiply_add, over_positions, position_sum
@@ -37,7 +37,8 @@ class FilterResponse(PerChannel):
                 f"(else learn_eps=true), input has shape {tuple(x.shape)}"
             )
         affine, threshold = self.affine, [] if self.threshold is None else [self.threshold]
-        eps = affine[0].new_tensor(self.eps) if self.eps_learned is None else self.eps + self.eps_learned.abs()
+        fixed = at_least_float32(affine[0]).new_tensor(self.eps)  # of which float16 may make 0
+        eps = fixed if self.eps_learned is None else self.eps + self.eps_learned.abs()
         return recomputed(respond, respond_gradient, x, eps, *affine, *threshold)
 
 

@@ -99,7 +99,7 @@ class MeanOnlyBatchNorm(Norm):
     Raises:
         ValueError: in training, if the batch holds one value per channel.
 
-    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.3, equation 11.
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 4, equation 7.
     Differs: nothing. The released code's option `mean_only_bn` also normalizes weights; this one does not.
     """
 

@@ -146,8 +146,8 @@ class NormProp(Norm):
     Shape: (N, C, *) -> (N, C, *); recurrent: (N, C), step t -> (N, C).
 
     Raises:
-        ValueError: for a nonlinearity that does not act element by element; for a transposed convolution in
-            several groups.
+        ValueError: for a nonlinearity that does not act element by element; for a pooling layer that returns indices
+            too, unless correct_pooling=false; for a transposed convolution in several groups.
 
     Source: Arpit, Zhou, Kota & Govindaraju 2016, arXiv:1603.01431; the first author's slides (formulae, c1, c2,
     1.21); code of the second author (`jacobian: weight`); projection after every iteration: the authors'
@@ -216,8 +216,16 @@ def unit_length(layer: nn.Module) -> tuple[Tensor, int] | None:
 
 
 def pooling_moments(module: nn.Module) -> tuple[float, float]:
-    """Return mean and standard deviation of the pool of independent N(0, 1)."""
+    """Return mean and standard deviation of the pool of independent N(0, 1).
+
+    Raises: ValueError for a pool with indices beside its output.
+    """
+    if getattr(module, "return_indices", False):
+        raise ValueError("a pool that returns indices too has two outputs; constants standardize one")
     sizes: Any = module.kernel_size
     rank = next(rank for rank, kinds in enumerate(zip(MAXIMA, AVERAGES, strict=True), 1) if isinstance(module, kinds))
-    count = math.prod(sizes) if isinstance(sizes, tuple) else sizes**rank
-    return maximum_moments(count) if isinstance(module, MAXIMA) else (0.0, count**-0.5)
+    count = sizes**rank if isinstance(sizes, int) else math.prod(sizes)
+    if isinstance(module, MAXIMA):
+        return maximum_moments(count)
+    share = count / (getattr(module, "divisor_override", None) or count)  # of the mean
+    return 0.0, count**-0.5 * share

@@ -218,7 +218,10 @@ class Online(PerChannel):
         z = multiply_add(y, *affine) if affine else y
         if self.control == "clamp":
             return z.clamp(-CLAMP, CLAMP)
-        return z if self.control == "none" else z * over_positions(self.layer_scale(position_mean(z.square())), z)
+        if self.control == "none":
+            return z
+        squares = at_least_float32(z).square()  # their sum is infinite in float16, on large maps
+        return z * over_positions(self.layer_scale(position_mean(squares)), z)
 
     def weight_and_bias(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Return weight and bias, or ones and zeros: (C,)."""

@@ -58,5 +58,5 @@ class SpectralPenalty(Norm):
         matrix = as_matrix(weight, output_dim(layer))
         u, v = power_step(matrix, old, self.eps)
         if layer.training:
-            old.copy_(u.where(u.any(), old))  # a weight of zeros has no singular vector
+            old.copy_(u)
         return singular_value(matrix, u, v)

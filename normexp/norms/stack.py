@@ -30,7 +30,7 @@ class Stack(Norm):
         ValueError: if a part is no scheme, sets a placement of its own or refuses the stack's; if both parts
             parametrize weights, or both bring a nonlinearity of their own.
 
-    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.3, for weight with mean-only batch
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 4, for weight with mean-only batch
     normalization; Qiao et al. 2019, arXiv:1903.10520, for weight standardization with group normalization.
     """
 

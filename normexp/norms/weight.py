@@ -67,7 +67,8 @@ def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
     g = gain(layer)
     assert g is not None
     if not g.all():
-        raise ValueError(f"weight norm: a unit of {layer} has weights 0, which have no direction")
+        shape = tuple(layer.weight.shape)  # not the layer's text, which has several lines
+        raise ValueError(f"weight norm: a unit of the layer of weights {shape} has zeros, which have no direction")
     units = output if isinstance(layer, nn.Linear) else output.movedim(1, -1)  # (*, C)
     mean, std = mean_and_std(units.reshape(-1, units.shape[-1]))
     g.div_(std.view_as(g))

@@ -57,9 +57,12 @@ def test_maximum_constants():
     assert maximum_moments(9) == pytest.approx((1.485013, 0.597790), abs=1e-6)
 
 
-@pytest.mark.parametrize("fn", [nn.Softmax(0), nn.GLU(), nn.Threshold(100.0, 1.0)])
-def test_functions_without_moments_are_refused(fn):
-    with pytest.raises(ValueError, match=r"element by element|constant"):
+@pytest.mark.parametrize(
+    "fn",
+    [nn.Softmax(0), nn.Softmax(1), nn.PReLU(3), nn.Sequential(nn.ReLU(), nn.Softmax(0)), nn.GLU(), nn.Threshold(9, 1)],
+)
+def test_functions_without_moments_are_refused_in_one_line(fn):
+    with pytest.raises(ValueError, match=r"^.*(element by element|constant).*$"):
         NormProp().nonlinearity(fn)
 
 
@@ -205,6 +208,8 @@ def test_initialization_sets_beta_and_the_lengths():
     ("pool", "shape"),
     [
         (nn.MaxPool2d(2), (10, 20, 32, 32)),
+        (nn.MaxPool2d([3, 2]), (10, 20, 33, 32)),
+        (nn.AvgPool2d(2, divisor_override=1), (10, 20, 32, 32)),
         (nn.MaxPool2d((3, 2)), (10, 20, 33, 32)),
         (nn.AvgPool2d(3), (20, 20, 33, 33)),
         (nn.AvgPool1d(4), (50, 100, 64)),
@@ -224,6 +229,27 @@ def test_pooling_can_be_left_alone():
     assert NormProp(correct_pooling=False).pool(pool) is pool
     other = nn.AdaptiveAvgPool2d(1)
     assert NormProp().pool(other) is other
+
+
+def test_pooling_that_returns_indices_is_refused():
+    """It has two outputs, of which constants can standardize one alone."""
+    pool = nn.MaxPool2d(2, return_indices=True)
+    with pytest.raises(ValueError, match="indices"):
+        NormProp().pool(pool)
+    assert NormProp(correct_pooling=False).pool(pool) is pool
+    with pytest.raises(ValueError, match=r"pool \(MaxPool2d\): .*indices"):
+        convert(Unpooled(), NormProp())
+
+
+class Unpooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.act, self.last = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 1)
+        self.pool, self.unpool = nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, where = self.pool(self.act(self.conv(x)))
+        return self.last(self.unpool(y, where))
 
 
 @pytest.mark.parametrize("pool", [nn.MaxPool1d(2), nn.AvgPool1d(2)])

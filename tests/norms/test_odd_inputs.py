@@ -9,6 +9,7 @@ import torch
 from every_scheme import CONFIGS, instantiate, randomize
 from torch import nn
 
+from normexp.norms import BatchNorm, BatchRenorm, FilterResponseNorm, OnlineNorm
 from normexp.norms.checks.clauses_of_sizes import answered
 
 CHANNELS = 8
@@ -41,6 +42,30 @@ def test_a_module_in_half_precision(name, shape, dtype):
     y.sum().backward()
     assert (y.dtype, bool(x.grad.isfinite().all())) == (dtype, True)
     assert (y.double() - expected).abs().max() < HALF[dtype] * expected.abs().max()
+
+
+@pytest.mark.parametrize("scheme", [BatchRenorm(), BatchNorm(running="source", bias_correction=True)], ids=str)
+def test_a_deviation_that_float16_holds_is_divided_by(scheme):
+    """... though its square is infinite there."""
+    module, x = scheme.normalization(2), torch.randn(64, 2) * 300
+    module.momentum = 1.0
+    module(x)
+    expected = module.eval()(x)
+    torch.testing.assert_close(module.half()(x.half()).float(), expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_layer_scaling_of_a_large_map_in_float16(affine):
+    """The sum of its squares, 90,000, is infinite in float16; all outputs were 0."""
+    module, x = OnlineNorm(affine=affine).normalization(2).eval(), torch.randn(1, 2, 300, 300)
+    expected = module(x)
+    torch.testing.assert_close(module.half()(x.half()).float(), expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("scheme", [FilterResponseNorm(eps=1e-8), OnlineNorm(eps=1e-8)], ids=str)
+def test_an_eps_below_the_least_number_of_float16_keeps_zeros_finite(scheme):
+    module = scheme.normalization(2).half().eval()
+    assert module(torch.zeros(1, 2, 3, 3, dtype=torch.float16)).isfinite().all()
 
 
 @pytest.mark.parametrize("layout", ["channels first", "channels last"])

@@ -67,6 +67,16 @@ def test_training_keeps_u_and_evaluation_does_not():
     assert not torch.equal(u, before)
 
 
+def test_weights_of_zeros_leave_an_estimate_for_the_weights_that_come_after_them():
+    """A layer that starts from zeros and is initialized later; once u was 0 it stayed 0, and every weight nan."""
+    layer = nn.Linear(7, 5)
+    nn.init.zeros_(layer.weight)
+    layer = SpectralNorm().parametrize(layer)
+    _ = layer.weight  # nan: zeros over their largest singular value
+    set_weight(layer, torch.randn(5, 7))
+    assert sigma(layer, layer.weight).item() == pytest.approx(1, abs=0.05)
+
+
 def test_one_step_per_training_forward_pass():
     layer = SpectralNorm().parametrize(nn.Linear(7, 5).double())
     u, w = layer.parametrizations.weight[0].u, layer.parametrizations.weight.original.detach()

@@ -41,6 +41,18 @@ def test_gradients_per_sample_add_up_to_that_of_the_batch(name):
         torch.testing.assert_close(each[key].sum(0), value.grad)
 
 
+@pytest.mark.parametrize("name", ON_ACTIVATIONS)
+def test_an_ensemble_gets_the_same_input(name):
+    """Parameters of two networks in a stack, one input for both."""
+    module = instantiate(CONFIGS[name]).normalization(CHANNELS).eval()
+    x = torch.randn(3, CHANNELS, 4, 5)
+    one = {key: value.detach() for key, value in module.named_parameters()}
+    if one:
+        stacked = {key: torch.stack([2 * value, value]) for key, value in one.items()}
+        both = vmap(lambda parameters: functional_call(module, parameters, (x,)))(stacked)
+        torch.testing.assert_close(both[1], module(x))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_ACTIVATIONS)
 def test_exported_for_any_batch_size(name):

@@ -111,6 +111,15 @@ def batch_norm(
     return Standardize.apply(x, ones if weight is None else weight, zeros if bias is None else bias, mean, var, eps)
 
 
+def by_deviation(
+    x: Tensor, mean: Tensor, std: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """`F.batch_norm` in evaluation by a deviation, whose square float16 may not hold."""
+    mean, std = at_least_float32(mean), at_least_float32(std)
+    weight, bias = (each if each is None else at_least_float32(each) for each in (weight, bias))
+    return F.batch_norm(x, mean, std.square(), weight, bias, training=False, eps=eps)
+
+
 def move(estimates: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], momentum: float) -> None:
     """Move running estimates towards new values, all the way with a momentum of 1.
 

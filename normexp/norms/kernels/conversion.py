@@ -141,7 +141,8 @@ class Conversion:
             return
         for name in sorted(set(self.flow.functional(POOLING))) if self.flow else ():
             self._try(self.model, cannot(f"calls {name}() as a function, where the scheme has to replace a module"))
-        self.new |= {each: self.norm.pool(each) for each in self.names if type(each) in POOLS}
+        for module in (each for each in self.names if type(each) in POOLS):
+            self._try(module, lambda pool: self.new.update({pool: self.norm.pool(pool)}))
 
     # --- normalizations
 

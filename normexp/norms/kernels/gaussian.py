@@ -23,11 +23,20 @@ def activation_moments(fn: nn.Module) -> tuple[float, float]:
     """
     y, density = nodes()
     fn = copy.deepcopy(fn).double().eval()
-    with torch.no_grad():
+    name = " ".join(str(fn).split())  # of several modules in one line
+    if (values := _elementwise(fn, y)) is None:
+        raise ValueError(f"{name} does not act element by element: it has no mean under N(0, 1)")
+    return _moments(values, density, name)
+
+
+@torch.no_grad()
+def _elementwise(fn: nn.Module, y: Tensor) -> Tensor | None:
+    """Return fn(y) if fn acts element by element."""
+    try:
         values, some = fn(y.clone()), fn(y[::2].clone())  # clones: fn may work in place
-    if values.shape != y.shape or not torch.allclose(values[::2], some):
-        raise ValueError(f"{fn} does not act element by element: it has no mean under N(0, 1)")
-    return _moments(values, density, str(fn))
+    except (IndexError, RuntimeError):  # wants other dimensions, or channels
+        return None
+    return values if values.shape == y.shape and torch.allclose(values[::2], some) else None
 
 
 def maximum_moments(count: int) -> tuple[float, float]:

@@ -18,14 +18,18 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
 
 @torch.no_grad()
 def power_step(matrix: Tensor, u: Tensor, eps: float, steps: int = 1) -> tuple[Tensor, Tensor]:
-    """Return u and v, nearer by `steps` to the leading left and right singular vectors than the u given."""
+    """Return u and v, nearer by `steps` to the leading left and right singular vectors than the u given.
+
+    Of zeros, which have no singular vectors, u is the one given: as zeros it would stay so under every later matrix.
+    """
     if matrix.is_meta:  # has no values to be nearer to, and every operation on it takes Python a millisecond
         return u, torch.empty_like(matrix[0])
+    given = u
     with full_precision(matrix):
         for _ in range(steps):
             v = F.normalize(torch.mv(matrix.T, u), dim=0, eps=eps)
             u = F.normalize(torch.mv(matrix, v), dim=0, eps=eps)
-    return u, v
+    return u.where(u.any(), given), v
 
 
 def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:

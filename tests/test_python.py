@@ -13,6 +13,7 @@ from one_line import one_line_error
 
 import normexp
 from normexp.records import CHECKPOINT
+from normexp.records.packing import pack
 
 TOP = Path(__file__).parent.parent
 EXAMPLES = re.findall(r"```python\n(.*?)```", (TOP / "docs" / "python.md").read_text(), re.DOTALL)
@@ -88,6 +89,14 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     assert not model.training
     assert torch.equal(model(x), normexp.load_model(run.path, input_shape=(1,), num_outputs=1)(x))
     assert not torch.equal(model(x), fresh(x))
+
+
+def test_load_model_of_an_archived_run_takes_the_weights_that_stayed_where_they_were(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    trained = normexp.load_model(run).state_dict()
+    pack(folder / "results")
+    for path in (run.path, folder / "results" / "records.zip"):
+        assert all((trained[name] == each).all() for name, each in normexp.load_model(path).state_dict().items())
 
 
 def _cut_off(checkpoint: Path) -> None:

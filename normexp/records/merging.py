@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from normexp.errors import UserError
@@ -104,8 +105,11 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
 
 
 def _runs(path: Path, may_lack: bool = False) -> Runs:
-    """Return the runs by their path below the folder; those of an archive by their path in it."""
-    return {run.path.relative_to(_root(path)).as_posix(): run for run in find_runs([path], may_lack)}
+    """Return the runs by their path below the folder; those of an archive by their path in it.
+
+    A damaged archive, in the place of what it holds, may lie above the folder.
+    """
+    return {PurePath(os.path.relpath(run.path, _root(path))).as_posix(): run for run in find_runs([path], may_lack)}
 
 
 def _root(path: Path) -> Path:

@@ -179,6 +179,14 @@ def test_weights_of_another_run_beside_an_archive_stay_where_they_are(machines, 
     assert not (tmp_path / "three" / "runs" / "mine" / CHECKPOINT).exists()
 
 
+def test_a_damaged_archive_above_a_folder_is_left_out_and_named(machines, tmp_path):
+    (machines[0] / "records.zip").write_text("version https://git-lfs.github.com/spec/v1\n")
+    done = merge(machines[0] / "runs", machines[1] / "runs", tmp_path / "three", ())
+    assert done.copied == 4
+    (line,) = done.left
+    assert line.startswith(f"{machines[0]}/records.zip: damaged (")
+
+
 def test_the_folder_may_be_there_without_runs(machines, tmp_path):
     """As a merge leaves it that was killed before its first run."""
     three = tmp_path / "three"

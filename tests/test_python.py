@@ -157,6 +157,16 @@ def test_load_model_of_a_study_says_that_it_trains_nothing(folder: Path) -> None
         normexp.load_model(run.path)
 
 
+@pytest.mark.parametrize("value", ["5", "[1, 2]", "true", "none"])
+def test_load_model_of_a_record_whose_group_is_no_mapping_is_one_line(folder: Path, value: str) -> None:
+    run = normexp.run(["dataset=covariate_shift", "model=linear", "norm=none", "steps=1"])
+    config = run.path / "config.yaml"
+    config.write_text(re.sub(r"^inputs:\n(?: .*\n)+", f"inputs: {value}\n", config.read_text(), flags=re.MULTILINE))
+    run.write_status(**{key: each for key, each in run.status.items() if key != "sha256"})
+    with one_line_error(r"config\.yaml: damaged \(its inputs is "):
+        normexp.load_model(run.path)
+
+
 def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> None:
     run, other = normexp.run(OVERRIDES), normexp.run([*OVERRIDES, "seed=1"])
     (other.path / CHECKPOINT).replace(run.path / CHECKPOINT)

@@ -56,9 +56,7 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
     sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
-    outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
-    if outer in inner.parents and inner.is_dir():
-        raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
+    _check_apart(first, second, target)
     folder = target.parent if target.suffix == ".zip" else target
     with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
         try:
@@ -66,6 +64,16 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
             return _merge(sources, target, there, set(ignored))
         finally:
             release(folder)
+
+
+def _check_apart(first: Path, second: Path, target: Path) -> None:
+    """Raise UserError for a folder in another: the outer one has the runs of the inner one, too, in other places."""
+    outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
+    if outer in inner.parents and inner.is_dir():
+        raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
+    place = _place(target)
+    if place and (around := next((path for path in (first, second) if _root(path) in place.parents), None)):
+        raise UserError(f"{target}: lies inside {around}, whose runs would then be there twice; give another --into")
 
 
 def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:

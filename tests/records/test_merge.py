@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from killed import KILLED, run_until
+from one_line import one_line_error
 
 from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
@@ -185,6 +186,16 @@ def test_a_damaged_archive_above_a_folder_is_left_out_and_named(machines, tmp_pa
     assert done.copied == 4
     (line,) = done.left
     assert line.startswith(f"{machines[0]}/records.zip: damaged (")
+
+
+@pytest.mark.parametrize("into", ["merged", "deep/merged", "merged/records.zip"])
+def test_the_place_lies_in_neither_source(machines, into):
+    """Its runs would be those of the source as well, and the same command would copy them once more."""
+    for source in machines:
+        before = files(source)
+        with one_line_error(f"{source}/{into}: lies inside {source}"):
+            merge(*machines, source / into, ())
+        assert files(source) == before
 
 
 def test_the_folder_may_be_there_without_runs(machines, tmp_path):

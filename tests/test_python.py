@@ -13,6 +13,7 @@ from one_line import one_line_error
 
 import normexp
 from normexp.records import CHECKPOINT
+from normexp.records.packing import pack
 
 TOP = Path(__file__).parent.parent
 EXAMPLES = re.findall(r"```python\n(.*?)```", (TOP / "docs" / "python.md").read_text(), re.DOTALL)
@@ -90,6 +91,14 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     assert not torch.equal(model(x), fresh(x))
 
 
+def test_load_model_of_an_archived_run_takes_the_weights_that_stayed_where_they_were(folder: Path) -> None:
+    run = normexp.run(OVERRIDES)
+    trained = normexp.load_model(run).state_dict()
+    pack(folder / "results")
+    for path in (run.path, folder / "results" / "records.zip"):
+        assert all((trained[name] == each).all() for name, each in normexp.load_model(path).state_dict().items())
+
+
 def _cut_off(checkpoint: Path) -> None:
     checkpoint.write_bytes(checkpoint.read_bytes()[:100])
 
@@ -145,6 +154,16 @@ def test_load_model_of_a_run_that_was_saved_before_it_diverged_says_so(folder: P
 def test_load_model_of_a_study_says_that_it_trains_nothing(folder: Path) -> None:
     run = normexp.run(["study=orthogonalization"])
     with pytest.raises(normexp.UserError, match="study=orthogonalization measures, and trains no network"):
+        normexp.load_model(run.path)
+
+
+@pytest.mark.parametrize("value", ["5", "[1, 2]", "true", "none"])
+def test_load_model_of_a_record_whose_group_is_no_mapping_is_one_line(folder: Path, value: str) -> None:
+    run = normexp.run(["dataset=covariate_shift", "model=linear", "norm=none", "steps=1"])
+    config = run.path / "config.yaml"
+    config.write_text(re.sub(r"^inputs:\n(?: .*\n)+", f"inputs: {value}\n", config.read_text(), flags=re.MULTILINE))
+    run.write_status(**{key: each for key, each in run.status.items() if key != "sha256"})
+    with one_line_error(r"config\.yaml: damaged \(its inputs is "):
         normexp.load_model(run.path)
 
 

@@ -16,25 +16,34 @@ from normexp.records.sources import Broken, Folder, Packed, archives_above
 from normexp.records.waiting import Waiting
 
 
-def find_runs(paths: Iterable[str | Path]) -> list[RunDirectory]:
-    """Return every run directory at or below the paths, sorted, each once. Raises UserError where there is none.
+def find_runs(paths: Iterable[str | Path], may_lack: bool = False) -> list[RunDirectory]:
+    """Return every run directory at or below the paths, sorted, each once.
 
     A path is a folder, an archive, or a folder of an archive. A folder counts before an archive that holds the same
     run. One that was set aside as damaged is returned only where it is named; an archive that cannot be read is
     returned as one damaged run.
+
+    Args:
+        may_lack: a path may have no run.
+
+    Raises: UserError for a path without any.
     """
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
         here = list(_at(_resolved(path)))
-        if not here and not os.path.lexists(path):
-            raise UserError(f"{printable(path)}: no such file or directory{nearest_path(path)}")
-        if not here and not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
-            raise UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
-        if not here:
-            raise UserError(f"{printable(path)}: holds no run directory (none with a {STATUS}); {_instead(path)}")
+        if not (here or may_lack):
+            raise _without_runs(path)
         for run in here:
             found.setdefault(run.path, run)
     return [found[path] for path in sorted(found)]
+
+
+def _without_runs(path: Path) -> UserError:
+    if not os.path.lexists(path):
+        return UserError(f"{printable(path)}: no such file or directory{nearest_path(path)}")
+    if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+        return UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
+    return UserError(f"{printable(path)}: holds no run directory (none with a {STATUS}); {_instead(path)}")
 
 
 def _instead(folder: Path) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from normexp.errors import UserError
@@ -15,9 +17,10 @@ from normexp.records.beside import Contradiction, beside
 from normexp.records.files import make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import made_and_locked, release
-from normexp.records.names import ARCHIVE, FINISHED, METRICS
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS
 from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
+from normexp.records.sources import Folder
 
 _HALF = ".merge-"
 ABANDONED = 3600.0  # seconds after which another process's half-written archive belongs to nobody
@@ -53,15 +56,24 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
     sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
-    outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
-    if outer in inner.parents and inner.is_dir():
-        raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
+    _check_apart(first, second, target)
     folder = target.parent if target.suffix == ".zip" else target
     with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
         try:
-            return _merge(sources, target, {} if new or not target.exists() else _runs(target), set(ignored))
+            there = {} if new or not target.exists() else _runs(target, may_lack=True)
+            return _merge(sources, target, there, set(ignored))
         finally:
             release(folder)
+
+
+def _check_apart(first: Path, second: Path, target: Path) -> None:
+    """Raise UserError for a folder in another: the outer one has the runs of the inner one, too, in other places."""
+    outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
+    if outer in inner.parents and inner.is_dir():
+        raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
+    place = _place(target)
+    if place and (around := next((path for path in (first, second) if _root(path) in place.parents), None)):
+        raise UserError(f"{target}: lies inside {around}, whose runs would then be there twice; give another --into")
 
 
 def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
@@ -100,9 +112,12 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
     return Merging(len(fresh), len(chosen) - len(fresh), list(dict.fromkeys(left)))
 
 
-def _runs(path: Path) -> Runs:
-    """Return the runs by their path below the folder; those of an archive by their path in it."""
-    return {run.path.relative_to(_root(path)).as_posix(): run for run in find_runs([path])}
+def _runs(path: Path, may_lack: bool = False) -> Runs:
+    """Return the runs by their path below the folder; those of an archive by their path in it.
+
+    A damaged archive, in the place of what it holds, may lie above the folder.
+    """
+    return {PurePath(os.path.relpath(run.path, _root(path))).as_posix(): run for run in find_runs([path], may_lack)}
 
 
 def _root(path: Path) -> Path:
@@ -153,7 +168,21 @@ def _told(config: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
 
 
 def _files(run: RunDirectory) -> dict[str, bytes]:
-    return {name: run.read(name, MOST_BYTES) for name in run.names() if not name.startswith(".")}
+    """Return the files of one moment: where the run is saved or ends while they are read, they are read again."""
+    while True:
+        before = run.read(STATUS)
+        files = {name: run.read(name, MOST_BYTES) for name in run.names() if not name.startswith(".")}
+        if files.get(STATUS) == before:
+            return files
+
+
+def _weights(run: RunDirectory) -> dict[str, bytes]:
+    """Return the checkpoint that an archive left where the run was trained, if it is still that of the record."""
+    beside = Folder(run.path)
+    if not (run.is_packed and beside.has(CHECKPOINT)):
+        return {}
+    data, known = beside.read(CHECKPOINT, MOST_BYTES), run.status.get("sha256", {})
+    return {CHECKPOINT: data} if hashlib.sha256(data).hexdigest() == known.get(CHECKPOINT) else {}
 
 
 def _members(chosen: Runs) -> dict[str, bytes]:
@@ -186,7 +215,7 @@ def _copy(run: RunDirectory, target: Path, destination: Path) -> None:
     half = target / f"{_HALF}{secrets.token_hex(4)}"
     half.mkdir()
     try:
-        for file, data in _files(run).items():
+        for file, data in (_files(run) | _weights(run)).items():
             write_atomically(half / file, data)
         _put(half, destination)
     except BaseException:

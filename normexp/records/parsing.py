@@ -28,8 +28,9 @@ _MAY_BE_DEEP = re.compile(r"[&*]|\[(?!\])|{(?!})|^ {40}|[-?:] +[-?] ", re.MULTIL
 
 
 def decoded(data: bytes) -> str:
+    """Return UTF-8 text, without the byte order mark that some editors write before it."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
 

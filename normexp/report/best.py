@@ -105,7 +105,7 @@ def dependence(choice: Choice) -> Table | None:
         return None
     groups: dict[str, list[Record]] = {}
     for record in choice.frame.records:
-        if not record.unreadable and _number(text(record.value(choice.over[0]))) is not None:
+        if not record.unreadable and _place(text(record.value(choice.over[0]))) is not None:
             name = ", ".join(_told(key, text(record.value(key))) for key in choice.shown)
             groups.setdefault(name, []).append(record)
     return sensitivity_table(groups, choice.over[0], choice.metric)
@@ -156,7 +156,7 @@ def _profile(group: Sequence[Row], key: str, metric: str) -> dict[float, Row]:
     """Return the best combination at every value of one hyperparameter; a diverged one where there is no other."""
     found: dict[float, Row] = {}
     for row in [*_ranked(group, metric), *(row for row in group if row.finite < row.seeds)]:
-        if (place := _number(row.key[key])) is not None:
+        if (place := _place(row.key[key])) is not None:
             found.setdefault(place, row)
     return dict(sorted(found.items()))
 
@@ -193,6 +193,12 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _place(text: str) -> float | None:
+    """Return where a value stands on an axis; None for one that has no place there, as an infinite one."""
+    number = _number(text)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _ranked(group: Sequence[Row], metric: str) -> list[Row]:

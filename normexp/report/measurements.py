@@ -82,7 +82,7 @@ def _columns(text: str) -> Columns:
         raise ValueError("no step column")
     if not text.endswith("\n"):
         raise ValueError("its last row is cut off")
-    values = [list(_numbers(header, row, line)) for line, row in enumerate(rows, start=2)]
+    values = [list(_numbers(header, row, line)) for line, row in enumerate(rows, start=2) if row]  # no blank lines
     return {name: [row[i] for row in values] for i, name in enumerate(header)}
 
 

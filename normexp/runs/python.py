@@ -10,8 +10,9 @@ from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import with_defaults
 from normexp.config.overrides import listed_overrides
 from normexp.config.recipe import naming, recipe, with_recipe
+from normexp.config.text import shown
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, CONFIG, RunDirectory, find_run
+from normexp.records import CHECKPOINT, CONFIG, RunDirectory, damaged, find_run
 from normexp.runs import run as runs
 
 if TYPE_CHECKING:
@@ -111,8 +112,10 @@ def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
     return Config(values, record["_choices_"], record.get("_changes_") or {})
 
 
-def _check_code(directory: RunDirectory, group: str, node: Mapping[str, Any], choice: str) -> None:
-    """Raise UserError where a record names code of ours that is not what the chosen option names."""
+def _check_code(directory: RunDirectory, group: str, node: Any, choice: str) -> None:
+    """Raise UserError where a record names code of ours that is not what the chosen option names, or nothing at all."""
+    if not isinstance(node, Mapping):
+        raise damaged(directory.path / CONFIG, f"its {group} is {shown(node)}, no mapping")
     ours = option(group, choice)["_target_"] if choice in options(group) else None
     inside = [part["_target_"] for part in node.values() if isinstance(part, Mapping) and "_target_" in part]
     if (ours is None and node["_target_"].startswith("normexp.")) or node["_target_"] != (ours or choice):

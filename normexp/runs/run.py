@@ -115,7 +115,7 @@ def _duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
     """Say how long the training will take, or what is left of it."""
     from normexp.runs.estimate import estimate_seconds
 
-    left = 1 - status.get("step", 0) / status.get("steps", 1)
+    left = 1 - status.get("step", 0) / (status.get("steps") or 1)
     try:
         seconds = left * estimate_seconds(config, loader)
     except UserError:

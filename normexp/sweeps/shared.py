@@ -11,16 +11,18 @@ import json
 import os
 import shutil
 import socket
+import zlib
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from normexp.config.text import override_text
 from normexp.errors import UserError
 from normexp.records.files import read_regular, write_atomically
+from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
 from normexp.sweeps.protocol import CellState, carry_out, cell_states, claim_name, reopen
@@ -77,10 +79,11 @@ class SharedSweep:
     def plan(self) -> dict[str, Any]:
         """What was planned: `common` overrides, `cells`, `heartbeat`, `takeover`, `own_results`."""
         try:
-            plan = json.loads(gzip.decompress(read_regular(self.path / PLAN, MOST_PLAN)))
+            plan = json_object(_unpacked(read_regular(self.path / PLAN, MOST_PLAN)))
             if plan["version"] != VERSION:
                 raise UserError(f"{printable(self.path / PLAN)}: of another version of normexp")
-            return dict(plan)
+            _check_plan(plan)
+            return plan
         except FileNotFoundError:
             raise UserError(
                 f"{printable(self.path)}: {socket.gethostname()} sees no plan of a sweep there ({PLAN}); "
@@ -173,6 +176,29 @@ def write_plan(cells: Sequence[CellToTrain], results: Path, pace: Pace) -> Share
     packed = gzip.compress(json.dumps(plan, separators=(",", ":")).encode(), mtime=0)
     write_atomically(sweep.path / PLAN, packed)
     return sweep
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return what gzip packed. Raises ValueError where it is damaged, cut off, or larger than any plan."""
+    reader = zlib.decompressobj(wbits=31)  # of a gzip file
+    try:
+        content = reader.decompress(data, MOST_PLAN)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not reader.eof:
+        raise ValueError("cut off, or too large")
+    return content
+
+
+def _check_plan(plan: dict[str, Any]) -> None:
+    """Raise ValueError, KeyError or TypeError for a plan of another form, or with a run outside the results folder."""
+    _ = float(plan["heartbeat"]), float(plan["takeover"])
+    overrides = [plan["common"], *(own for _, own in plan["cells"])]
+    paths = [PurePath(path) for path, _ in plan["cells"]]
+    if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in overrides):
+        raise ValueError("overrides are lists of texts")
+    if any(path.is_absolute() or ".." in path.parts for path in paths):
+        raise ValueError("a run lies elsewhere")
 
 
 def forget_plan(sweep: SharedSweep) -> None:

@@ -19,9 +19,11 @@ def folder(results, cli):
     return results
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_sound_records(folder, cli, packed):
-    if packed:
+@pytest.mark.parametrize("kept", ["folders", "folders without weights", "archive"])
+def test_sound_records(folder, cli, kept):
+    for run in find_runs([folder]) if kept == "folders without weights" else ():
+        (run.path / "checkpoint.safetensors").unlink()
+    if kept == "archive":
         pack(folder)
     status, stdout, _ = cli("verify", "records", folder)
     assert (status, stdout) == (0, "2 records: all sound\n")

@@ -230,6 +230,15 @@ def test_records_are_utf8_in_every_locale(tmp_path, make, locale):
     assert out.stdout == ascii(("€", [{"step": "0", "preis_€": "1"}])) + "\n", out.stderr
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "status.json", "environment.json", "metrics.csv"])
+def test_a_file_that_an_editor_saved_with_a_byte_order_mark_is_read(tmp_path, make, name):
+    run = make(tmp_path / "run", sums=False)
+    plain = (run.config, run.status, run.environment, run.rows("metrics.csv"))
+    (run.path / name).write_bytes(b"\xef\xbb\xbf" + (run.path / name).read_bytes())
+    marked = RunDirectory(run.path)
+    assert (marked.config, marked.status, marked.environment, marked.rows("metrics.csv")) == plain
+
+
 def test_next_holder_of_the_lock_clears_temporary_files(tmp_path, make):
     run = make(tmp_path / "run")
     for name in (".checkpoint.safetensors.ab12cd_9", ".status.json.zzzzzzzz"):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from killed import KILLED, run_until
+from one_line import one_line_error
 
 from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
-from normexp.records import RunDirectory, find_runs
+from normexp.records import CHECKPOINT, RunDirectory, find_runs
 from normexp.records.locks import locked
 from normexp.records.merging import merge
 from normexp.records.packing import pack
@@ -157,6 +158,70 @@ def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):
         merge(one, machines[1], None, ())
         assert statuses(one) == ALL
         assert not list(one.rglob(".merge-*"))
+
+
+@pytest.mark.parametrize("weights", [True, False])
+def test_what_comes_out_of_an_archive_is_whole(machines, tmp_path, weights):
+    """Its weights come along where they still lie beside the archive; a record is none the worse without them."""
+    three = tmp_path / "three"
+    pack(machines[0])
+    if not weights:
+        (machines[0] / "runs" / "mine" / CHECKPOINT).unlink()
+    merge(*machines, three, ())
+    assert (three / "runs" / "mine" / CHECKPOINT).exists() == weights
+    again = merge(*machines, three, ())
+    assert (again.copied, again.there, again.left) == (0, 4, [])
+
+
+def test_weights_of_another_run_beside_an_archive_stay_where_they_are(machines, tmp_path):
+    pack(machines[0])
+    (machines[0] / "runs" / "mine" / CHECKPOINT).write_bytes(b"others")
+    merge(*machines, tmp_path / "three", ())
+    assert not (tmp_path / "three" / "runs" / "mine" / CHECKPOINT).exists()
+
+
+def test_a_damaged_archive_above_a_folder_is_left_out_and_named(machines, tmp_path):
+    (machines[0] / "records.zip").write_text("version https://git-lfs.github.com/spec/v1\n")
+    done = merge(machines[0] / "runs", machines[1] / "runs", tmp_path / "three", ())
+    assert done.copied == 4
+    (line,) = done.left
+    assert line.startswith(f"{machines[0]}/records.zip: damaged (")
+
+
+@pytest.mark.parametrize("into", ["merged", "deep/merged", "merged/records.zip"])
+def test_the_place_lies_in_neither_source(machines, into):
+    """Its runs would be those of the source as well, and the same command would copy them once more."""
+    for source in machines:
+        before = files(source)
+        with one_line_error(f"{source}/{into}: lies inside {source}"):
+            merge(*machines, source / into, ())
+        assert files(source) == before
+
+
+def test_the_folder_may_be_there_without_runs(machines, tmp_path):
+    """As a merge leaves it that was killed before its first run."""
+    three = tmp_path / "three"
+    three.mkdir()
+    assert merge(*machines, three, ()).copied == 4
+    assert statuses(three) == ALL
+
+
+def test_a_run_that_ends_while_it_is_copied_is_copied_as_it_ended(machines, tmp_path, monkeypatch):
+    going_on, read = machines[0] / "runs" / "open", RunDirectory.read
+    shutil.rmtree(machines[1] / "runs" / "open")
+
+    def reading(run: RunDirectory, name: str, *rest: int) -> bytes:
+        data = read(run, name, *rest)
+        if run.path == going_on and name == "metrics.csv" and b"\n9," not in data:
+            (going_on / name).write_bytes(data + b"9,0.25\n")
+            RunDirectory(going_on).finish("done", step=9, steps=9)
+        return data
+
+    monkeypatch.setattr(RunDirectory, "read", reading)
+    merge(*machines, tmp_path / "three", ())
+    copy = RunDirectory(tmp_path / "three" / "runs" / "open")
+    copy.check_sums()
+    assert (copy.status["step"], copy.rows("metrics.csv")[-1]["step"]) == (9, "9")
 
 
 # --- what lies beside the runs

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fabricated import CLASSIFICATION, Fabric, rows
 from normexp.errors import UserError
 from normexp.records import find_runs
 from normexp.report import commands
-from normexp.report.best import combinations_tried, curve
+from normexp.report.best import combinations_tried, curve, dependence
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.frame import folder_frame
@@ -151,6 +152,19 @@ def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Pat
     assert "learning rate" in files[1].read_text()
     ended = "Crosses at the panel's edge: runs that diverged there, 2 of No norm; the mean is over the others.\n"
     assert files[2].read_text().endswith(f"Mean over 2 runs; bars: from the lowest to the highest run. {ended}")
+
+
+def test_a_value_without_end_is_a_row_and_no_place_in_the_curve(fabricate: Fabric) -> None:
+    """An option of somebody's own may be infinite."""
+    for cap in (1.0, 10.0, 100.0, math.inf):
+        table = [{**row, "validation/accuracy": 0.5} for row in rows(0.5, (0, 5))]
+        fabricate(table=table, columns=COLUMNS, norm="batch", norm__cap=cap)
+    choice = combinations_tried(folder_frame(find_runs([fabricate.root])))
+    assert sorted(row.key["norm.cap"] for row in choice.groups[0]) == ["1.0", "10.0", "100.0", "inf"]
+    chart = curve(choice)
+    assert chart is not None
+    assert lines_of(chart, "norm.cap")[0].x.tolist() == [1.0, 10.0, 100.0]
+    assert dependence(choice) is not None
 
 
 def test_there_is_no_curve_where_every_run_diverged(fabricate: Fabric) -> None:

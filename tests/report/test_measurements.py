@@ -12,6 +12,13 @@ from normexp.report.commands import plot_command, table_command
 from normexp.report.measurements import measurements
 
 
+def test_blank_lines_are_no_rows(fabricate: Fabric) -> None:
+    run = fabricate()
+    before = measurements(run, run.status)
+    (run.path / METRICS).write_text((run.path / METRICS).read_text() + "\n\n")
+    assert measurements(run, run.status) == before
+
+
 def test_columns_in_order_and_empty_cells_as_nan(fabricate: Fabric) -> None:
     run = fabricate(0.75)
     columns = measurements(run, run.status)

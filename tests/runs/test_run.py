@@ -17,10 +17,11 @@ from random_images import random_images
 from normexp.config import compose
 from normexp.config.recipe import with_recipe
 from normexp.data.base import Data, Split
+from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
 from normexp.runs import checkpoint, trainer
-from normexp.runs.run import check_writable
+from normexp.runs.run import _duration, check_writable
 
 FILES = {
     "config.yaml",
@@ -481,3 +482,11 @@ def test_run_evaluates_as_often_an_epoch_as_it_is_told(cli, results, often, expe
     status, stdout, stderr = cli("run", *tiny, f"evals_per_epoch={often}", f"results_dir={results}")
     assert status == 0, stderr
     assert [int(row["step"]) for row in read_rows(Path(stdout.strip()) / "metrics.csv")] == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [({}, "8 s"), ({"step": 5, "steps": 10}, "4 s"), ({"step": 0, "steps": 0}, "8 s")]
+)
+def test_what_is_left_of_a_run_takes_its_part_of_the_time(monkeypatch, status, said):
+    monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda *_: 8.0)
+    assert f"about {said} on this machine" in _duration(compose(), status, Loader())

@@ -1,5 +1,7 @@
 """Workers of a shared sweep: on a real folder, in this process and in processes that are killed."""
 
+import gzip
+import json
 import os
 import signal
 import subprocess
@@ -11,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
+from one_line import one_line_error
 from tiny_sweeps import COMMAND, TINY, metrics, until
 
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory
+from normexp.sweeps import shared
 from normexp.sweeps.claim_folder import ClaimFolder
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import TAKEN, CellState, carry_out, reopen, take
@@ -32,6 +36,43 @@ def planned(results: Path, *overrides: str, pace: Pace = FAST) -> SharedSweep:
 
 def ends(sweep: SharedSweep) -> list[str | None]:
     return [state.end for block in sweep.blocks for state in sweep.states(block).values()]
+
+
+# --- The plan. ---
+
+PLANNED = {"version": 1, "heartbeat": 10, "takeover": 90, "own_results": True, "common": [], "cells": [["runs/a", []]]}
+
+
+def plan_of(folder: Path, data: bytes) -> dict[str, object]:
+    (folder / "plan.json.gz").write_bytes(data)
+    return SharedSweep(folder).plan
+
+
+def test_a_plan_with_a_bit_flipped_is_damaged_in_one_line(tmp_path):
+    data = gzip.compress(json.dumps(PLANNED).encode(), mtime=0)
+    assert plan_of(tmp_path, data) == PLANNED
+    for at in range(10, len(data) - 9):  # behind the header; the last byte before the checksum has bits without meaning
+        with one_line_error("plan.json.gz: damaged; delete it"):
+            plan_of(tmp_path, data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("cells", None), ("cells", [5]), ("cells", [["runs/a"]]), ("cells", [["runs/a", [5]]]), ("common", "norm=batch"),
+     ("cells", [["../a", []]]), ("cells", [["/a", []]]), ("heartbeat", "soon"), ("takeover", None)],
+)  # fmt: skip
+def test_a_plan_of_another_form_is_damaged(tmp_path, key, value):
+    with one_line_error("plan.json.gz: damaged; delete it"):
+        plan_of(tmp_path, gzip.compress(json.dumps({**PLANNED, key: value}).encode()))
+    without = {name: each for name, each in PLANNED.items() if name != key}
+    with one_line_error("plan.json.gz: damaged; delete it"):
+        plan_of(tmp_path, gzip.compress(json.dumps(without).encode()))
+
+
+def test_a_plan_is_unpacked_within_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared, "MOST_PLAN", 1000)
+    with one_line_error("plan.json.gz: damaged; delete it"):
+        plan_of(tmp_path, gzip.compress(json.dumps({**PLANNED, "common": ["x" * 2000]}).encode()))
 
 
 # --- The folder. ---

@@ -31,7 +31,7 @@ class UpdateAngle(Probe):
     Args:
         count: number of training examples, the same at every evaluation, as one batch in training mode.
 
-    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.2: under weight normalization dv is orthogonal to
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2: under weight normalization dv is orthogonal to
     v, so that plain gradient descent makes ||v_new|| = sqrt(1 + c^2) ||v||.
     """
 

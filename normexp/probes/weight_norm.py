@@ -17,7 +17,7 @@ class WeightNorms(Probe):
     `PATH.weight` is the weight that the layer multiplies by. Where a scheme computes it from another one,
     `PATH.parametrizations.weight.original` (`original1`, v, under weight normalization) follows.
 
-    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.2: the norm of v grows in training.
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2: the norm of v grows in training.
     """
 
     def measure(self, situation: Situation) -> list[Reading]:

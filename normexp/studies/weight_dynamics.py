@@ -48,7 +48,7 @@ class WeightDynamics(Study):
     A scheme or a placement that changes w after the optimizer's step (normalization propagation, nGPT) does so between
     `cosine`, which is about the step, and `growth_error`, which is about the weight that the next step starts from.
 
-    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2.2: dw is orthogonal to w, hence ||w + dw|| =
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, section 2: dw is orthogonal to w, hence ||w + dw|| =
     sqrt(1 + c^2) ||w|| with c = ||dw|| / ||w|| under plain gradient descent.
     """
 

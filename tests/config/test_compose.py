@@ -96,6 +96,7 @@ MISTAKES = {
     "a shell's variable": (["results_dir=$HOME/x"], "results_dir=$HOME/x", "not filled in here: write the path"),
     "a variable of OmegaConf": (["results_dir=${oc.env:HOME}/x"], "${oc.env:HOME}/x", "write the path"),
     "no such user": (["results_dir=~nosuchuser/x"], "results_dir=~nosuchuser/x", "no user 'nosuchuser' here"),
+    "a logger twice": (["logger=[mlflow,mlflow]"], "logger=[mlflow,mlflow]", "name each once"),
     "own study": (["study._target_=my.S", "plugins=[my]"], "study._target_", "may be named by GROUP._target_"),
 }
 

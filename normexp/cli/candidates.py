@@ -9,6 +9,7 @@ from normexp.cli.measure_parsers import SUITES
 from normexp.cli.parser import Parser, Verbs
 from normexp.cli.parsers import parsers
 from normexp.config.allowed import parse
+from normexp.config.hints import OF_GRIDS
 from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
 from normexp.config.text import shown
 from normexp.experiments.keys import LEDGER, RENDER, REPORT, REPRODUCE
@@ -21,7 +22,8 @@ TRAINING = ("run", *GRIDS)
 NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": LEDGER, "archive": REPORT}
 NAMING |= {"laws": ("results_dir",)}
 OF_RUNS = {"recipe": ("auto", "none")}  # words that are no keys, and what they may be
-OF_SWEEPS = {"jobs": (), "stack": ("false", "true", "auto"), "shard": (), "sampler": ("random", "tpe"), "trials": ()}
+OF_SWEEPS: dict[str, tuple[str, ...]] = {key: () for key in OF_GRIDS if key != "executor"}  # completed as a group is
+OF_SWEEPS |= {"stack": ("false", "true", "auto"), "sampler": ("random", "tpe")}
 TABLES, PICTURES = ("md", "csv", "tex", "html"), ("png", "svg", "pdf")
 FORMATS = {"table": TABLES, "best": TABLES, "plot": PICTURES, "report": PICTURES}
 STYLES = ("page", "paper", "slide")

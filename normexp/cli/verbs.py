@@ -15,6 +15,7 @@ from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parsers import flags, parsers
 from normexp.cli.streams import flush_or_let_go, give_streams, let_go, replace_unknown_characters, takes_no_more
+from normexp.config.places import place
 from normexp.config.text import shortened
 from normexp.errors import (
     Interrupted,
@@ -104,13 +105,11 @@ def _of_failure(error: BaseException) -> tuple[str, int]:
 
 
 def _at_home(word: str) -> str:
-    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is. Raises UserError for a user that there is not."""
+    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is. Raises UserError as `place` does."""
     key, equals, value = word.partition("=")
-    if not equals or not value.startswith("~"):
+    if not equals or not (value.startswith("~") or key == "results_dir"):
         return word
-    if (path := os.path.expanduser(value)).startswith("~"):
-        raise UserError(f"{word}: there is no user {value.partition('/')[0][1:]!r} here")
-    return f"{key}={path}"
+    return f"{key}={place(key, value)}"
 
 
 def _dispatch(arguments: list[str]) -> int:

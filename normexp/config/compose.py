@@ -27,6 +27,7 @@ from normexp.config.options import (
 )
 from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
 from normexp.config.parts import chosen_parts, with_parts
+from normexp.config.places import place
 from normexp.config.rules import check_rules
 from normexp.config.study_rules import check_study
 from normexp.config.text import check_digits, shortened
@@ -78,7 +79,7 @@ def compose(overrides: Sequence[str] = ()) -> Config:
     """Compose and check one configuration; none gives the defaults. Raises UserError for anything that cannot work."""
     given = _given(parse_overrides(listed_overrides(overrides)))
     texts = _texts(given)
-    given = {own.renamed(key, texts): one for key, one in given.items()}
+    given = {own.renamed(key, one.value, texts): one for key, one in given.items()}
     keys = {key: one for key, one in given.items() if key not in groups()}
     named = _listed_plugins(keys)
     chosen = {group: _option(group, one.value, named) for group, one in given.items() if group in groups()}
@@ -261,7 +262,8 @@ def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> An
         check_digits(key, given.text)
         return given.value
     allowed = described.get("_allowed_", {}) if rest else about[""]["_allowed_"]
-    return parse(allowed.get(rest or key), default).check_typed(key, given.value, given.text)
+    value = parse(allowed.get(rest or key), default).check_typed(key, given.value, given.text)
+    return place(key, value) if key == "results_dir" else value
 
 
 def _with_length(values: Tree, keys: Mapping[str, Given]) -> Tree:

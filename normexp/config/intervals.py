@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.options import groups
 from normexp.config.overrides import parse_overrides
-from normexp.errors import UserError
+from normexp.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 EXAMPLE = "tag(log,interval(0.001,1))"
+LOG = "log"  # the tag of an interval whose logarithms are drawn evenly
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,16 @@ def is_interval(override: Override) -> bool:
 
 
 def interval(override: Override) -> Interval:
-    """Return the interval of an override. Raises UserError for a group, an empty one, a logarithm of 0 or below."""
+    """Return the interval of an override.
+
+    Raises UserError for a group, an empty one, a tag other than LOG, and a logarithm of 0 or below.
+    """
     given: Any = override.value()
-    found = Interval(given.start, given.end, "log" in given.tags)
+    found = Interval(given.start, given.end, LOG in given.tags)
     if override.key_or_group in groups():
         raise UserError(f"{override.input_line}: {override.key_or_group} has options, an interval is of numbers")
+    if odd := sorted(set(given.tags) - {LOG}):
+        raise UserError(f"{override.input_line}: {unknown('tag', odd[0], [LOG])}")
     if not found.low <= found.high:
         raise UserError(f"{override.input_line}: its ends are the wrong way round")
     if found.log and found.low <= 0:

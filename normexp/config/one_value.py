@@ -50,10 +50,12 @@ def _instead(key: str) -> str:
 
 
 def _several(override: Override) -> str:
-    """Say how several values are given: as a list where the key takes one, else in a sweep."""
+    """Say how several values are given: as a list where the key takes one and they are written out, else in a sweep."""
     key, _, typed = (override.input_line or "").partition("=")
     group, _, rest = key.partition(".")
     trees = [option(group, name) for name in options(group)] if group in groups() else []
-    if any(isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees):
+    written_out = getattr(override.value(), "simple_form", False)
+    lists = (isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees)
+    if written_out and any(lists):
         return did_you_mean(f"'{key}=[{shortened(typed)}]'")
     return "; `normexp sweep` takes several" if may_vary(key) else ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 _PLACES = (*PATH_KEYS, "results_dir")
+_NAMES = (*_PLACES, "dataset.target")  # of files and columns, which are made of any signs
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text program makes of typed ones
@@ -130,12 +131,12 @@ def _check_ends(key: str, value: str) -> None:
 
 
 def _attempts(text: str) -> Iterator[str]:
-    """Yield the text as it is, then with the quotes that Hydra's grammar wants around accents, and around paths."""
+    """Yield the text as it is, then with the quotes that Hydra's grammar wants around accents, paths and names."""
     yield text
     key, _, value = text.partition("=")
     if not value.isascii():
         yield f"{key}={_quote_foreign(value)}"
-    if _PATH.match(value) or not value.isascii() or (key in _PLACES and value[:1] != "["):
+    if _PATH.match(value) or not value.isascii() or (key in _NAMES and value[:1] != "["):
         yield f"{key}={quoted(value)}"
 
 

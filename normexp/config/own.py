@@ -27,17 +27,21 @@ def target_key(group: str) -> str:
     return f"{group}.{TARGET}"
 
 
-def renamed(key: str, given: Texts) -> str:
+def renamed(key: str, value: Any, given: Texts) -> str:
     """Return `model._target_` for `model=my_nets.Net`, and any other key as it is.
 
-    Raises UserError where an option and a part of the user's own are given for one group.
+    Args:
+        value: of the key; a number or a mapping, which may have a point, too, names no code.
+        given: all keys.
+
+    Raises: UserError where an option and a part of the user's own are given for one group.
     """
     if key not in GROUPS:
         return key
     target = target_key(key)
     if target in given:
         raise UserError(f"{key}={shortened(given[key])} {target}={shortened(given[target])}: give one of the two")
-    return target if "." in given[key] else key
+    return target if isinstance(value, str) and "." in value else key
 
 
 def own_groups(keys: Texts, plugins: Sequence[str]) -> tuple[str, ...]:

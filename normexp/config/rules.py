@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from normexp.config.extras import need_extra
@@ -37,7 +37,14 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _rate_is_given(values, about)
     _layers_are_trained(values, choices)
     check_transformer(values, choices, about)
-    for name in values["logger"]:
+    _loggers_are_there(values["logger"])
+
+
+def _loggers_are_there(names: Sequence[str]) -> None:
+    """Raise UserError for a library that is not installed, and for one that is named twice."""
+    if len(set(names)) < len(names):
+        raise UserError(f"logger={shown(names)}: name each once")
+    for name in names:
         need_extra("logger", name)
 
 

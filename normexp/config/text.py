@@ -48,6 +48,8 @@ def override_text(value: Any) -> str:
     """Return a value in Hydra's override grammar: as it is shown, with quotes around a text that needs them."""
     if isinstance(value, list):
         return f"[{','.join(map(override_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{override_text(key)}:{override_text(item)}' for key, item in value.items())}}}"
     needs_none = not isinstance(value, str) or (_PLAIN.fullmatch(value) and value.lower() not in _WORDS)
     return shown(value) if needs_none else quoted(value)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.config.hints import WHOLE, key_hint, place_hint, undecorated
+from normexp.config.hints import OF_GRIDS, WHOLE, key_hint, place_hint, undecorated
 from normexp.config.options import groups, keys_by_word, option, options, options_with
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
@@ -33,8 +33,10 @@ class Unknown:
     accepts: Callable[[str], bool]
 
     def error(self) -> UserError:
-        """Name what was meant: a key of this configuration, or the option that has the key."""
+        """Name what was meant: a key of this configuration, the option that has the key, or a sweep."""
         group, _, rest = self.key.partition(".")
+        if group in OF_GRIDS:
+            return UserError(f"{shortened(f'{self.key}={self.text}')} is of a grid; use `normexp sweep`")
         place = place_hint(self.key, self.leaves)
         if group not in groups():
             allowed = ", ".join(name for name in self.leaves if "." not in name) + " and GROUP.KEY"
@@ -73,6 +75,8 @@ class Unknown:
         taking = [name for name in here if self.accepts(name)]
         if longer := next((name for name in taking if name.startswith(f"{first}_") or last.endswith(f"_{name}")), None):
             return self._typed(longer)
+        if whole and (close := nearest(self.key, (*OF_GRIDS, "recipe"), VERY_ALIKE)):
+            return self._typed(close)
         word = undecorated(last)
         words = {name.rpartition(".")[2]: name for name in taking}
         others = [name for name in keys_by_word() if name not in self.leaves]

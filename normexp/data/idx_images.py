@@ -50,7 +50,9 @@ class IdxImages(Published):
 
     def build(self, archive: str | None) -> Content:
         if archive is not None:
-            return build(find_files(archive, self.torchvision_class), self.classes, archive)
+            other = self.content_of_copy(archive) != PUBLISHED
+            note = f"other images or labels than {self.torchvision_class} was published with" if other else ""
+            return build(find_files(archive, self.torchvision_class), self.classes, archive, note)
         directory = cache.folder() / "downloads" / self.name
         for remote in remotes(self.torchvision_class):
             fetch(remote, directory)
@@ -85,8 +87,8 @@ def find_files(archive: str, torchvision_class: str) -> dict[str, Path]:
     )
 
 
-def build(files: dict[str, Path], classes: tuple[str, ...], source: str) -> Content:
-    """Read four idx files. Raises UserError where they are damaged or do not fit together."""
+def build(files: dict[str, Path], classes: tuple[str, ...], source: str, note: str = "") -> Content:
+    """Read four idx files. Raises UserError where they are damaged or do not fit together, or have one class."""
     labels = {key: _labels(files[key], len(classes)) for key in ("train_y", "test_y")}
     images = {key: read_idx(files[key], 3)[..., None] for key in ("train_x", "test_x")}
     for split in ("train", "test"):
@@ -97,7 +99,9 @@ def build(files: dict[str, Path], classes: tuple[str, ...], source: str) -> Cont
     shapes = [images[key].shape[1:3] for key in images]
     if shapes[0] != shapes[1]:
         raise UserError(f"{files['test_x']}: images of {shapes[1]} pixels, in training of {shapes[0]}")
-    return Content({**images, **labels}, classes, source=source)
+    if (labels["train_y"] == labels["train_y"][0]).all():
+        raise UserError(f"{files['train_y']}: every label is {labels['train_y'][0]}: nothing to learn")
+    return Content({**images, **labels}, classes, note, source)
 
 
 def _gzipped_or_plain(path: Path) -> Path | None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from normexp.config.overrides import take_out
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, METRICS, Together, together_before
 from normexp.sweeps.plan import DAMAGED, Cell
@@ -65,7 +66,9 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
         else:
             jobs += _parts(group, len(workers), {before[cell.path].stacked for cell in group} - {0})
     together = [len(job) for job in jobs if isinstance(job, tuple)]
-    told = f"{sum(together)} of {len(cells)} runs are trained in {len(together)} stacks, in less time than that"
+    told = (
+        f"{sum(together)} of {len(cells)} runs are trained in {amount(len(together), 'stack')}, in less time than that"
+    )
     logger.info(told if together else "no run is stacked")
     return jobs
 

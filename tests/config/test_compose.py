@@ -82,6 +82,21 @@ MISTAKES = {
         "did you mean 'model.widths=[3]'?",
     ),
     "several for a list": (["model.widths=1,2"], "model.widths", "did you mean 'model.widths=[1,2]'?"),
+    "range for a list": (
+        ["model=mlp", "model.widths=range(3)"],
+        "range(3)",
+        "allowed here; `normexp sweep` takes several",
+    ),
+    "number for an option": (["optim=0.5"], "optim=0.5 does not exist", "allowed: adam, adamw"),
+    "mapping for an option": (["optim={lr:0.1}"], "optim={'lr': 0.1} does not exist", "allowed: adam, adamw"),
+    "key of a sweep": (["jobs=2"], "jobs=2 is of a grid", "use `normexp sweep`"),
+    "key of an executor": (["executor.workers=2"], "executor.workers=2 is of a grid", "use `normexp sweep`"),
+    "alike a key of a sweep": (["job=2"], "key 'job' does not exist", "did you mean jobs=2?"),
+    "alike the recipe": (["recpie=none"], "key 'recpie' does not exist", "did you mean recipe=none?"),
+    "a shell's variable": (["results_dir=$HOME/x"], "results_dir=$HOME/x", "not filled in here: write the path"),
+    "a variable of OmegaConf": (["results_dir=${oc.env:HOME}/x"], "${oc.env:HOME}/x", "write the path"),
+    "no such user": (["results_dir=~nosuchuser/x"], "results_dir=~nosuchuser/x", "no user 'nosuchuser' here"),
+    "a logger twice": (["logger=[mlflow,mlflow]"], "logger=[mlflow,mlflow]", "name each once"),
     "own study": (["study._target_=my.S", "plugins=[my]"], "study._target_", "may be named by GROUP._target_"),
 }
 
@@ -188,8 +203,8 @@ AWKWARD += ["null", "True", "nan", "INF", "1e3", "0123", "./5", "~/runs", "é/ü
 @pytest.mark.parametrize("text", AWKWARD)
 def test_compose_arguments_repeat_any_text(text):
     quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if '"' in text or text.endswith("\\") else None
-    config = compose([f"results_dir={quoted or chr(34) + text + chr(34)}"])
-    assert config["results_dir"] == text
+    config = compose(["dataset=csv", "model=mlp", f"dataset.target={quoted or chr(34) + text + chr(34)}"])
+    assert config["dataset"]["target"] == text
     assert _again(config) == config
 
 
@@ -288,6 +303,24 @@ def test_code_may_add_to_overrides():
 def test_paths_need_no_quotes(name):
     assert compose(["dataset=csv", "model=mlp", f"dataset.file={name}"])["dataset"]["file"] == name
     assert compose([f"results_dir={name}"])["results_dir"] == name
+
+
+def test_a_folder_of_results_is_at_home_whoever_gives_it(monkeypatch):
+    """In a file of settings, and in Python, ~/x was a folder called ~ in the current one."""
+    monkeypatch.setenv("HOME", "/home/reader")
+    assert compose(["results_dir=~/x"])["results_dir"] == "/home/reader/x"
+
+
+def test_a_folder_of_results_that_is_there_may_have_any_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "$mine").mkdir()
+    assert compose(["results_dir=$mine"])["results_dir"] == "$mine"
+    assert compose(["results_dir=US$2/x"])["results_dir"] == "US$2/x"
+
+
+@pytest.mark.parametrize("name", ["y[0]", "price (EUR)", "price(EUR)", "a{b}"])
+def test_a_column_to_predict_needs_no_quotes(name):
+    assert compose(["dataset=csv", "model=mlp", f"dataset.target={name}"])["dataset"]["target"] == name
 
 
 def test_a_key_of_another_option_is_proposed_only_where_it_takes_the_value():

@@ -3,6 +3,7 @@
 import pytest
 
 from normexp.config.grid import expand
+from normexp.config.intervals import read_interval
 from normexp.errors import UserError
 
 GRIDS = {
@@ -68,3 +69,10 @@ def test_grid_refuses(override, message):
     with pytest.raises(UserError) as refused:
         expand(["seed=1,2", override])
     assert message in str(refused.value)
+
+
+def test_an_interval_has_one_tag():
+    """`tag(lgo,interval(...))` was drawn evenly, and nothing was said."""
+    assert read_interval("optim.lr", "tag(log,interval(0.1,1))").log
+    with pytest.raises(UserError, match=r"tag 'lgo' does not exist; allowed: log; did you mean log\?"):
+        read_interval("optim.lr", "tag(lgo,interval(0.1,1))")

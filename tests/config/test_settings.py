@@ -153,6 +153,12 @@ MISTAKES = {
     "no text": (["--config", "bad.yaml"], "a: [\n", "--config bad.yaml: not YAML"),
     "an unknown option": (["--config", "bad.yaml"], "norm: bach\n", "--config bad.yaml: norm=bach does not exist"),
     "an unknown key": (["--config", "bad.yaml"], "optim.rl: 1\n", "--config bad.yaml: key 'optim.rl' does not exist"),
+    "a list of Hydra's": (["--config", "bad.yaml"], "defaults:\n- norm: batch\n", "key 'defaults' does not exist"),
+    "a variable": (
+        ["--config", "bad.yaml"],
+        "results_dir: $HOME/x\n",
+        "--config bad.yaml: results_dir=$HOME/x: a vari",
+    ),
     "code": (["--config", "bad.yaml"], "plugins: [os]\n", "plugins are code that is run, so they are typed"),
     "no key": (["--config", "bad.yaml"], "3: 4\n", "'3' is no key"),
     "what is typed": (["--config", "bad.yaml", "norm=bach"], "seed: 1\n", "normexp: norm=bach does not exist"),

@@ -59,6 +59,21 @@ def test_mnist_opens_a_local_copy(mnist_folder: Path) -> None:
     assert data.classes == tuple("0123456789")
 
 
+def test_a_copy_that_is_not_what_was_published_says_so(mnist_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fashion-MNIST's files, or anybody's, were called MNIST in every table."""
+    load = Mnist(archive=str(mnist_folder), validation=10).load
+    assert load(0).note == "other images or labels than MNIST was published with"
+    monkeypatch.setattr(Mnist, "published", Mnist(archive=str(mnist_folder)).content())
+    assert load(0).note == ""
+
+
+def test_mnist_refuses_labels_of_one_class(mnist_folder: Path) -> None:
+    labels = bytes([0, 0, 8, 1, 0, 0, 0, 20]) + bytes([3]) * 20
+    written(mnist_folder / f"{FILES['train_y']}.gz", gzip.compress(labels))
+    with pytest.raises(UserError, match=r"train-labels-idx1-ubyte\.gz: every label is 3: nothing to learn"):
+        Mnist(archive=str(mnist_folder)).load(0)
+
+
 @pytest.mark.parametrize("place", ["", "raw", "MNIST/raw"])
 def test_mnist_finds_the_files_below(place: str, tmp_path: Path, mnist_files: dict[str, bytes]) -> None:
     folder = tmp_path / "top" / place

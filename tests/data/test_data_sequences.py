@@ -127,7 +127,7 @@ def sequential(folder: Path, **options: object) -> SequentialMnist:
 
 def test_sequential_mnist_reads_rows_from_left_to_right(mnist_folder: Path) -> None:
     data, images = sequential(mnist_folder).load(0), Mnist(archive=str(mnist_folder), validation=5).load(0)
-    assert (data.input_shape, data.train.x.dtype, data.note) == ((16, 1), np.uint8, "")
+    assert (data.input_shape, data.train.x.dtype, data.note) == ((16, 1), np.uint8, images.note)
     for split, same in ((data.train, images.train), (data.validation, images.validation), (data.test, images.test)):
         assert split.x[..., 0].tolist() == [image.ravel().tolist() for image in same.x]
         np.testing.assert_array_equal(split.y, same.y)
@@ -148,7 +148,8 @@ def test_pixel_order_of_the_published_code_repeats_pixels() -> None:
 def test_sequential_mnist_says_what_is_not_the_usual_data(mnist_folder: Path) -> None:
     note = sequential(mnist_folder, order="with_replacement", side=2).load(0).note
     seen = len(set(pixel_order("with_replacement", 4, 0)))
-    assert note == f"images averaged to 2 x 2; pixels drawn with replacement, {seen} of 4 seen"
+    of_copy = "other images or labels than MNIST was published with"
+    assert note == f"{of_copy}; images averaged to 2 x 2; pixels drawn with replacement, {seen} of 4 seen"
 
 
 def test_averaged_images_are_rounded_means_of_blocks() -> None:

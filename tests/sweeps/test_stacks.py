@@ -50,7 +50,7 @@ def rows(run: RunDirectory) -> list[list[float]]:
 def test_records_are_those_of_single_runs_and_say_that_they_were_stacked(sweep, tmp_path):
     status, stderr, stacked = sweep("stacked", "stack=true")
     assert status == 0, stderr
-    assert "4 of 4 runs are trained in 1 stacks" in stderr
+    assert "4 of 4 runs are trained in 1 stack," in stderr
     _, _, alone = sweep("alone")
     assert stacked.keys() == alone.keys()
     for name, single in alone.items():
@@ -377,7 +377,7 @@ def test_a_stack_that_was_stopped_when_another_had_ended_goes_on_whole(sweep):
             (run.path / CHECKPOINT).unlink()
             run.write_status("running", step=4, steps=9, attempts=1, seconds=1.0)
     status, stderr, runs = sweep("parted", *grid, "jobs=2")
-    assert (status, "4 of 4 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    assert (status, "4 of 4 runs are trained in 1 stack," in stderr) == (0, True), stderr
     assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
 
 
@@ -388,7 +388,7 @@ def test_the_last_run_of_a_stack_that_was_killed_while_it_ended_goes_on_in_its_p
     (last.path / CHECKPOINT).unlink()
     last.write_status("running", step=0, steps=9, attempts=1, seconds=0.0)
     status, stderr, runs = sweep("last", "stack=true")
-    assert (status, "1 of 1 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    assert (status, "1 of 1 runs are trained in 1 stack," in stderr) == (0, True), stderr
     assert {name: run.read("metrics.csv") + run.read(CHECKPOINT) for name, run in runs.items()} == expected
     assert {run.environment["stacked"] for run in runs.values()} == {4}
 
@@ -402,7 +402,7 @@ def test_a_damaged_run_of_a_stack_that_was_stopped_is_trained_afresh_and_the_oth
         run.write_status("running", step=0, steps=9, attempts=1, seconds=0.0)
     (first.path / "status.json").write_text("no status")
     status, stderr, runs = sweep("damaged", "stack=true")
-    assert (status, "3 of 4 runs are trained in 1 stacks" in stderr) == (0, True), stderr
+    assert (status, "3 of 4 runs are trained in 1 stack," in stderr) == (0, True), stderr
     for run in others:
         found = RunDirectory(run.path)
         assert found.read("metrics.csv") + found.read(CHECKPOINT) == expected[run.path.name]

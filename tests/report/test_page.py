@@ -98,7 +98,16 @@ def test_page_is_well_formed_and_fetches_nothing(page):
 
 def test_page_has_claims_table_figures_curves_and_origins(page):
     text = page.read_text()
-    for part in ("holds at this scale", "97.94 ± 0.37", "weight_mean_only", "normexp run", "<svg", 'role="img"', "0-4"):
+    for part in (
+        "where nothing else is said",
+        "holds at this scale",
+        "97.94 ± 0.37",
+        "weight_mean_only",
+        "normexp run",
+        "<svg",
+        'role="img"',
+        "0-4",
+    ):
         assert part in text
     assert len(data_of(text)["series"]) == 25
 

@@ -99,12 +99,20 @@ def test_legend_of_single_runs_has_the_means_and_what_diverged(report, window):
     watched.page.evaluate("(data) => openViewer(document.querySelector('.viewer'), data)", RACE)
     watched.page.locator(".viewer").first.get_by_label("single runs").check()
     shown = [row.inner_text().strip() for row in watched.page.locator(".viewer").first.locator(".u-legend th").all()]
-    assert shown == ["step", "plain (mean of 3)", "plain, seed 2, diverged", "normed (mean of 3)"]
+    assert shown == ["step", "plain (mean of 3, 1 diverged)", "plain, seed 2, diverged", "normed (mean of 3)"]
     over = watched.page.locator(".viewer").first.locator(".u-over")
     over.hover()
     values = watched.page.locator(".viewer").first.locator(".u-legend td").all_inner_texts()
     assert values == ["10", "2", "2", "2"]
     assert watched.wrong == []
+
+
+def test_mean_of_an_arm_goes_on_where_a_run_of_it_diverged(report, window):
+    """As in the figures: over the others, and without the steps that one of them lacks."""
+    series = [[0, 0, 0, 0, [[4, 3, 2, 1]]], [0, 1, 0, 0, [[6, 5, 4, 3]]], [0, 2, 1, 1, [[8, 7, 9, None]]]]
+    data = {**RACE, "arms": ["plain"], "steps": [[0, 10, 20, 30], [0, 10, 15, 20]], "series": series}
+    page = window("light").open(report).page
+    assert page.evaluate("(data) => [...linesOf(data, 0, 0).mean]", data) == [[0, 6], [10, 5], [20, 3], [30, 2]]
 
 
 def test_steps_may_be_logarithmic(report, window):

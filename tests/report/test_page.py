@@ -18,8 +18,9 @@ from normexp.records import find_runs
 from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import _told_apart
 from normexp.report.figures.styles import LineStyle
-from normexp.report.page.curves import MOST_POINTS, as_script, viewer_data
+from normexp.report.page.curves import MOST_POINTS, MOST_SERIES, as_script, viewer_data
 from normexp.report.page.page import _list
+from normexp.report.page.runs import _first
 from normexp.report.page.section import Section
 from normexp.report.page.svg import inline
 from normexp.report.page.write import title_of
@@ -97,7 +98,16 @@ def test_page_is_well_formed_and_fetches_nothing(page):
 
 def test_page_has_claims_table_figures_curves_and_origins(page):
     text = page.read_text()
-    for part in ("holds at this scale", "97.94 ± 0.37", "weight_mean_only", "normexp run", "<svg", 'role="img"', "0-4"):
+    for part in (
+        "where nothing else is said",
+        "holds at this scale",
+        "97.94 ± 0.37",
+        "weight_mean_only",
+        "normexp run",
+        "<svg",
+        'role="img"',
+        "0-4",
+    ):
         assert part in text
     assert len(data_of(text)["series"]) == 25
 
@@ -234,6 +244,25 @@ def test_viewer_keeps_the_ends_of_long_curves_and_marks_divergence():
     assert len(steps) <= MOST_POINTS
     assert (steps[0], steps[-1]) == (0, 999)
     assert data["series"][1] == [0, 3, 1, 1, [[1.0, None]]]
+
+
+def test_viewer_thins_the_runs_of_an_arm_at_the_same_steps():
+    """One that diverged has fewer evaluations: thinned by itself it shared a handful of steps with the others."""
+    curves = {Cell("a"): {0: curve(np.arange(101.0)), 1: curve(np.arange(57.0), True)}}
+    data = viewer_data(curves, ["test/loss"], {Cell("a"): ("A", LineStyle("#000000"))})
+    whole, ended = (data["steps"][places] for _, _, places, _, _ in data["series"])
+    assert ended == [*(step for step in whole if step < 56), 56]
+
+
+def test_viewer_says_how_many_runs_it_leaves_out():
+    curves = {Cell("a"): {seed: curve([1.0, 2.0]) for seed in range(MOST_SERIES + 2)}}
+    data = viewer_data(curves, ["test/loss"], {Cell("a"): ("A", LineStyle("#000000"))})
+    assert (len(data["series"]), data["left_out"]) == (MOST_SERIES, 2)
+
+
+def test_viewer_of_runs_without_validation_begins_with_the_test_split():
+    splits = ["validation", "test"]
+    assert [_first(["train/accuracy", f"{split}/accuracy"]) for split in splits] == splits
 
 
 def test_viewer_of_ones_own_runs_begins_with_validation():

@@ -68,7 +68,10 @@ def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
         return f"{_mean('y' in chart.log)} over {runs} runs with its {BANDS['ci']}."
     logs = {chart.log_in("y", panel) for panel in chart.by_panel()}
     words = [BANDS["range" if log and chart.band == "sd" else chart.band] for log in sorted(logs)]
-    if all(np.isnan(line.low).all() or np.array_equal(line.low, line.high) for line in lines):
+    banded = [line for line in lines if np.isfinite(line.low).any()]
+    if not banded:
+        return f"Lines: mean over {runs} runs; no band, since nowhere two of a line are finite."
+    if all(np.array_equal(line.low, line.high) for line in banded):
         return f"Lines: mean over {runs} runs, which agree."
     return f"Lines: mean over {runs} runs; bands: {', on a logarithmic axis '.join(words)}."
 

@@ -14,6 +14,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from normexp.errors import UserError, unknown
+from normexp.report.figures.glyphs import missing_glyphs_told
 
 FORMATS = ("png", "svg", "pdf")
 USUAL = ("png", "svg")
@@ -108,7 +109,7 @@ def images(make: Callable[[Theme], Figure], theme: Theme, formats: Sequence[str]
     the same order always, whichever are asked for.
     """
     needed = FORMATS[: 1 + max(map(FORMATS.index, formats))]
-    with settings(theme), _undated():
+    with settings(theme), _undated(), missing_glyphs_told():
         figure = make(theme)
         made = {name: _image(figure, name) for name in needed}
         return {f".{name}": made[name] for name in formats}

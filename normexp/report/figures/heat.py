@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib
 import numpy as np
@@ -17,12 +17,14 @@ from matplotlib.ticker import MaxNLocator
 
 from normexp.report.figures.chart import Chart, Numbers
 from normexp.report.figures.formats import Theme
+from normexp.report.figures.rows import WIDEST
 from normexp.report.figures.scales import joined, set_ends, set_scale, set_ticks
 
 MAP = "viridis"  # no grey in it, so that no value looks like none
 LEVELS = 12
 NONE = (math.nan, "no run")
 BRIGHT = 0.55  # of the map, from where text is black
+SHORTEST = 6  # letters of a line of a column's head; heads that need more than there are stand upright
 FULL = 0.85  # of a cell's width that its text may take
 
 
@@ -40,9 +42,13 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
         for j, column in enumerate(columns):
             _cell(ax, (j, i), values[i, j], entries.get((row, column), NONE)[1], norms[j])
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-    wide = max(6, int(1.15 * theme.width / theme.font * 72 / 0.6 / (len(columns) + 3)))
-    ax.set_xticks(range(len(columns)), ["\n".join(textwrap.wrap(str(column), wide)) for column in columns])
-    ax.set_yticks(range(len(rows)), [str(row) for row in rows])
+    wide = _room(columns, theme)
+    heads = [str(column) for column in columns]
+    if letters_upright(chart, theme):
+        ax.set_xticks(range(len(columns)), heads, rotation=90)
+    else:
+        ax.set_xticks(range(len(columns)), ["\n".join(textwrap.wrap(head, max(wide, SHORTEST))) for head in heads])
+    ax.set_yticks(range(len(rows)), row_names(chart, theme))
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.tick_params(length=0)
@@ -52,6 +58,24 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
         _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), goes_on(chart))
     if max(len(part) for text in ax.texts for part in text.get_text().split("\n")) > wide:
         _fit(figure, ax)
+
+
+def _room(columns: Sequence[object], theme: Theme) -> int:
+    """Return how many letters a column is wide, about."""
+    return int(1.15 * theme.width / theme.font * 72 / 0.6 / (len(columns) + 3))
+
+
+def letters_upright(chart: Chart, theme: Theme) -> int:
+    """Return of how many letters the heads of columns are that stand upright; 0 where they lie, broken into lines."""
+    columns = list(dict.fromkeys(chart.data[chart.x]))
+    room, longest = _room(columns, theme), max(len(str(column)) for column in columns)
+    return longest if room < min(longest, SHORTEST) else 0
+
+
+def row_names(chart: Chart, theme: Theme) -> list[str]:
+    """Return the names of the rows; long ones are broken, so that there is room for the cells."""
+    names = dict.fromkeys(chart.data[chart.y])
+    return ["\n".join(textwrap.wrap(str(name), int(WIDEST * theme.width / theme.font))) for name in names]
 
 
 def _fit(figure: Figure, ax: Axes) -> None:

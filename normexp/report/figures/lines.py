@@ -123,7 +123,7 @@ def _set_axes(
     wide = ax.get_position().width * theme.width * 72
     most = int(wide / (TICK * theme.font))
     set_ends(ax.xaxis, x, here.x, _margin(chart, lines, theme, wide), min(max(most, 3), 9))
-    set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5)
+    set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5, possible=here.possible)
     if chart.ticks:
         ticks = dict(sorted(chart.ticks.items()))
         ax.set_xticks(list(ticks), _written(ax, ticks, theme))

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from normexp.report.figures.averages import Line
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import Theme
-from normexp.report.figures.heat import draw_contour, draw_heat
+from normexp.report.figures.heat import draw_contour, draw_heat, letters_upright, row_names
 from normexp.report.figures.lines import draw_lines
 from normexp.report.figures.rows import NEVER, WIDTH, draw_rows, rows_of
 
@@ -28,6 +28,7 @@ NARROWEST = 0.215  # inches of width that a panel needs, per point of text size
 FREE = 0.2  # inches of a legend below that the usual height has room for
 LOWEST = 15.0  # text sizes that a panel with its labels is high at least
 LINE, POINTS = 1.9, 2.6  # of a row's height, in text sizes; of one with several points at one place
+UPRIGHT = 0.55  # of a text size: a letter of a head that stands upright
 SMALL = 0.7  # of the room of a letter: that of a letter of a row's name
 LETTERS = 112  # of a line, for a figure as many inches wide as its text has points
 NAME, SAMPLE = 60, 8  # letters of a line of a legend, at most, and of its sample of a line
@@ -80,7 +81,9 @@ def _columns(panels: int, theme: Theme, together: bool = False) -> int:
 def _height(chart: Chart, theme: Theme, rows: int, columns: int) -> float:
     text = theme.font / 72
     if chart.mark == "heat":
-        return text * max(2.6 * len(dict.fromkeys(chart.data[chart.y])) + 7, 18)
+        names = row_names(chart, theme)
+        cell = max(2.6, 1.3 * max(name.count("\n") + 1 for name in names))
+        return text * (max(cell * len(names) + 7, 18) + UPRIGHT * letters_upright(chart, theme))
     if chart.has_rows:
         several = 0.62 * len(chart.styles) if chart.colour and chart.mark != "bar" else 1.0
         several = max(several, 0.6 * max(row.name.count("\n") + 1 for row in rows_of(chart, theme)), 1.0)

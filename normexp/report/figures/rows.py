@@ -62,9 +62,9 @@ def draw_rows(ax: Axes, chart: Chart, theme: Theme) -> None:
     parts = [part for i, row in enumerate(rows) if row.data is not None for part in _row(ax, chart, row.data, i, theme)]
     shown = joined([values, np.array([r.at for r in chart.references]), *parts])
     shown = np.append(shown, 0.0) if chart.mark == "point" and not log else shown
-    limits = chart.panel_of("").x
-    set_scale(ax.xaxis, shown, log, limits)
-    set_ends(ax.xaxis, shown, limits)
+    here = chart.panel_of("")
+    set_scale(ax.xaxis, shown, log, here.x)
+    set_ends(ax.xaxis, shown, here.x, possible=here.possible)
     for reference in chart.references:
         draw_reference(ax, reference, "x", theme)
     if chart.mark == "point" and np.isinf(values).any():

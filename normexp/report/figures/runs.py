@@ -88,16 +88,19 @@ def _finished(frame: Frame) -> pd.DataFrame:
     line = curves["arm"].astype(str)
     for axis in axes:
         line = line + [f", {axis}={value}" if value is not None else "" for value in curves[axis]]
-    return curves.assign(line=line.map(of_arm), place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
+    words = {name: of_arm(name) for name in line.unique()}  # of thousands of rows they would take minutes
+    return curves.assign(line=line.map(words), place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
 
 
 def _named_by(frame: Frame, by: Sequence[str]) -> dict[str, str]:
     """Return what each run's line is called: `Batch norm, learning rate 0.1` by norm and optim.lr."""
     told = frame.keys(by)
-    return {
-        str(run): of_arm(", ".join(v if key == "norm" else f"{key}={v}" for key, v in zip(by, values, strict=True)))
+    names = {
+        str(run): ", ".join(v if key == "norm" else f"{key}={v}" for key, v in zip(by, values, strict=True))
         for run, values in zip(told.index, told.itertuples(index=False), strict=True)
     }
+    words = {name: of_arm(name) for name in set(names.values())}
+    return {run: words[name] for run, name in names.items()}
 
 
 def _metrics(data: pd.DataFrame, metric: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, SymmetricalLogLocator
 
-from normexp.report.figures.chart import Chart, Numbers, Range
+from normexp.report.figures.chart import UNBOUNDED, Chart, Numbers, Range
 from normexp.report.figures.styles import LineStyle
 
 MARGIN = 0.04  # of an axis, beyond the smallest and the largest value
@@ -50,24 +50,32 @@ def threshold(values: Numbers) -> float:
     return float(10.0 ** math.floor(math.log10(sizes.min()))) if len(sizes) else 1.0
 
 
-def set_ends(side: XAxis | YAxis, values: Numbers, limits: Range | None, margin: float = MARGIN, most: int = 9) -> None:
+def set_ends(
+    side: XAxis | YAxis,
+    values: Numbers,
+    limits: Range | None,
+    margin: float = MARGIN,
+    most: int = 9,
+    possible: Range = UNBOUNDED,
+) -> None:
     """Set where the axis ends: the limits, or the values with a margin in its own scale.
 
     Args:
         most: ticks.
+        possible: values that there can be; around a single one the axis does not go on beyond them.
     """
     axes, name = side.axes, side.axis_name
-    low, high = limits or _around(side, values, margin)
+    low, high = limits or _around(side, values, margin, possible)
     _call(axes, name, "lim", low, high)
     set_ticks(side, low, high, len(values) > 0 and bool((values == np.round(values)).all()), most)
 
 
-def _around(side: XAxis | YAxis, values: Numbers, margin: float) -> Range:
+def _around(side: XAxis | YAxis, values: Numbers, margin: float, possible: Range) -> Range:
     if not len(values):
         return 0.1 if side.get_scale() == "log" else 0.0, 1.0
     low, high = float(values.min()), float(values.max())
     if math.isclose(low, high, rel_tol=ALIKE, abs_tol=1e-300):
-        return (low / 1.2, high * 1.2) if side.get_scale() == "log" else (low - _air(low), high + _air(high))
+        return (low / 1.2, high * 1.2) if side.get_scale() == "log" else _beside(low, high, possible)
     transform = side.get_transform()
     ends = transform.transform(np.array([low, high]))
     air = margin * (ends[1] - ends[0])
@@ -75,6 +83,13 @@ def _around(side: XAxis | YAxis, values: Numbers, margin: float) -> Range:
     if side.get_scale() == "symlog" and low >= 0:
         back[0] = -0.3 * transform.linthresh  # type: ignore[attr-defined]
     return float(back[0]), float(back[1])
+
+
+def _beside(low: float, high: float, possible: Range) -> Range:
+    """Return the ends around what is one value; where none can lie beyond it, a line at that end is still seen."""
+    edge = MARGIN * _air(high)
+    lowest, highest = min(low, possible[0]) - edge, max(high, possible[1]) + edge
+    return max(low - _air(low), lowest), min(high + _air(high), highest)
 
 
 def _air(value: float) -> float:

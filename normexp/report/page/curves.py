@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction
 from normexp.report.figures.styles import LineStyle
@@ -16,6 +17,7 @@ from normexp.report.measurements import factor, is_share, title
 MOST_METRICS = 4
 MOST_POINTS = 40  # evaluations of a run that are kept, the last among them
 MOST_SERIES = 240  # runs of an experiment that are shown; of more, the first seeds
+Steps = npt.NDArray[np.int64]
 
 
 def viewer_data(
@@ -28,17 +30,18 @@ def viewer_data(
 
     Shapes: shares are in percent; styles are [colour, dashes in line widths] of each arm; series are [arm, seed,
     steps, diverged, [values of each metric]] with `arm` and `steps` as places in the lists of these names; a value
-    that is not finite is null.
+    that is not finite is null; `left_out` are the runs beyond MOST_SERIES.
     """
     chosen = shown_metrics(curves, metrics, first)
     if not chosen:
         return None
     steps: dict[tuple[int, ...], int] = {}
     series: list[list[Any]] = []
+    kept = [_kept(seeds.values()) for seeds in curves.values()]
     for seed in sorted({seed for seeds in curves.values() for seed in seeds}):
         for arm, seeds in enumerate(curves.values()):
             if seed in seeds and len(series) < MOST_SERIES:
-                series.append(_series(arm, seed, seeds[seed], chosen, steps))
+                series.append(_series(arm, seed, seeds[seed], chosen, kept[arm], steps))
     arms, styles = zip(*(legend[cell] for cell in curves), strict=True)
     return {
         "metrics": [title(name) for name in chosen],
@@ -46,6 +49,7 @@ def viewer_data(
         "styles": [[style.color, list(style.dashes)] for style in styles],
         "steps": [list(each) for each in steps],
         "series": series,
+        "left_out": sum(map(len, curves.values())) - len(series),
     }
 
 
@@ -67,8 +71,10 @@ def _count(run: Curve, name: str) -> int:
     return int(np.isfinite(run.columns[name]).sum()) if name in run.columns else 0
 
 
-def _series(arm: int, seed: int, run: Curve, metrics: Sequence[str], steps: dict[tuple[int, ...], int]) -> list[Any]:
-    kept = _kept(len(run.step))
+def _series(
+    arm: int, seed: int, run: Curve, metrics: Sequence[str], shown: Steps, steps: dict[tuple[int, ...], int]
+) -> list[Any]:
+    kept = np.flatnonzero(np.isin(run.step, shown) | (run.step == run.step[-1:]))
     steps_number = steps.setdefault(tuple(int(run.step[i]) for i in kept), len(steps))
     values = [_values(run.columns[name][kept], name) if name in run.columns else [] for name in metrics]
     return [arm, seed, steps_number, int(run.diverged), values]
@@ -78,11 +84,14 @@ def _values(column: Column, metric: str) -> list[float | None]:
     return [_short(value) for value in factor(metric) * column]
 
 
-def _kept(count: int) -> list[int]:
-    """Return the places of at most MOST_POINTS evaluations, evenly spaced, the first and the last among them."""
-    if count <= MOST_POINTS:
-        return list(range(count))
-    return sorted({round(i * (count - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)})
+def _kept(runs: Iterable[Curve]) -> Steps:
+    """Return the steps of at most MOST_POINTS evaluations of the longest run, the first and the last among them.
+
+    One choice for all runs of an arm: means are over runs at the same step, and a run that diverged has fewer.
+    """
+    steps = max((run.step for run in runs), key=len, default=np.zeros(0, dtype=np.int64))
+    places = np.linspace(0, len(steps) - 1, min(len(steps), MOST_POINTS)).round()
+    return steps[places.astype(int)]
 
 
 def _short(value: float) -> float | None:

@@ -53,15 +53,25 @@ function makeFilter(table) {
   table.parentElement.before(make("label", {className: "about"}, "Show rows with ", input));
 }
 
-// The mean over the runs of one arm at every step that all of them have, and the single runs.
+// The mean at every step over the runs of one arm that are finite there, as in the figures: a run that diverged counts up
+// to its last finite value, and a step that a run lacks which goes on behind it is left out. And the single runs.
 function linesOf(data, metric, arm) {
   const runs = data.series.filter(([place, , , , values]) => place === arm && values[metric].length);
   const curves = runs.map(([, seed, steps, diverged, values]) => (
-    {seed, diverged, at: new Map(data.steps[steps].map((step, i) => [step, values[metric][i]]))}));
-  const shared = [...new Set(curves.flatMap((curve) => [...curve.at.keys()]))].sort((a, b) => a - b)
-    .filter((step) => curves.every((curve) => curve.at.get(step) != null));
-  const mean = new Map(shared.map((step) => [step, curves.reduce((sum, curve) => sum + curve.at.get(step), 0) / curves.length]));
+    {seed, diverged, at: new Map(data.steps[steps].map((step, i) => [step, values[metric][i]]).filter(([, value]) => value != null))}));
+  const ends = curves.map((curve) => Math.max(...curve.at.keys()));
+  const mean = new Map();
+  for (const step of [...new Set(curves.flatMap((curve) => [...curve.at.keys()]))].sort((a, b) => a - b)) {
+    const values = curves.filter((curve, i) => step <= ends[i]).map((curve) => curve.at.get(step));
+    if (!values.includes(undefined)) mean.set(step, values.reduce((sum, value) => sum + value, 0) / values.length);
+  }
   return {curves, mean};
+}
+
+// How many runs a mean is of, and how many of them it has lost on the way.
+function countOf(curves) {
+  const diverged = curves.filter((curve) => curve.diverged).length;
+  return `mean of ${curves.length}${diverged ? `, ${diverged} diverged` : ""}`;
 }
 
 function draw(viewer, data, plot, state) {
@@ -74,7 +84,7 @@ function draw(viewer, data, plot, state) {
     const seeds = state.seeds ? curves.map((curve) => (
       {at: curve.at, label: `${name}, seed ${curve.seed}${curve.diverged ? ", diverged" : ""}`, colour, width: 0.7,
         dash: curve.diverged ? [2, 3] : dash, isCrowd: !curve.diverged})) : [];
-    return [{at: mean, label: `${name} (mean of ${curves.length})`, colour, width: WIDTH, dash}, ...seeds];
+    return [{at: mean, label: `${name} (${countOf(curves)})`, colour, width: WIDTH, dash}, ...seeds];
   });
   const steps = [...new Set(lines.flatMap((line) => [...line.at.keys()]))].filter((step) => !state.logSteps || step > 0)
     .sort((a, b) => a - b);
@@ -118,7 +128,8 @@ function openViewer(viewer, data) {
     choice("logarithmic", false, (on) => { state.log = on; again(); }),
     choice("logarithmic steps", false, (on) => { state.logSteps = on; again(); }),
     choice("single runs", false, (on) => { state.seeds = on; again(); }));
-  const hint = make("p", {className: "about"}, "Drag across the curves to enlarge a part; a double click shows all again.");
+  const hint = make("p", {className: "about"}, "Drag across the curves to enlarge a part; a double click shows all again.",
+    data.left_out ? ` Here are the first seeds of every arm, without ${data.left_out} further runs.` : "");
   viewer.append(bar, arms, plot, hint);
   again();
   addEventListener("resize", again);

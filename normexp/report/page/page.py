@@ -73,7 +73,7 @@ def _intro() -> str:
     return html.element(
         "p",
         "Every number was measured in recorded runs; each table names them, and the command that trains them "
-        "again. Mean ± standard deviation over seeds; intervals are of 95 %.",
+        "again. Mean ± standard deviation over seeds; intervals are of 95 % where nothing else is said.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -29,12 +30,12 @@ def write_runs_page(folder: Path) -> Path:
 
 
 def _content(frame: Frame, title: str) -> str:
-    content = table(frame)
+    content, metrics = table(frame), _metrics(frame.cells)
     parts = [
         html.element("h2", html.text(title), id="runs-head"),
         html.table(content),
         *_curves(frame),
-        viewer(frame.cells, _metrics(frame.cells), legend(frame), "runs", first="validation"),
+        viewer(frame.cells, metrics, legend(frame), "runs", first=_first(metrics)),
         html.notes(content),
         html.listing(frame.left_out) if frame.left_out else "",
         html.folded("Where these numbers are from", origins(frame.records, "Runs and where they are from")),
@@ -50,3 +51,8 @@ def _curves(frame: Frame) -> list[str]:
 
 def _metrics(curves: Curves) -> list[str]:
     return list(dict.fromkeys(name for seeds in curves.values() for run in seeds.values() for name in run.columns))
+
+
+def _first(metrics: Sequence[str]) -> str:
+    """Return the split to begin with: nobody should choose by the test split where another one was held out."""
+    return "validation" if any(name.startswith("validation/") for name in metrics) else "test"

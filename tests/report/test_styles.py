@@ -1,5 +1,6 @@
 """Colours: enough contrast, distinct schemes without a list of them, arms of one scheme told apart."""
 
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from normexp.report.figures.styles import (
     COLOURS,
     CONTRAST,
+    NEAR,
     SHADES,
     contrast,
     distance,
@@ -23,6 +25,13 @@ def test_every_scheme_has_a_style_of_its_own() -> None:
     styles = {(of_scheme(name).color, of_scheme(name).marker) for name in SCHEMES}
     assert len(styles) == len(SCHEMES)
     assert of_scheme("my_own") == of_scheme("my_own")
+
+
+def test_schemes_of_nearly_one_colour_have_markers_that_differ() -> None:
+    styles = [of_scheme(name) for name in SCHEMES]
+    near = [(a, b) for a, b in combinations(styles, 2) if distance(a.color, b.color) < NEAR]
+    assert near
+    assert [pair for pair in near if pair[0].marker == pair[1].marker] == []
 
 
 @pytest.mark.parametrize("color", [*COLOURS, "#000000"])

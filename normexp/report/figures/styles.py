@@ -32,8 +32,6 @@ OTHERWISE = {
     "rep_batch": "RepBatchNorm",
     "derf": "DERF",
     "evonorm_s0": "EvoNorm-S0",
-    "scaled_weight_standard": "NFNet",
-    "decorrelated": "decorrelated_batch",
 }  # they would look like another scheme
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0

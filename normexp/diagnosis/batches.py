@@ -35,6 +35,8 @@ def batches(data: Any, most: int = MOST, waiting: Waiting | None = None) -> list
     for batch in islice(data, most):
         if (x := batch if isinstance(batch, Tensor) else _inputs(batch)) is None:
             raise UserError(f"data: a batch is a {type(batch).__name__}; give tensors, or tuples that begin with one")
+        if x.layout != torch.strided:
+            raise UserError(f"data: a batch is sparse ({x.layout}); give it as x.to_dense()".replace("torch.", ""))
         found.append(x)
         waiting.at(f"batches read: {len(found)}" + (f" of {most} at most" if most == MOST else ""))
     if not found or not all(map(len, found)):
@@ -70,12 +72,18 @@ def _are_batches(data: tuple[Any, ...] | list[Any]) -> bool:
 
 
 def first_tensor(output: Any) -> Tensor:
-    """Return the first tensor in what a network returns: a tensor, tuples, lists, dictionaries. Raises UserError."""
+    """Return the first tensor in what a network returns: a tensor, tuples, lists, dictionaries. Raises UserError.
+
+    Whole numbers (classes, indices) do not count: no small change shows in them. Complex numbers are pairs of others.
+    """
     for found in _tensors(output):
-        return found
-    raise UserError(
-        f"the network returns a {type(output).__name__}; a tensor, tuple or dictionary of tensors is needed"
-    )
+        if found.is_complex():
+            return torch.view_as_real(found.resolve_conj())
+        if found.is_floating_point():
+            return found
+    kind = next((f"tensor of {each.dtype}" for each in _tensors(output)), type(output).__name__)
+    told = "a tensor in floating point is needed, or a tuple or dictionary with one"
+    raise UserError(f"the network returns a {kind.replace('torch.', '')}; {told}")
 
 
 def _tensors(output: Any) -> Iterator[Tensor]:
@@ -98,5 +106,8 @@ class FirstOutput(nn.Module):
 
 def on_device_of(model: nn.Module, found: list[Tensor]) -> list[Tensor]:
     """Return batches where the network's parameters are, floating point in their type."""
-    parameter = next(model.parameters(), torch.empty(0))
-    return [x.to(parameter.device, parameter.dtype if x.is_floating_point() else None) for x in found]
+    real = (each for each in model.parameters() if each.is_floating_point())
+    parameter = next(real, next(model.parameters(), torch.empty(0)))
+    kind = parameter.dtype if parameter.is_floating_point() else torch.get_default_dtype()
+    usable = (x.clone() if x.is_inference() else x for x in found)  # others cannot be kept for gradients
+    return [x.to(parameter.device, kind if x.is_floating_point() else None) for x in usable]

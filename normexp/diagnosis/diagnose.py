@@ -21,17 +21,22 @@ from normexp.diagnosis.normalizations import (
     normalized_weights,
     other_statistics,
 )
+from normexp.diagnosis.precision import gradients_and_full_precision
 from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
+from normexp.diagnosis.settings import check_settings
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
-from normexp.diagnosis.strangers import all_kept, called_layers, of_strangers, strangers
+from normexp.diagnosis.strangers import all_kept, called_strangers, of_strangers, places_of
 from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.modules import check_network
-from normexp.norms.kernels.trial import state_kept
+from normexp.norms.kernels.trial import left_as_found
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 from normexp.records.waiting import Waiting
+
+NEVER_CALLED = "no call comes here; one of its forward() and reading its numbers are not seen"
+NO_GRADIENTS = "it is called under torch.no_grad(), so a forward that differentiates needs torch.enable_grad()"
 
 
 def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None = None) -> Diagnosis:
@@ -45,9 +50,11 @@ def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None =
 
     Raises: UserError for data that are none, and for a network that is none or cannot be called with them.
     """
-    examination = Examination(model, data)
-    with all_kept(examination.strangers):
-        return _diagnosed(examination, settings or {})
+    check_settings(settings or {})
+    with gradients_and_full_precision():
+        examination = Examination(model, data)
+        with all_kept(examination.strangers):
+            return _diagnosed(examination, settings or {})
 
 
 def _diagnosed(examination: Examination, settings: Mapping[str, float]) -> Diagnosis:
@@ -74,7 +81,9 @@ class Examination:
         self.norms = normalizations(model)
         self.strangers = check_callable(model, self.norms, self.inputs[0])
         with all_kept(self.strangers):  # no eval() of the network reaches them: any pass moves what they hold
-            self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
+            with called_strangers(model) as called:
+                self.stopped, self.seen = _in_training(model, self.norms, self.inputs, self.waiting)
+            self.strangers |= places_of(model, called)
             self.local = disagreements(model, self.inputs[0])
 
     @property
@@ -98,16 +107,26 @@ class Examination:
 
 
 def check_watchable(model: nn.Module) -> None:
-    """Raise UserError for what is no network, or is compiled, so that nothing of it can be seen."""
+    """Raise UserError for what is no network, is compiled, so that it cannot be seen, or can have no gradients."""
     try:
         check_network(model)
     except ValueError as error:
         raise UserError(error) from None
+    if any(value.is_inference() for value in [*model.parameters(), *model.buffers()]):
+        raise UserError("model: made in torch.inference_mode(), so it has no gradients; give copy.deepcopy(model)")
     for path, module in model.named_modules():
-        if isinstance(module, torch.jit.ScriptModule):
-            raise UserError(
-                f"model: {path} is compiled by torch.jit, so it cannot be watched; give what it was made of"
-            )
+        if by := _compiled_by(module):
+            what = f"{path} is compiled" if path else "compiled"
+            raise UserError(f"model: {what} by {by}, so it cannot be watched; give what it was made of")
+
+
+def _compiled_by(module: nn.Module) -> str:
+    """Return what compiled a part of a network; empty of what is not. Every hook would be compiled anew, and timed."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return "torch.jit"
+    if module._compiled_call_impl is not None:
+        return "its compile()"
+    return "torch.compile" if isinstance(getattr(module, "_orig_mod", None), nn.Module) else ""
 
 
 @torch.no_grad()
@@ -117,9 +136,9 @@ def check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) 
     Raises: UserError for a network that cannot be called with a batch in evaluation.
     """
     try:
-        with state_kept(model), last_input(norms) as entered, called_layers() as called:
+        with left_as_found(model, x.device), last_input(norms) as entered, called_strangers(model) as called:
             first_tensor(model.eval()(x))
-        return strangers(model, called)
+        return places_of(model, called)
     except UserError:
         raise
     except Exception as error:  # somebody's own code may raise any
@@ -136,6 +155,8 @@ def _in_training(
     try:
         with training_mode(model, inputs[0].device), last_input(norms) as entered:
             return [], moments(model, norms, inputs, halves=True, waiting=waiting)
+    except UserError:
+        raise
     except Exception as error:  # somebody's own code may raise any
         stopped = _stopped(too_few(norms, entered), error)
         with training_mode(model, inputs[0].device):
@@ -152,7 +173,8 @@ def _stopped(few: str, error: Exception) -> Finding:
 
 def _said(error: Exception) -> str:
     usual = isinstance(error, (RuntimeError, TypeError, ValueError))  # as torch says it
-    return first_line(error) if usual else kind_and_line(error)
+    told = first_line(error) if usual else kind_and_line(error)
+    return f"{told}; {NO_GRADIENTS}" if "does not require grad" in told else told
 
 
 def _of_modes(model: nn.Module, norms: Mapping[str, nn.Module]) -> Iterator[Finding]:
@@ -185,7 +207,7 @@ def _of_normalized_weights(schemes: Mapping[str, list[str]]) -> Iterator[Finding
 def _of_layers(norms: Mapping[str, nn.Module], seen: Mapping[str, Moments], examples: int) -> Iterator[Finding]:
     for path, module in norms.items():
         if path not in seen:
-            yield Finding("never called", path, "no input comes here", NOTE)
+            yield Finding("never called", path, NEVER_CALLED, NOTE)
             continue
         yield from of_shapes(path, module, seen[path].shape)
         yield from of_running_estimates(path, module, seen[path], examples)
@@ -236,7 +258,8 @@ def _summary(
         trained = first_tensor(model(x))
         evaluated = first_tensor(model.eval()(x))
     free = [row for row in found.values() if is_free(row)]
-    numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)}
+    same = trained.shape == evaluated.shape  # not where one is a loss, or of another head
+    numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)} if same else {}
     numbers |= {"weights": len(found), "scale_invariant_weights": len(free)}
     numbers["weights_without_effect"] = sum(has_no_effect(row) for row in found.values())
     numbers["share_of_normalizations_in_a_forward_pass"] = sum(times.values()) / whole

@@ -27,7 +27,9 @@ def suspects(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def change(one: Tensor, other: Tensor) -> float:
-    """Return ||one - other|| / ||other||; inf where one of them is not finite."""
+    """Return ||one - other|| / ||other||; inf where one of them is not finite, or has another shape."""
+    if one.shape != other.shape:
+        return float("inf")
     distance = float((one.double() - other.double()).norm() / other.double().norm().clamp(min=1e-30))
     return distance if distance == distance else float("inf")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,33 +10,21 @@ import torch
 from torch import nn
 
 from normexp.diagnosis.batches import batches, on_device_of
-from normexp.diagnosis.diagnose import check_callable, check_watchable
+from normexp.diagnosis.diagnose import NEVER_CALLED, check_callable, check_watchable
 from normexp.diagnosis.normalizations import keeps_statistics, normalizations, other_statistics
+from normexp.diagnosis.precision import gradients_and_full_precision
 from normexp.diagnosis.settling import not_settled, orders_of_calls, set_exactly, settle
 from normexp.diagnosis.strangers import NOT_REGISTERED
 from normexp.errors import UserError
-from normexp.norms.convert import convert
+from normexp.norms.convert import WAY_OUT, convert
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
-from normexp.norms.kernels.trial import modes_kept
+from normexp.norms.kernels.trial import left_as_found
 from normexp.records.waiting import Waiting
 
 CHANNELS = 16  # of a group, at least, where a layer has so many
 
 
-@contextmanager
-def as_before(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Give modules their buffers back if something is raised."""
-    before = [(buffer, buffer.clone()) for module in modules for buffer in module.buffers()]
-    try:
-        yield
-    except BaseException:
-        for buffer, value in before:
-            buffer.copy_(value)
-        raise
-
-
-@torch.no_grad()
 def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     """Set all running statistics to the exact statistics of the data, in place, and return the network.
 
@@ -58,6 +45,13 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
         the network is then as it was.
     """
     check_watchable(model)
+    with gradients_and_full_precision(), torch.no_grad():
+        _recalibrate(model, data)
+    return model
+
+
+def _recalibrate(model: nn.Module, data: Any) -> None:
+    """Do it, in passes that change nothing else."""
     waiting = Waiting()
     inputs = on_device_of(model, batches(data, most=10**9, waiting=waiting))
     kept = {path: each for path, each in normalizations(model).items() if keeps_statistics(each)}
@@ -68,14 +62,18 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     for each, place in check_callable(model, kept, inputs[0]).items():
         if keeps_statistics(each):
             raise UserError(f"{place}: {type(each).__name__} {NOT_REGISTERED}")
-    with modes_kept(model), as_before(kept.values()):
+    with left_as_found(model, inputs[0].device):
         model.eval()
         orders = orders_of_calls(model, kept, inputs, waiting)
         called: dict[str, Any] = {path: kept[path] for order in orders for path in order}
+        if not called:
+            raise UserError(f"{next(iter(kept))}: {NEVER_CALLED}")
         set_exactly(model, called, inputs, waiting)
         if behind := not_settled(list(called), orders):
             settle(model, {path: called[path] for path in behind}, inputs, waiting)
-    return model
+        exact = {(each, name): value.clone() for each in kept.values() for name, value in each.named_buffers()}
+    for (each, name), value in exact.items():
+        each.get_buffer(name).copy_(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +103,8 @@ def to_groups(model: nn.Module) -> nn.Module:
     try:
         return convert(model, WideGroups())
     except ValueError as error:
-        raise UserError(error) from None
+        told = str(error).removesuffix(f"; {WAY_OUT}")  # which is convert's, and so is the scheme's name
+        raise UserError(told.replace(f"to {WideGroups.__name__}", "to group normalization")) from None
 
 
 FIXES: dict[str, Callable[[nn.Module, Any], nn.Module]] = {

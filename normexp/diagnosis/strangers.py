@@ -11,8 +11,10 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from normexp.diagnosis.finding import Finding
 from normexp.diagnosis.normalizations import OF_TORCH
+from normexp.errors import UserError
 from normexp.norms.kernels.modules import unregistered
-from normexp.norms.kernels.trial import hooked, own_buffers, state_kept
+from normexp.norms.kernels.own_state import own_state
+from normexp.norms.kernels.trial import hooked, state_kept
 
 NOT_REGISTERED = (
     "is called, but is no module of the network: train(), eval(), to(), parameters() and state_dict() leave it out, "
@@ -21,18 +23,22 @@ NOT_REGISTERED = (
 
 
 @contextmanager
-def called_layers() -> Iterator[Iterable[nn.Module]]:
-    """Yield what will hold every layer that is called, whatever it belongs to, in the order of first calls.
+def called_strangers(model: nn.Module) -> Iterator[Iterable[nn.Module]]:
+    """Yield what will hold every layer that is called and is no module of the network, in the order of first calls.
 
     Layers are what normalizes, or has parameters or buffers of its own: an activation has nothing to be left out.
-    At the end they get their buffers back.
+    At the end they are put back to what they were.
+
+    Raises: UserError, in the call, for a layer that the network registers then.
     """
-    found: dict[nn.Module, Callable[[], None]] = {}
+    own, found = set(model.modules()), dict[nn.Module, Callable[[], None]]()
 
     def note(module: nn.Module, _: Any) -> None:
         state = (*module._parameters.values(), *module._buffers.values())
-        if module not in found and (isinstance(module, OF_TORCH) or any(value is not None for value in state)):
-            found[module] = own_buffers(module)
+        layer = isinstance(module, OF_TORCH) or any(value is not None for value in state)
+        if layer and module not in own and module not in found:
+            _check_not_new(module, model)
+            found[module] = own_state(module)
 
     try:
         with hooked([register_module_forward_pre_hook(note)]):
@@ -42,24 +48,32 @@ def called_layers() -> Iterator[Iterable[nn.Module]]:
             put_back()
 
 
+def _check_not_new(module: nn.Module, model: nn.Module) -> None:
+    """Raise UserError for a layer that the network has made and registered in this call, and so would in each."""
+    if module in set(model.modules()):
+        raise UserError(
+            f"model: makes a {type(module).__name__} when it is called first; pass a batch through it before this"
+        )
+
+
 @contextmanager
 def all_kept(layers: Iterable[nn.Module]) -> Iterator[None]:
-    """Put modes and buffers of layers back at the end, as `state_kept` does those of one network."""
+    """Put layers back at the end to what they were, as `state_kept` does those of one network."""
     with ExitStack() as stack:
         for layer in layers:
             stack.enter_context(state_kept(layer))
         yield
 
 
-def strangers(model: nn.Module, called: Iterable[nn.Module]) -> dict[nn.Module, str]:
-    """Return those layers that are no modules of the network: in which attribute each is kept, or its type."""
-    own, paths = set(model.modules()), {module: path for path, module in model.named_modules()}
+def places_of(model: nn.Module, strangers: Iterable[nn.Module]) -> dict[nn.Module, str]:
+    """Return in which attribute of the network each of these layers is kept, or its type."""
+    paths = {module: path for path, module in model.named_modules()}
     places = {
         part: f"{paths[owner]}.{attribute}".removeprefix(".")
         for owner, attribute, kept in unregistered(model)
         for part in kept.modules()
     }
-    return {each: places.get(each, type(each).__name__) for each in called if each not in own}
+    return {each: places.get(each, type(each).__name__) for each in strangers}
 
 
 def of_strangers(found: Iterable[str]) -> Iterator[Finding]:

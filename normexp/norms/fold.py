@@ -130,8 +130,8 @@ def ranks_of(model: nn.Module, example_inputs: Tensor | tuple[Any, ...]) -> dict
         with watched(named, lambda name, x: found.setdefault(name, set()).add(x.dim())):
             trial(*given)
     except Exception as error:  # somebody's own code may raise any
-        shapes = ", ".join(str(tuple(each.shape)) if isinstance(each, Tensor) else repr(each) for each in given)
-        raise ValueError(f"example_inputs: the network cannot be called with {shapes}: {first_line(error)}") from error
+        shown = ", ".join(str(tuple(each.shape)) if isinstance(each, Tensor) else type(each).__name__ for each in given)
+        raise ValueError(f"example_inputs: the network cannot be called with {shown}: {first_line(error)}") from error
     return found
 
 

@@ -61,7 +61,8 @@ class Weight:
 
     def rows(self, value: Tensor) -> Tensor:
         """Return the weight, or its gradient, as a matrix (units, all that enters one) in float64 on the CPU."""
-        parts = value.detach().chunk(self.groups)
+        value = value.detach()
+        parts = (torch.view_as_real(value) if value.is_complex() else value).chunk(self.groups)
         return torch.cat([part.movedim(self.dim, 0).flatten(1) for part in parts]).cpu().double()
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from normexp.errors import UserError
+from normexp.errors import UserError, first_line
 from normexp.norms.checks.subject import distance
 from normexp.probes.base import training_mode
 
@@ -64,21 +64,30 @@ def gradient_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> fl
 
 
 def gradients(model: nn.Module, x: Tensor, at: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the gradients at these values of parameters, of a mean over the outputs with drawn coefficients."""
-    leaves: dict[nn.Parameter, Tensor] = {}  # names of one parameter, of tied weights, have one value
-    values = {
-        name: leaves.setdefault(model.get_parameter(name), value.detach().requires_grad_())
-        for name, value in at.items()
-    }
-    with training_mode(model, x.device), torch.enable_grad():
-        y = functional_call(model, values, (x,))
+    """Return the gradients at these values of parameters, of a mean over the outputs with drawn coefficients.
+
+    The values are written into the parameters: activation checkpointing calls parts of a network again on the way
+    back, with the parameters as they are then.
+    """
+    parameters = {name: model.get_parameter(name) for name in at}
+    with training_mode(model, x.device), torch.enable_grad():  # which puts the parameters back
+        for name, parameter in parameters.items():
+            parameter.data.copy_(at[name])
+            parameter.requires_grad_()
+        y = model(x)
         if not y.requires_grad:
-            return {name: torch.zeros_like(value) for name, value in values.items()}
+            return {name: torch.zeros_like(value) for name, value in at.items()}
         drawn = torch.randn(y.shape, generator=torch.Generator().manual_seed(0)).to(y)
-        found = torch.autograd.grad(
-            (drawn * y).mean(), list(values.values()), allow_unused=True, materialize_grads=True
-        )
-    return dict(zip(values, found, strict=True))
+        found = _gradients((drawn * y).mean(), list(parameters.values()))
+    return dict(zip(parameters, found, strict=True))
+
+
+def _gradients(value: Tensor, parameters: list[nn.Parameter]) -> tuple[Tensor, ...]:
+    """Return the gradients of a value. Raises UserError where the network's own code does not give them."""
+    try:
+        return torch.autograd.grad(value, parameters, allow_unused=True, materialize_grads=True)
+    except RuntimeError as error:
+        raise UserError(f"the network's gradients cannot be taken: {first_line(error)}") from error
 
 
 @dataclass(frozen=True)

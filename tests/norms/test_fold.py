@@ -392,6 +392,12 @@ def test_fold_says_what_the_network_cannot_be_called_with():
     assert model.training
 
 
+def test_fold_says_in_one_line_that_a_list_is_no_example():
+    """All numbers of its tensors were printed."""
+    with pytest.raises(ValueError, match=r"^example_inputs: the network cannot be called with list: [^\n]+$"):
+        fold(nn.Sequential(nn.Linear(3, 2)), [torch.zeros(9, 3)])
+
+
 class Transposed(nn.Module):
     """Batch normalization of the channels of tokens, between two transpositions."""
 

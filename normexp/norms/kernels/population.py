@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from normexp.norms.kernels.trial import own_buffers
+from normexp.norms.kernels.own_state import own_state
 
 EXAMPLES, BATCH = 5000, 500  # how many are looked at, and how many at a time where a network is wide
 ESTIMATES = ("running", "population")  # how batch normalization comes by the statistics of evaluation
@@ -34,7 +34,7 @@ def estimate(
     """
     modules: list[Any] = [module for module in model.modules() if isinstance(module, kinds)]
     moving = {part for module in modules for part in module.modules()}
-    kept = [own_buffers(module) for module in model.modules() if module not in moving]
+    kept = [own_state(module) for module in model.modules() if module not in moving]
     momenta = [module.momentum for module in modules]
     for module in modules:
         module.momentum = None

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from normexp.norms.kernels.own_state import own_buffers, own_state
 from normexp.seeding import random_kept
 
 
@@ -24,22 +25,9 @@ def modes_kept(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def own_buffers(module: nn.Module) -> Callable[[], None]:
-    """Return what puts the buffers of a module, without those of its parts, back to what they are now."""
-    buffers = dict(module._buffers)
-    values = [(buffer, buffer.clone()) for buffer in buffers.values() if buffer is not None]
-
-    def put_back() -> None:
-        module._buffers.update(buffers)  # it may have put other tensors in their places instead of writing into them
-        for buffer, value in values:
-            buffer.copy_(value)
-
-    return put_back
-
-
 @contextmanager
-def state_kept(model: nn.Module) -> Iterator[None]:
-    """Put modes and buffers back at the end."""
+def buffers_kept(model: nn.Module) -> Iterator[None]:
+    """Put modes and buffers back at the end, for passes whose hooks set parameters."""
     kept = [own_buffers(module) for module in model.modules()]
     with modes_kept(model):
         try:
@@ -50,10 +38,26 @@ def state_kept(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def left_as_found(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Undo, at the end, what a forward pass leaves behind: buffers, training modes, the random generators."""
-    with random_kept([device] if device.type == "cuda" else []), state_kept(model):
+def state_kept(model: nn.Module) -> Iterator[None]:
+    """Put every module back, at the end, to what it was: its mode, parameters, buffers and other attributes."""
+    kept = [own_state(module) for module in model.modules()]
+    try:
         yield
+    finally:
+        for put_back in kept:
+            put_back()
+
+
+@contextmanager
+def left_as_found(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Undo, at the end, what a forward pass leaves behind, in the modules and in the random generators."""
+    with random_kept(devices(device)), state_kept(model):
+        yield
+
+
+def devices(device: torch.device) -> list[torch.device]:
+    """Return those with a random generator beside the CPU's."""
+    return [device] if device.type == "cuda" else []
 
 
 @contextmanager
@@ -98,6 +102,7 @@ def set_in_turn(layers: Iterable[nn.Module], hook: Callable[..., Any], model: nn
         done.add(layer)
         return hook(layer, inputs, output)
 
-    with left_as_found(model, batch.device), hooked(layer.register_forward_hook(once) for layer in layers):
+    hooks = (layer.register_forward_hook(once) for layer in layers)
+    with random_kept(devices(batch.device)), buffers_kept(model), hooked(hooks):
         model.train()
         model(batch)

@@ -1,0 +1,18 @@
+"""The modes of torch in which a network is looked at, whatever the caller is inside of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+
+
+@contextmanager
+def gradients_and_full_precision() -> Iterator[None]:
+    """Leave inference mode, in which nothing has a gradient, and autocast, whose rounding would pass for an effect."""
+    with torch.inference_mode(False), ExitStack() as stack:
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
+        yield

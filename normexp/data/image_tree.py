@@ -140,7 +140,8 @@ class _Places:
         elif kind and kind.casefold() not in SPLITS and name.parent.parent == self.first.parent.parent:
             return "train", kind
         where = "SPLIT/CLASS/" if name == self.first or _split(self.first) else f"CLASS/ as {str(self.first)!r} is"
-        raise UserError(f"{self.path}: image {str(name)!r} is not in {where}; {LAYOUT}")
+        reason = f" ({kind!r} names a split, no class)" if kind.casefold() in SPLITS else ""
+        raise UserError(f"{self.path}: image {str(name)!r} is not in {where}{reason}; {LAYOUT}")
 
 
 def _split(name: PurePosixPath) -> str | None:

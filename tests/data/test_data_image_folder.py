@@ -217,6 +217,12 @@ def test_share_that_leaves_a_class_without_examples_is_told(share, rest, write_t
         ImageFolder(path=str(write_tree(ten_of_each)), **share).load(0)
 
 
+def test_a_class_called_like_a_split_is_told_why_it_is_none(write: Write, ten_of_each: Pictures) -> None:
+    path = write({name.replace("dog/", "Test/"): picture for name, picture in ten_of_each.items()})
+    with pytest.raises(UserError, match=r"is not in .*CLASS/.* \('Test' names a split, no class\); it must"):
+        ImageFolder(path=str(path)).load(0)
+
+
 def test_image_beside_the_classes_is_named_with_the_first(write: Write, ten_of_each: Pictures) -> None:
     path = write(ten_of_each | {"dog/young/9.png": ten_of_each["dog/0.png"]})
     with pytest.raises(UserError, match=r"image 'dog/young/9\.png' is not in CLASS/ as 'cat/0\.png' is; it must hold"):
@@ -225,7 +231,7 @@ def test_image_beside_the_classes_is_named_with_the_first(write: Write, ten_of_e
 
 def test_splits_without_classes_are_no_classes(write: Write, ten_of_each: Pictures) -> None:
     path = write({name.replace("cat", "train").replace("dog", "test"): data for name, data in ten_of_each.items()})
-    with pytest.raises(UserError, match=r"image 't\w+/\d\.png' is not in SPLIT/CLASS/; it must hold"):
+    with pytest.raises(UserError, match=r"image 't\w+/\d\.png' is not in SPLIT/CLASS/ \('t\w+' names a split, no class\); it must hold"):
         ImageFolder(path=str(path)).load(0)
 
 

@@ -338,6 +338,7 @@ def test_step_back_contradicts_a_trend() -> None:
     assert "batch_size=16" in found.evidence
 
 
+@pytest.mark.slow
 def test_a_flat_line_has_no_trend_in_nineteen_of_twenty() -> None:
     """The ends may hold or contradict, a step contradict: all of them share the level."""
     wrong, source = 0, np.random.default_rng(0)

@@ -78,6 +78,7 @@ def test_updates_without_noise_have_no_relative_one():
     assert all(math.isnan(row["relative"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_equilibrium_angle_forgets_layer_and_gradient():
     options = ("optim=sgd", "optim.momentum=0.9", "optim.lr=0.2", "optim.weight_decay=0.02", "study.widths=[24,24]")
     rows = measured("study=equilibrium", *FREE, *options, "study.updates=1500", "study.batch=16").rows
@@ -158,6 +159,7 @@ def test_least_squares_stop_where_no_further_update_would_change_a_bit(normalize
     assert path[-1][0] == pytest.approx((2.0 - g @ np.linalg.solve(h, g)) / 2, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
@@ -174,6 +176,7 @@ def test_residual_stream_grows_by_its_formula(overrides, expected):
     assert np.mean(squares) == pytest.approx(expected, rel=0.15)
 
 
+@pytest.mark.slow
 def test_last_layer_of_a_pre_norm_transformer_has_less_gradient_the_deeper_it_is():
     small = ("study=norm_placement", "norm=layer", "study.layers=[4,16]", "study.reference=4", "study.width=64")
     means = {
@@ -198,6 +201,7 @@ def test_gradient_of_every_layer_ends_in_that_of_the_last():
 DECODER = ("study=decoder_stream", "dataset=text", "model=gpt", "model.layers=4", "model.width=128", "norm=layer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ["pre", "layernorm_scaling", "peri"])
 def test_stream_of_a_decoder_grows_by_the_formula_of_its_placement(placement):
     exact = (*DECODER, "norm.eps=1e-12", f"placement={placement}")

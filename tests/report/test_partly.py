@@ -119,7 +119,7 @@ def test_nothing_is_judged_before_the_first_look_is_complete(fabricate: Fabric) 
         if point["seed"] == 2:
             shutil.rmtree(run.path)  # of the second look, which has not begun
     found = read_measured(experiment.experiment, fabricate.root)
-    assert found.progress == "look 0 of at most 2, 0 of at most 3 seeds"
+    assert found.progress == "Looked at in batches of seeds: look 0 of at most 2, 0 of at most 3 seeds."
     assert found.waiting == "3 of 4 runs are trained; claims wait for all of them"
 
 
@@ -129,7 +129,7 @@ def test_an_arm_without_a_run_keeps_the_first_look_open(fabricate: Fabric) -> No
         if arm == "Plain":
             shutil.rmtree(run.path)
     found = read_measured(experiment.experiment, fabricate.root)
-    assert found.progress == "look 0 of at most 2, 0 of at most 3 seeds"
+    assert found.progress == "Looked at in batches of seeds: look 0 of at most 2, 0 of at most 3 seeds."
     assert found.waiting == "3 of 6 runs are trained; claims wait for all of them"
 
 
@@ -137,7 +137,7 @@ def test_a_complete_look_is_judged_while_the_next_one_is_trained(fabricate: Fabr
     experiment = partly(fabricate, ("Plain", 2), design=LOOKS)
     found = read_measured(experiment.experiment, fabricate.root)
     assert (found.partly, found.waiting) == ("5 of 6 runs are trained", "")
-    assert found.progress == "look 1 of at most 2, 2 of at most 3 seeds"
+    assert found.progress == "Looked at in batches of seeds: look 1 of at most 2, 2 of at most 3 seeds."
 
 
 def test_all_trained_says_nothing_of_it(fabricate: Fabric) -> None:

@@ -231,7 +231,8 @@ def test_image_beside_the_classes_is_named_with_the_first(write: Write, ten_of_e
 
 def test_splits_without_classes_are_no_classes(write: Write, ten_of_each: Pictures) -> None:
     path = write({name.replace("cat", "train").replace("dog", "test"): data for name, data in ten_of_each.items()})
-    with pytest.raises(UserError, match=r"image 't\w+/\d\.png' is not in SPLIT/CLASS/ \('t\w+' names a split, no class\); it must hold"):
+    reason = r"\('t\w+' names a split, no class\); it must hold"
+    with pytest.raises(UserError, match=rf"image 't\w+/\d\.png' is not in SPLIT/CLASS/ {reason}"):
         ImageFolder(path=str(path)).load(0)
 
 

@@ -151,7 +151,7 @@ UNSOUND = {
         "norm._target_=os.system: code outside normexp must be named",
     ),
     "arm with a plugin": (change("arms", "Plain", to={"plugins": ["os"]}), "arms.Plain.plugins: which code may be run"),
-    "code inside a mapping": (change("arms", "Plain", "norm", to={"_target_": "os.system"}), "does not exist; allowed: none"),
+    "code inside a mapping": (change("arms", "Plain", "norm", to={"_target_": "os.system"}), "does not exist"),
     "a class of one's own": (change("arms", "Plain", to={"norm": "my_norms.Scale"}), "add 'plugins=[my_norms]'"),
     "code in the grid": (
         change("grid", "norm._target_", to=["os.system"]),

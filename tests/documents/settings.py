@@ -133,6 +133,7 @@ BY_HAND: Mapping[str, str] = {
     "law_rezero/deviations": "100 102",
     "law_update_noise/deviations": "60,000 50 100 101 8 8",
     "law_weight_distance/deviations": "4,096 4,690 8 8 900 8 8",
+    "derf_start/deviations": "5 9 29 10 30",
     "dynamic_tanh_start/deviations": "0 11 20 20",
     "gentler_noise/deviations": "1",  # a seed
     "ln_invariances/deviations": "3",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
-from normexp.evidence.claims.power import smallest_adjusted_p, smallest_sign_p
-from normexp.evidence.stats import LEVEL
+from normexp.evidence.claims.power import least_over_looks, smallest_adjusted_p, smallest_sign_p
+from normexp.evidence.stats import LEVEL, Design
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
 from normexp.report.experiment.measured import read_measured
@@ -33,29 +34,50 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
         f"seeds used so far: {', '.join(map(str, sorted(used)))}; these numbers come from them, so decide with others, "
         f"from {max(used) + 1} on, and judge by those alone"
     )
-    yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]))
+    yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]), experiment.design)
     family = sum(verdict.p is not None for _, verdict in verdicts)
     for claim, verdict in undecided:
-        yield f"- {claim.text}: {_by_signs(verdict, family) or _wanted(claim, verdict)}"
+        yield f"- {claim.text}: {_by_signs(verdict, family, experiment.design) or _wanted(claim, verdict)}"
 
 
-def _by_ranks(claims: list[Claim], n: int) -> Iterator[str]:
+def _by_ranks(claims: list[Claim], n: int, design: Design | None) -> Iterator[str]:
     """Say how many seeds it takes until ranks can decide at all, where these cannot."""
-    if (least := smallest_adjusted_p(claims, n)) > LEVEL:
-        enough = next(size for size in range(n, MANY) if smallest_adjusted_p(claims, size) < LEVEL)
-        least_p = f"ranks give no claim here an adjusted p below {least:.2g}"
-        yield f"with {amount(n, 'seed')} {least_p}; {enough} seeds can decide"
+    least = partial(_least, partial(smallest_adjusted_p, claims), design)
+    if least(n) > LEVEL:
+        enough = next(size for size in range(n, MANY) if least(size) < LEVEL)
+        least_p = f"ranks give no claim here an adjusted p below {least(n):.2g}"
+        yield f"with {amount(n, 'seed')}{_in_looks(design)} {least_p}; {enough} seeds{_in_looks(design)} can decide"
 
 
-def _by_signs(verdict: Verdict, family: int) -> str:
+def _by_signs(verdict: Verdict, family: int, design: Design | None) -> str:
     """Say how many seeds a claim takes whose runs all agree, where these are too few for the sign test; else nothing.
 
     It is what equal values leave: they have no spread.
     """
-    if verdict.fresh_seeds or not verdict.n or verdict.p != smallest_sign_p(verdict.n):
+    if verdict.fresh_seeds or not verdict.n or verdict.p != _least_so_far(verdict.n, design):
         return ""
-    enough = next(size for size in range(verdict.n, MANY) if family * smallest_sign_p(size) < LEVEL)
-    return f"all {verdict.n} agree, and equal values leave only their signs; {enough} fresh seeds that agree can decide"
+    sizes = range(verdict.n, MANY)
+    enough = next(size for size in sizes if family * _least(smallest_sign_p, design, size) < LEVEL)
+    agree = f"{enough} fresh seeds{_in_looks(design)} that agree can decide"
+    return f"all {verdict.n} agree, and equal values leave only their signs; {agree}"
+
+
+def _least_so_far(n: int, design: Design | None) -> float:
+    """Return the least p by signs of n seeds, at the looks that they make."""
+    if design is None:
+        return smallest_sign_p(n)
+    return least_over_looks(smallest_sign_p, design, [look for look in design.looks if look <= n])
+
+
+def _least(of: Callable[[int], float], design: Design | None, n: int) -> float:
+    """Return the least p with n seeds, under a design with its looks in proportion: their shares are the same."""
+    if design is None:
+        return of(n)
+    return least_over_looks(of, design, [look * n // design.looks[-1] for look in design.looks])
+
+
+def _in_looks(design: Design | None) -> str:
+    return f" in {amount(len(design.looks), 'look')}" if design else ""
 
 
 def _wanted(claim: Claim, verdict: Verdict) -> str:

@@ -9,7 +9,7 @@ from drawn import made
 from fabricated import Fabric
 
 from normexp.evidence.claims.power import smallest_sign_p
-from normexp.evidence.stats import SignTest
+from normexp.evidence.stats import Design, SignTest
 from normexp.experiments.grids import Selection
 from normexp.experiments.selection import choice_path
 from normexp.report.power import power
@@ -60,6 +60,38 @@ def test_seeds_that_signs_take_are_told(fabricate: Fabric, accuracies: tuple[flo
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_the_least_p_by_signs_is_that_of_the_test(n: int) -> None:
     assert smallest_sign_p(n) == min(1.0, 2 * SignTest((1.0,) * n).p_above(0.0))
+
+
+RACE = {
+    "text": "r", "source": "Table 1", "compare": "steps", "metric": "test/accuracy", "target": 0.5,
+    "of": "With BN", "than": "Plain", "in": "> 1",
+}  # fmt: skip
+LOOKS = Design((0, 1, 2, 3), (2, 4))
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        (None, []),  # 2 / (8 choose 4) = 0.029
+        # the second look has 0.38 of the level: 2 / (8 choose 4) / 0.38 = 0.075, 2 / (10 choose 5) / 0.38 = 0.021
+        (LOOKS, ["with 4 seeds in 2 looks ranks give no claim here an adjusted p below 0.075; 5 seeds in 2 looks"]),
+    ],
+)
+def test_ranks_are_planned_with_the_looks_of_the_design(
+    fabricate: Fabric, design: Design | None, said: list[str]
+) -> None:
+    experiment = made(fabricate, claims=[read_claim(RACE)], grid={"seed": [0, 1, 2, 3]})
+    experiment.run(lambda arm, point, random: [{"step": step, "test/accuracy": 0.1} for step in (0, 5)])
+    lines = power(replace(experiment.experiment, design=design), fabricate.root)
+    assert [line.removesuffix(" can decide") for line in lines if line.startswith("with ")] == said
+
+
+def test_seeds_that_signs_take_are_told_with_the_looks_of_the_design(fabricate: Fabric) -> None:
+    """Five seeds have 2 / 2^5 = 0.0625; six at the second look 0.031 / 0.38 = 0.082, seven 0.041."""
+    experiment = made(fabricate, claims=[read_claim(FITTED)], grid={"seed": [0, 1, 2, 3]})
+    experiment.run(lambda arm, point, random: [{"step": 0, "test/accuracy": 1.0}])
+    *_, line = power(replace(experiment.experiment, design=LOOKS), fabricate.root)
+    assert "all 4 agree, and equal values leave only their signs; 7 fresh seeds in 2 looks that agree can" in line
 
 
 def test_seeds_that_broke_ties_are_used_as_well(fabricate: Fabric) -> None:

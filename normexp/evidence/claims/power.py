@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Count, Equals, Follows, StepsToTarget
@@ -12,8 +13,17 @@ from normexp.evidence.stats import Design
 
 def smallest_over_looks(claims: Sequence[Claim], design: Design) -> float:
     """Return the same of a sequential design: the least at any of its looks."""
-    each = zip(design.looks, design.shares, strict=True)
-    return min(1.0, *(smallest_adjusted_p(claims, n) / share for n, share in each))
+    return least_over_looks(partial(smallest_adjusted_p, claims), design, design.looks)
+
+
+def least_over_looks(least: Callable[[int], float], design: Design, looks: Sequence[int]) -> float:
+    """Return the least p that allows for all looks, of a test that has none below `least(n)` with n seeds.
+
+    Args:
+        looks: how many seeds there are at each, from the design's first look on.
+    """
+    each = zip(looks, design.shares, strict=False)
+    return min([1.0, *(least(n) / share for n, share in each)])
 
 
 def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:

@@ -11,15 +11,18 @@ wrong             anything else; the entry says what it should be and why
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
+from normexp.errors import UserError
 from normexp.evidence.stats import Printed
 
 NUMBERS = "numbers.csv"
 CORRECT, ROUNDED, OWN, WRONG = "correct", "rounded wrongly", "its own scheme", "wrong"
+EXACT = 12  # places
 DEPENDS = "depends on the reading"
 BEST_FIRST = (CORRECT, DEPENDS, OWN, ROUNDED, WRONG)
 DOCUMENTS = {
@@ -65,7 +68,7 @@ class Audited:
         try:
             value = Decimal(self.computed)
             return str(round(value, places(self.printed) + 2).normalize() + 0) if value.is_finite() else self.computed
-        except ArithmeticError:  # a sentence, or a number beside one
+        except (ArithmeticError, UserError):  # a sentence, or a number beside one
             return self.computed
 
 
@@ -82,12 +85,20 @@ def judged(printed: str, computed: str, agrees: str = "") -> str:
     """Return the verdict on a printed text; `agrees` (True, False) decides about sentences."""
     if agrees:
         return CORRECT if agrees == "True" else WRONG
-    number, exact, unit = Printed.of(printed), Decimal(f"{float(computed):.12g}"), Decimal(1).scaleb(-places(printed))
-    value = Decimal(repr(number.value))
+    number, exact = Printed.of(printed), _without_last_bits(float(computed))
+    value = _without_last_bits(number.value)
+    if not number.rounding:  # a fraction is exact
+        return CORRECT if exact == value else WRONG
+    unit = Decimal(1).scaleb(-places(printed))
     if not exact.is_finite() or abs(exact - value) >= unit:
         return WRONG
     right = any(exact.quantize(unit, way) == value for way in (ROUND_HALF_EVEN, ROUND_HALF_UP))
     return CORRECT if right else ROUNDED
+
+
+def _without_last_bits(value: float) -> Decimal:
+    """Return twelve digits of a value: of 0.1 + 0.2 they are 0.3."""
+    return Decimal(f"{value:.12g}")
 
 
 def counted(verdicts: Iterable[str]) -> str:
@@ -97,6 +108,9 @@ def counted(verdicts: Iterable[str]) -> str:
 
 
 def places(printed: str) -> int:
-    """Return how many decimal places of the value are printed: 3 of 72.2%, which is 0.722."""
-    number, percent, _ = printed.strip().partition("%")
-    return len(number.strip().partition(".")[2]) + 2 * len(percent)
+    """Return how many decimal places of the value are printed: 3 of 72.2%, which is 0.722, and -5 of 31.0e6.
+
+    Of a fraction, which is exact, they are those that are compared.
+    """
+    rounding = Printed.of(printed).rounding  # half a unit of the last place, a whole one after "~": below a place
+    return round(-math.log10(2 * rounding)) if rounding else EXACT

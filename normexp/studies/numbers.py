@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.evidence.audit import CORRECT, ROUNDED, WRONG, judged, places
+from normexp.evidence.stats import Printed
 from normexp.studies.base import Number
 
 Array = npt.NDArray[np.float64]
@@ -68,5 +69,5 @@ def _rounded(number: Number, more: int = 0, way: str = ROUND_HALF_UP) -> Decimal
 
 
 def _rounding(number: Number) -> str:
-    cut = _rounded(number, way=ROUND_DOWN) == Decimal(number.printed)
+    cut = _rounded(number, way=ROUND_DOWN) == Decimal(repr(Printed.of(number.printed).value))
     return f"rounds to {_rounded(number)}" + ("; it was cut off" if cut else "")

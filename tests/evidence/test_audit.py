@@ -28,6 +28,15 @@ CASES = [
     ("72 %", 0.7249, CORRECT),
     ("0.5", float("nan"), WRONG),
     ("0.5", float("-inf"), WRONG),
+    ("31.0e6", 31.04e6, CORRECT),
+    ("31.0e6", 31.06e6, ROUNDED),
+    ("31.0e6", 31.2e6, WRONG),
+    ("1.5x10^-3", 0.00153, CORRECT),
+    ("1.5x10^-3", 0.00158, ROUNDED),
+    ("1/1000", 0.001, CORRECT),
+    ("1/1000", 0.0009, WRONG),  # a fraction has no last digit
+    ("1/3", 1 / 3, CORRECT),
+    ("~.968", 0.9683, CORRECT),
     ("0.5", 1e30, WRONG),  # with more digits than a Decimal is rounded to
 ]
 
@@ -52,6 +61,8 @@ def test_audit_shows_two_digits_more_than_are_printed():
     assert audited(row(computed="-0.716484321")).shown == "-0.71648"
     assert audited(row(printed="23560", computed="23560.0")).shown == "23560"
     assert audited(row(printed="0.05", computed="-1e-20")).shown == "0"
+    assert audited(row(printed="31.0e6", computed="31234567.0")).shown == "31235000"
+    assert audited(row(printed="1/1000", computed="0.0009")).shown == "0.0009"
     assert audited(row(printed="yes", computed="no", agrees="False")).shown == "no"
 
 

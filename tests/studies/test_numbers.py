@@ -12,6 +12,7 @@ from normexp.studies.numbers import explained
         ("1.09", 1.0897, ""),
         ("4082.50", 4082.50842, "It is 4082.5084, which rounds to 4082.51; it was cut off."),
         ("-0.717", -0.716471, "It is -0.71647, which rounds to -0.716."),
+        ("72.2%", 0.7229, "It is 0.7229, which rounds to 0.723; it was cut off."),
         ("0.02", 0.00296875, "It is 0.003. Some reason."),
         ("-1.05", 0.0, "It is 0. Some reason."),
     ],

@@ -401,6 +401,18 @@ def test_a_value_of_0_has_a_place_on_a_logarithmic_axis(fabricate: Fabric, kind:
     assert_clean(figure)
 
 
+@pytest.mark.parametrize("lowest", [-1e8, -1e-8])
+def test_ticks_around_0_stand_apart_between_many_decades(fabricate: Fabric, lowest: float) -> None:
+    experiment = made(fabricate)
+    experiment.run(
+        lambda arm, point, _: [
+            {"step": s, "test/loss": max(lowest, -(100.0 ** (s - 4))) if arm == "Plain" else 100.0 ** (s - 4)}
+            for s in range(9)
+        ]
+    )
+    assert_clean(experiment.figure(kind="curves", metric="test/loss", log=["y"]))
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -18,7 +18,8 @@ ALIKE = 1e-9  # relative difference of values below which they are one: the rest
 PLAIN_DECADES = {"x": 2.0, "y": 2.5}  # of a logarithmic axis; from there on the powers of ten suffice as ticks
 OFF_SCALE, FAR = 10.0, 1e3  # times the largest, the median of what the runs reach that did not diverge
 STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
-LINEAR = 0.5  # decades that the linear part of a symlog axis takes
+LINEAR = 0.5  # decades that the linear part of a symlog axis takes on either side of 0, at least
+LINEAR_SHARE = 0.08  # of all decades, where there are values below 0: its neighbours stand apart from 0
 GREY = LineStyle("#777777", (1.5, 1.5), width=0.8)
 MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -37,7 +38,8 @@ def set_scale(side: XAxis | YAxis, values: Numbers, log: bool, limits: Range | N
     if log and low > 0:
         _call(axes, name, "scale", "log")
     elif log:
-        _call(axes, name, "scale", "symlog", linthresh=threshold(values), linscale=LINEAR)
+        linear = threshold(values)
+        _call(axes, name, "scale", "symlog", linthresh=linear, linscale=_linear_decades(values, linear))
 
 
 def _call(axes: Axes, name: str, what: str, *given: object, **more: object) -> None:
@@ -48,6 +50,12 @@ def threshold(values: Numbers) -> float:
     """Return the power of ten at or below the smallest size there is: nearer to 0 a symlog axis is linear."""
     sizes = np.abs(values[values != 0])
     return float(10.0 ** math.floor(math.log10(sizes.min()))) if len(sizes) else 1.0
+
+
+def _linear_decades(values: Numbers, linear: float) -> float:
+    """Return how many decades the linear part takes on either side, of an axis that is logarithmic beyond it."""
+    decades = [math.log10(side.max(initial=linear) / linear) for side in (-values, values)]
+    return max(LINEAR, LINEAR_SHARE * sum(decades)) if (values < 0).any() else LINEAR
 
 
 def set_ends(

@@ -2,11 +2,16 @@
 
 import math
 
+import pandas as pd
 import pytest
 from drawn import assert_clean, learning, made
 from fabricated import Fabric
 
 from normexp.report.figures import glyphs
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.formats import settings, theme
+from normexp.report.figures.picture import draw
+from normexp.report.figures.styles import distinct
 
 
 @pytest.mark.parametrize(("value", "ends"), [(0.0, (-0.04, 1.0)), (1.0, (95.0, 100.2)), (0.5, (47.5, 52.5))])
@@ -51,3 +56,14 @@ def test_signs_that_the_font_lacks_are_one_line(
         experiment.draw(kind="bars", metric="test/accuracy")
     assert caplog.messages == ["the figures' font has no 漢, 字: boxes stand there in .png and .pdf"]
     assert not recwarn.list
+
+
+def test_a_legend_has_an_end_and_says_how_many_names_are_left_out() -> None:
+    names = [f"arm {i}" for i in range(203)]
+    rows = pd.DataFrame([{"x": x, "y": 1.0, "arm": name, "run": 0, "ended": False} for name in names for x in range(2)])
+    styles = {name: distinct(i) for i, name in enumerate(names)}
+    with settings(theme()):
+        figure = draw(Chart(rows, "line", colour="arm", styles=styles), theme())
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == [*names[:200], "and 3 more"]
+    assert figure.get_figheight() < 12

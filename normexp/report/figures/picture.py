@@ -22,6 +22,7 @@ from normexp.report.figures.lines import draw_lines
 from normexp.report.figures.rows import NEVER, WIDTH, draw_rows, rows_of
 
 MOST_LABELS = 8  # lines that are named at their ends
+MOST_NAMES = 200  # of a legend: of more lines none can be told apart, and a file holds so many pixels in height
 APART = 1.35  # line heights between two names at ends
 ASPECT = {1: 0.56, 2: 0.72}  # height over width of a panel, by panels in a row; more of them are higher
 NARROWEST = 0.215  # inches of width that a panel needs, per point of text size
@@ -177,13 +178,16 @@ def _name(
     ):
         return
     length = LENGTH
+    first = list(shown)[:MOST_NAMES]
     if chart.mark == "bar":
-        handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in shown]
+        handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in first]
     else:
         several = chart.mark == "interval"
-        looks = {name: _look(chart, name, several, theme) for name in shown}
+        looks = {name: _look(chart, name, several, theme) for name in first}
         handles = [_handle(name, look, theme) for name, look in looks.items()]
         length = max(_sample(look, theme) for look in looks.values())
+    if more := len(shown) - len(first):
+        handles.append(Line2D([], [], linestyle="", label=f"and {more:,} more"))
     _legend(figure, handles, length, spare if len(axes) > 1 else None)
 
 

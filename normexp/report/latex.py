@@ -11,17 +11,24 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from unicodedata import lookup
 
 from normexp.report.table import Table, one_line
 
+GREEK = ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "theta", "mu", "rho", "sigma", "tau")
 _SIGNS = str.maketrans(
     {
         "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
         "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
         ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "↑": r"$\uparrow$", "∞": r"$\infty$",
         "↓": r"$\downarrow$", "[": "{[}", "]": "{]}",  # a row that starts with [ would be an argument of \\
+        "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "→": r"$\to$", "\N{MINUS SIGN}": "-",
+        "\N{GREEK SMALL LETTER LAMDA}": r"$\lambda$",
+        **{lookup(f"GREEK SMALL LETTER {each}"): rf"$\{each}$" for each in GREEK},
     }
 )  # fmt: skip
+_FOREIGN = re.compile("[^\x00-\x7f\xa0-\u017e\u2013\u2014\u2018\u2019\u201c\u201d…€™]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲų]")
+"""Signs of which pdflatex has none without a package more: it would stop there."""
 NARROW = 0.9  # what a table's width may be of what its letters take here: then it is made less small, and higher
 HEAD = 13  # letters of a line of a head
 LETTER, GAP, ROW = 5.0, 12.0, 12.2  # points that a letter, the space between columns and a row take, at 10 points
@@ -33,7 +40,19 @@ def latex(table: Table) -> str:
     r"""Return table environments no wider than the text; the document needs booktabs and graphicx."""
     parts = list(_parts(table))
     floats = [line for i, part in enumerate(parts) for line in _float(part, i, len(parts))]
-    return "\n".join([r"% needs \usepackage{booktabs,graphicx}", *floats, *_notes(table)]) + "\n"
+    return "\n".join([r"% needs \usepackage{booktabs,graphicx}", *_told(table), *floats, *_notes(table)]) + "\n"
+
+
+def _told(table: Table) -> Iterator[str]:
+    """Yield a comment that says which signs stand by their code."""
+    text = " ".join([table.title, *table.heads, *(text for row in table.rows for text in row)])
+    if found := dict.fromkeys(_FOREIGN.findall(one_line(text).translate(_SIGNS))):
+        meant = ", ".join(f"{_code(sign)} is {sign}" for sign in found)
+        yield f"% signs that pdflatex lacks stand by their code: {meant}"
+
+
+def _code(sign: str) -> str:
+    return f"U+{ord(sign):04X}"
 
 
 def _parts(table: Table) -> Iterator[Table]:
@@ -113,7 +132,7 @@ def _number(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return one_line(text).translate(_SIGNS)
+    return _FOREIGN.sub(lambda sign: _code(sign[0]), one_line(text).translate(_SIGNS))
 
 
 def _notes(table: Table) -> Iterator[str]:

@@ -253,6 +253,16 @@ def test_committed_latex_compiles_and_fits_its_page(tmp_path: Path, size: str, m
     assert min(float(text) / float(wide) for wide, text in widths) > 0.5
 
 
+def test_signs_that_pdflatex_lacks_stand_by_their_code() -> None:
+    rows = [["漢字, é", "\N{MINUS SIGN}1"], ["Łukasz ð", "2"]]
+    text = latex(Table("A title with 字.", ["arm", "\N{GREEK SMALL LETTER GAMMA} ≥ 0"], rows))
+    assert "\n% signs that pdflatex lacks stand by their code: U+5B57 is 字, U+6F22 is 漢, U+00F0 is ð\n" in text
+    assert r"\caption{A title with U+5B57.}" in text
+    assert r"arm & $\gamma$ $\geq$ 0 \\" in text
+    assert r"U+6F22U+5B57, é & $-$1 \\" in text
+    assert r"Łukasz U+00F0 & 2 \\" in text
+
+
 def test_a_wide_and_long_table_goes_on_in_a_second_float() -> None:
     heads = ["arm", *(f"a head of several words {i}" for i in range(12))]
     rows = [[f"arm {i}", *["(1.234 ± 0.056)e-04"] * 12] for i in range(90)]

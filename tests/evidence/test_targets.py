@@ -12,7 +12,9 @@ from one_line import one_line_error
 
 from normexp.evidence.claims import Claim, Verdict, entry, judge
 from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
+from normexp.evidence.claims.targets import over_targets as faster_over_targets
 from normexp.evidence.curves import Curve, Made, short_commit
+from normexp.evidence.stats import Design
 from normexp.report.figures.formats import images, settings, theme
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.picture import draw
@@ -65,6 +67,17 @@ def test_the_range_of_targets_stands_beside_the_one_that_was_picked() -> None:
     assert found["targets"][-1]["never"][1] > 0  # or that alone
     assert all(at["low"] < at["speed_up"] < at["high"] for at in found["targets"] if not any(at["never"]))
     assert found["area"]["low"] < found["area"]["difference"] < found["area"]["high"]
+
+
+def test_the_range_of_targets_allows_for_the_looks_of_a_design() -> None:
+    """At a look with half of the level p is twice as large, and intervals are those of 97.5 %."""
+    once, half = (faster_over_targets(LATE, EARLY, METRIC, True, share) for share in (1.0, 0.5))
+    for one, other in zip([once["area"], *once["targets"]], [half["area"], *half["targets"]], strict=True):
+        assert other["low"] <= one["low"]
+        assert other["high"] >= one["high"]
+        assert other["p"] == pytest.approx(min(1.0, 2 * one["p"]), nan_ok=True)
+    looked = judge([steps(0.6)], cells(BN=EARLY, plain=LATE), design=Design((0, 1, 2, 3, 4), (3, 5)))[0]
+    assert looked.details["area"]["p"] > judged(0.6, {"BN": EARLY, "plain": LATE}).details["area"]["p"]
 
 
 def test_targets_run_from_what_the_worse_arm_has_early_to_what_it_reaches() -> None:

@@ -65,9 +65,9 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
 
 
 def _result(claim: Claim, scale: str, curves: Curves, share: float = 1.0) -> TestResult:
-    """Return what the runs of one look say of a claim; `share` is that of the level, for a law, which has its own."""
+    """Return what the runs of one look say of a claim; `share` is that of the level."""
     try:
-        looked = (curves, share) if isinstance(claim, Follows) else (curves,)
+        looked = (curves, share) if isinstance(claim, Follows | StepsToTarget) else (curves,)
         result = _TESTS[claim.compare](claim, *looked)
         unjudged = claim.printed and scale != PAPER
         return replace(result, decision=None, settled=NOT_JUDGED) if unjudged else result

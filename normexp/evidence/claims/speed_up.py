@@ -17,10 +17,10 @@ from normexp.evidence.stats import SpeedUp, Steps, median, speed_up
 from normexp.evidence.stats.speed_up import exponential
 
 
-def faster(claim: StepsToTarget, curves: Curves) -> TestResult:
+def faster(claim: StepsToTarget, curves: Curves, share: float = 1.0) -> TestResult:
     """Does the speed-up of the arm over the other lie in the region, at every point and to every target?"""
     several = claim.target if isinstance(claim.target, list) else [claim.target]
-    return all_of([_to_one(claim.model_copy(update={"target": target}), *runs)
+    return all_of([_to_one(claim.model_copy(update={"target": target}), *runs, share)
                    for runs in _by_point(claim, curves) for target in several])  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def _by_point(claim: StepsToTarget, curves: Curves) -> Iterator[tuple[Point, lis
     return shared_points(curves, claim.of, claim.than, claim.target if isinstance(claim.target, Place) else claim.than)
 
 
-def _to_one(claim: StepsToTarget, point: Point, runs: list[Runs]) -> TestResult:
+def _to_one(claim: StepsToTarget, point: Point, runs: list[Runs], share: float) -> TestResult:
     ours, theirs, reference = runs
     wanted = targets(claim, reference, ours, theirs)
     baseline = steps(claim, theirs, wanted)
@@ -37,7 +37,7 @@ def _to_one(claim: StepsToTarget, point: Point, runs: list[Runs]) -> TestResult:
     what = _described(claim, race, at_point(point))
     result = compared(what, race.estimate, claim.region.logarithm(), race.n, exponential)
     remarks = [_origin(claim), *_length(claim, baseline), *_ceiling(claim, wanted, theirs)]
-    details = over_targets(theirs, ours, claim.metric, claim.better == "higher")
+    details = over_targets(theirs, ours, claim.metric, claim.better == "higher", share)
     race_of = {"race": {"of": str(claim.of), "than": str(claim.than), "metric": claim.metric}}
     return replace(result, remarks=tuple(remarks), details={**race_of, **details})
 

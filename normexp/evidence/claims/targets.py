@@ -10,17 +10,18 @@ import numpy as np
 from normexp.evidence.claims.reading import MissingRuns, Runs, best
 from normexp.evidence.claims.steps_to_target import steps_of
 from normexp.evidence.curves import Column, Curve
-from normexp.evidence.stats import EquivalenceTest, Interval, median, paired, speed_up
+from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, PointEstimate, median, paired, speed_up
 
 POINTS = 9
 CEILING = 0.002  # of an accuracy: nearer to 1 a test set of a thousand does not tell arms apart
 
 
-def over_targets(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) -> dict[str, Any]:
+def over_targets(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool, share: float = 1.0) -> dict[str, Any]:
     """Return {targets: one entry per target, area: mean difference over training}, for claims.json.
 
     Args:
         theirs, ours: seed -> run of the baseline and of the arm.
+        share: of the level, of these runs' look: p and intervals then hold at all looks together.
     """
     pairs = {seed: (theirs[seed], ours[seed]) for seed in theirs.keys() & ours.keys()}
     if len(pairs) < 2:
@@ -28,8 +29,8 @@ def over_targets(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) 
     first, second = ({seed: pair[i] for seed, pair in sorted(pairs.items())} for i in (0, 1))
     wanted = target_range(first, second, metric, larger_is_better)
     return {
-        "targets": [_at(target, first, second, metric, larger_is_better) for target in wanted],
-        "area": area_between(first, second, metric),
+        "targets": [_at(target, first, second, metric, larger_is_better, share) for target in wanted],
+        "area": area_between(first, second, metric, share),
     }
 
 
@@ -53,18 +54,17 @@ def target_range(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) 
     return [float(f"{1 - level if larger_is_better else level:.4g}") for level in levels]
 
 
-def area_between(theirs: Runs, ours: Runs, metric: str) -> dict[str, Any] | None:
+def area_between(theirs: Runs, ours: Runs, metric: str, share: float = 1.0) -> dict[str, Any] | None:
     """Return the arm's mean over training minus the baseline's: the area between the curves over its length."""
     estimate = paired(
         *({seed: mean_over_training(run, metric) for seed, run in runs.items()} for runs in (ours, theirs))
     )
     if estimate is None or math.isnan(estimate.value):
         return None
-    p = EquivalenceTest.of(estimate, Interval(0.0, math.inf)).p
     return {
         "difference": estimate.value,
-        **vars(estimate.confidence_interval()),
-        "p": p,
+        **vars(estimate.confidence_interval(_confidence(share))),
+        "p": _p(estimate, share),
         "method": estimate.method,
     }
 
@@ -81,21 +81,30 @@ def mean_over_training(run: Curve, metric: str) -> float:
     return float(np.diff(steps) @ (values[1:] + values[:-1]) / 2 / (steps[-1] - steps[0]))
 
 
-def _at(target: float, theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) -> dict[str, Any]:
+def _at(target: float, theirs: Runs, ours: Runs, metric: str, larger_is_better: bool, share: float) -> dict[str, Any]:
     first, second = ({seed: steps_of(run, metric, target, larger_is_better) for seed, run in runs.items()}
                      for runs in (theirs, ours))  # fmt: skip
     race = speed_up(first, second)
-    interval = race.confidence_interval()
+    interval = race.confidence_interval(_confidence(share))
     assert interval is not None  # there are two pairs
     return {
         "target": target,
         "speed_up": race.ratio,
         **vars(interval),
-        "p": EquivalenceTest.of(race.estimate, Interval(0.0, math.inf)).p if race.estimate else math.nan,
+        "p": _p(race.estimate, share) if race.estimate else math.nan,
         "baseline": race.baseline,
         "arm": race.arm,
         "never": list(race.never),
     }
+
+
+def _confidence(share: float) -> float:
+    """Return the confidence of an interval at one look that is one of 95 % at all looks together."""
+    return 1 - LEVEL * share
+
+
+def _p(estimate: PointEstimate, share: float) -> float:
+    return min(1.0, EquivalenceTest.of(estimate, Interval(0.0, math.inf)).p / share)
 
 
 def _early(run: Curve, metric: str) -> float:

@@ -47,8 +47,14 @@ def _lines(chart: Chart) -> Iterator[str]:
         yield f"Triangles: beyond the panel's top there. {reached}."
     if takes_turns(chart):
         yield "Where lines coincide, the upper ones have gaps."
-    if _has_zero(chart, lines):
-        yield "The axis is linear around 0, logarithmic beyond the first tick."
+    if axis := _linear_around_0(_has_zero_across(chart, lines), _has_zero(chart, lines)):
+        yield f"{axis} linear around 0, logarithmic beyond the first tick."
+
+
+def _linear_around_0(across: bool, up: bool) -> str:
+    if across:
+        return "Both axes are" if up else "The horizontal axis is"
+    return "The axis is" if up else ""
 
 
 def _share_place(lines: Sequence[Line]) -> bool:
@@ -102,6 +108,13 @@ def _has_zero(chart: Chart, lines: Sequence[Line]) -> bool:
     if "y" not in chart.log or any(panel.y for panel in chart.panels.values()):
         return False
     return any((part <= 0).any() for line in lines for part in (line.mean, line.low))
+
+
+def _has_zero_across(chart: Chart, lines: Sequence[Line]) -> bool:
+    """Tell whether a logarithmic horizontal axis has to have a place for 0: that of evaluations before training."""
+    ends = [chart.panel_of(panel).x for panel in chart.by_panel() if chart.log_in("x", panel)]
+    low = min((line.x.min() for line in lines if len(line.x)), default=1.0)
+    return any((min(given) if given else low) <= 0 for given in ends)
 
 
 def _rows(chart: Chart) -> Iterator[str]:

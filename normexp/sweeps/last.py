@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -78,7 +79,7 @@ def last_sweep(folder: Path) -> list[Path]:
 def below(folder: Path) -> dict[Path, str]:
     """Return the same with those that have not begun, and what the sweep called them."""
     runs = planned(folder)
-    there = {path: name for path, name in runs.items() if folder in path.parents}
+    there = {path: name for path, name in runs.items() if _absolute(folder) in _absolute(path).parents}
     if runs and not there:
         raise UserError(f"--last-sweep: {printable(folder)}: no run of the last sweep lies there")
     return there
@@ -86,7 +87,7 @@ def below(folder: Path) -> dict[Path, str]:
 
 def planned(folder: Path) -> dict[Path, str]:
     """Return all runs of the last sweep in a results folder, or in that of these runs, and what it called them."""
-    results = next((each for each in (folder, folder.parent) if (each / FILE).exists()), None)
+    results = next((each for each in (folder, _above(folder)) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")
     runs = read_json(results / FILE).get("runs")
@@ -95,3 +96,13 @@ def planned(folder: Path) -> dict[Path, str]:
     if not isinstance(runs, dict) or any(".." in Path(run).parts for run in runs):
         raise UserError(f"{printable(results / FILE)}: damaged; the next sweep writes it again")
     return {results / run: str(name) for run, name in runs.items()}
+
+
+def _above(folder: Path) -> Path:
+    """Return the folder that a folder lies in: of `.` and `..`, which name none, by the whole path."""
+    return _absolute(folder).parent if folder.name in ("", "..") else folder.parent
+
+
+def _absolute(path: Path) -> Path:
+    """Return the whole path, without `..`; links stay as they were named."""
+    return Path(os.path.abspath(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest_path
 from normexp.records import write_atomically
-from normexp.records.files import make_folder, read_json
+from normexp.records.files import absolute, folder_above, make_folder, read_json
 from normexp.records.locks import in_use, is_in_use
 from normexp.records.printable import printable
 
@@ -79,7 +78,7 @@ def last_sweep(folder: Path) -> list[Path]:
 def below(folder: Path) -> dict[Path, str]:
     """Return the same with those that have not begun, and what the sweep called them."""
     runs = planned(folder)
-    there = {path: name for path, name in runs.items() if _absolute(folder) in _absolute(path).parents}
+    there = {path: name for path, name in runs.items() if absolute(folder) in absolute(path).parents}
     if runs and not there:
         raise UserError(f"--last-sweep: {printable(folder)}: no run of the last sweep lies there")
     return there
@@ -87,7 +86,7 @@ def below(folder: Path) -> dict[Path, str]:
 
 def planned(folder: Path) -> dict[Path, str]:
     """Return all runs of the last sweep in a results folder, or in that of these runs, and what it called them."""
-    results = next((each for each in (folder, _above(folder)) if (each / FILE).exists()), None)
+    results = next((each for each in (folder, folder_above(folder)) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")
     runs = read_json(results / FILE).get("runs")
@@ -96,13 +95,3 @@ def planned(folder: Path) -> dict[Path, str]:
     if not isinstance(runs, dict) or any(".." in Path(run).parts for run in runs):
         raise UserError(f"{printable(results / FILE)}: damaged; the next sweep writes it again")
     return {results / run: str(name) for run, name in runs.items()}
-
-
-def _above(folder: Path) -> Path:
-    """Return the folder that a folder lies in: of `.` and `..`, which name none, by the whole path."""
-    return _absolute(folder).parent if folder.name in ("", "..") else folder.parent
-
-
-def _absolute(path: Path) -> Path:
-    """Return the whole path, without `..`; links stay as they were named."""
-    return Path(os.path.abspath(path))

@@ -30,7 +30,7 @@ from normexp.config.parts import chosen_parts, with_parts
 from normexp.config.places import place
 from normexp.config.rules import check_rules
 from normexp.config.study_rules import check_study
-from normexp.config.text import check_digits, shortened
+from normexp.config.text import check_digits, shortened, shown
 from normexp.config.unknown_key import Unknown
 from normexp.errors import UserError, check_current_folder
 
@@ -114,14 +114,14 @@ def _texts(given: Mapping[str, Given]) -> dict[str, str]:
 
 
 def _option(group: str, name: Any, plugins: Sequence[str] = ()) -> str:
-    allowed = options(group)
-    if str(name) in allowed:
-        return str(name)
+    allowed, typed = options(group), shown(name)
+    if typed in allowed:
+        return typed
     if isinstance(name, list) and len(name) > 1:
-        raise UserError(f"{group}={name}: several are {group}={','.join(map(str, name))}, without brackets, in a sweep")
-    code = code_hint(group, str(name), plugins) if group in own.GROUPS else ""
-    hint = code or option_hint(group, str(name))
-    raise UserError(f"{group}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
+        raise UserError(f"{group}={typed}: several are {group}={typed[1:-1]}, without brackets, in a sweep")
+    code = code_hint(group, typed, plugins) if group in own.GROUPS else ""
+    hint = code or option_hint(group, typed)
+    raise UserError(f"{group}={shortened(typed)} does not exist; allowed: {', '.join(allowed)}{hint}")
 
 
 def _listed_plugins(keys: Mapping[str, Given]) -> list[str]:

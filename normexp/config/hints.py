@@ -32,6 +32,7 @@ OF_GRIDS = ("jobs", "stack", "shard", "sampler", "trials", "sampler_seed", "exec
 WHOLE = {"gpu": "device=cuda", "cuda": "device=cuda", "cpu": "device=cpu", "amp": "precision=bf16"}
 WHOLE |= {"tf32": "precision=tf32"} | dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
 WHOLE["pretrained"] = "model=torchvision model.name=resnet18 model.weights=IMAGENET1K_V1"
+NOTHING = ("none", "null")
 _DECORATIONS = re.compile(r"^(num|n|nb|max|use|train)_(?=.)|(?<=.)_(size|dim|rate|steps|prob|p|name)$")
 SHORT = {
     "bn": "batch", "ln": "layer", "gn": "group", "in": "instance", "wn": "weight", "ws": "weight_standard",
@@ -48,6 +49,8 @@ OTHERS = {  # what other programs call our options of other groups, and values
 def word_hint(word: str, allowed: Iterable[str]) -> str:
     """Return which of a few allowed words may have been meant; nothing where none is near."""
     words = list(allowed)
+    if word.casefold() in NOTHING:  # however near another word is
+        return did_you_mean("none" if "none" in words else None)
     meant = OTHERS.get(word.casefold())
     return did_you_mean(meant if meant in words else nearest(word, words))
 

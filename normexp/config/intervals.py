@@ -28,9 +28,19 @@ class Interval:
         kinds = int if self.whole else (int, float)
         return isinstance(value, kinds) and not isinstance(value, bool) and self.low <= value <= self.high
 
+    def __str__(self) -> str:
+        """Return it as it is typed."""
+        ends = f"interval({self.low:.15g},{self.high:.15g})"
+        numbers = f"int({ends})" if self.whole else ends
+        return f"tag({LOG},{numbers})" if self.log else numbers
+
     @property
     def whole(self) -> bool:
         return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def of_whole(self) -> Interval:
+        """Return that of the whole numbers alone, as int() around it means it."""
+        return Interval(int(self.low), int(self.high), self.log)
 
 
 def is_interval(override: Override) -> bool:

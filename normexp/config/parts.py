@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from normexp.config.hints import word_hint
 from normexp.config.options import option, options, without_descriptions
-from normexp.config.text import shortened
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.config.text import shortened, shown
+from normexp.errors import UserError
 
 
 def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any], plugins: Sequence[str]) -> dict[str, str]:
@@ -53,10 +54,10 @@ def _name(part: str, name: Any, plugins: Sequence[str]) -> str:
     if is_own(name, plugins):
         return str(name)
     allowed = [option_name for option_name in options("norm") if "_parts_" not in option("norm", option_name)]
-    if str(name) in allowed:
-        return str(name)
-    hint = did_you_mean(nearest(str(name), allowed))
-    raise UserError(f"norm.{part}={shortened(str(name))} does not exist; allowed: {', '.join(allowed)}{hint}")
+    if (typed := shown(name)) in allowed:
+        return typed
+    hint = word_hint(typed, allowed)
+    raise UserError(f"norm.{part}={shortened(typed)} does not exist; allowed: {', '.join(allowed)}{hint}")
 
 
 def _joined(whole: Mapping[str, Any], part: str, described: Mapping[str, Any]) -> dict[str, Any]:

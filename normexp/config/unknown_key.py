@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import OF_GRIDS, WHOLE, key_hint, place_hint, undecorated
-from normexp.config.options import groups, keys_by_word, option, options, options_with
+from normexp.config.options import groups, is_description, keys_by_word, option, options, options_with
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
@@ -75,7 +75,7 @@ class Unknown:
         taking = [name for name in here if self.accepts(name)]
         if longer := next((name for name in taking if name.startswith(f"{first}_") or last.endswith(f"_{name}")), None):
             return self._typed(longer)
-        if whole and (close := nearest(self.key, (*OF_GRIDS, "recipe"), VERY_ALIKE)):
+        if whole and (close := nearest(self.key, (*OF_GRIDS, "recipe", *_of_executors()), VERY_ALIKE)):
             return self._typed(close)
         word = undecorated(last)
         words = {name.rpartition(".")[2]: name for name in taking}
@@ -125,3 +125,9 @@ class Unknown:
         listed = isinstance(self.leaves.get(key), list) and not self.text.startswith("[")
         value = shortened(self.text)
         return shlex.quote(f"{key}=[{value}]" if listed else f"{key}={value}")
+
+
+def _of_executors() -> list[str]:
+    """Return the keys of all executors, which a sweep takes."""
+    keys = dict.fromkeys(key for name in options("executor") for key in option("executor", name))
+    return [f"executor.{key}" for key in keys if not is_description(key) and key != "_target_"]

@@ -66,8 +66,8 @@ class Table:
         """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, as str (N,), missing "".
 
         Where every sign between digits separates thousands, as in "1,003", or can only stand before decimals, as in
-        "3,5", the cells are numbers all the same. Raises UserError where only some cells are numbers: one of them is
-        likely a slip.
+        "3,5" and "1.003,5", the cells are numbers all the same. Raises UserError where only some cells are numbers: one
+        of them is likely a slip.
 
         Args:
             way_out: what that error proposes beside correcting the cell.
@@ -147,14 +147,21 @@ class Table:
         if self._plain_column(name) is not None:
             return cells, self.decimal
         other = "," if self.decimal == "." else "."
-        signed = [sign_in(cell) for cell in cells if other in cell]
-        if (
-            len(signed) > 1
-            and set(signed) == {other}
-            and None not in numbers_in([cell or "0" for cell in cells], other)
-        ):
-            return cells, other
+        if (plain := self._read_with(other, cells)) is not None:
+            return plain, other
         return ungrouped(cells, self.decimal), self.decimal
+
+    def _read_with(self, other: str, cells: list[str]) -> list[str] | None:
+        """Return a column's cells without separators of thousands if its sign before decimals is not the file's.
+
+        Several must say so, and none may be read both ways: of 2.500 beside 3,5 it takes 1.003,5 to know.
+        """
+        signed = [cell for cell in cells if other in cell]
+        usual = [cell for cell in cells if self.decimal in cell]
+        if len(signed) < 2 or set(map(sign_in, signed)) != {other} or (usual and not set(usual) & set(signed)):
+            return None
+        plain = ungrouped(cells, other)
+        return None if None in numbers_in([cell or "0" for cell in plain], other) else plain
 
     def _slip(self, name: str, rows: Sequence[int], cell: str, way_out: str) -> UserError:
         what = f"beyond {LARGEST:.1e}" if is_large(cell, self.decimal) else "not a number, though others there are"

@@ -13,6 +13,7 @@ from normexp.data.base import Array
 LARGEST = float(np.finfo(np.float32).max)  # examples are float32
 SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
+SPACED = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{SEPARATORS}])\d{{3}}(?:\1\d{{3}})*([.,])\d+")
 
 
 def decimal_sign(delimiter: str, columns: Collection[Sequence[str]]) -> str:
@@ -27,7 +28,9 @@ def decimal_sign(delimiter: str, columns: Collection[Sequence[str]]) -> str:
 
 
 def sign_in(cell: str) -> str | None:
-    """Return the sign before a number's decimals where it can be nothing else: of 0,5 and 1.003,5, not of 1,003."""
+    """Return the sign before a number's decimals where it can be nothing else: of 0,5 and 1 003,5, not of 1,003."""
+    if spaced := SPACED.fullmatch(cell):
+        return spaced[2]
     match = SIGNED.fullmatch(cell)
     if match is None or match[2] in match[1] or (len(match[3]) == 3 and re.fullmatch(r"[1-9]\d{0,2}", match[1])):
         return None

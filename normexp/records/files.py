@@ -157,6 +157,16 @@ def make_folder(folder: Path) -> None:
         raise unwritable(folder, error) from None
 
 
+def folder_above(path: Path) -> Path:
+    """Return the folder in which a path lies; of `.` and `..`, which to pathlib lie in `.`, the whole path's."""
+    return absolute(path).parent if path.name in ("", "..") else path.parent
+
+
+def absolute(path: Path) -> Path:
+    """Return the whole path, without `..`; links stay as they were named."""
+    return Path(os.path.abspath(path))
+
+
 def is_full(error: OSError) -> bool:
     """Tell whether there is no room for a file: on the disk, in the user's share of it, or by a limit."""
     return error.errno in _FULL

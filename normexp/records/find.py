@@ -109,7 +109,7 @@ def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[Run
         except OSError:  # not there, or not ours to read
             continue
         for entry in entries:
-            if entry.name == ARCHIVE:
+            if entry.name == ARCHIVE and not os.path.isdir(entry.path):
                 if archives is not None:
                     archives.append(Path(entry.path))
             elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name and not entry.name.startswith("."):

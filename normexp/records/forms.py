@@ -86,16 +86,21 @@ ROW_FORMS: dict[str, dict[str, Form]] = {
     TIMING: {"step": _is_step, "seconds": _is_number},
     PROBES: {"step": _is_step, "layer": _is_text, "statistic": _is_text, "value": _is_number},
 }
+OTHER_FORMS: dict[str, Form] = {METRICS: lambda cell: cell == "" or _is_number(cell)}  # of columns of any name
 
 
 def check_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Hold the rows of a run's CSV file to the columns that are read of it by name."""
+    """Hold the rows of a run's CSV file to the columns that are read of it by name, and those of any name."""
+    named, is_other = ROW_FORMS.get(name, {}), OTHER_FORMS.get(name)
     for line, row in enumerate(rows, start=2):
-        for column, is_right in ROW_FORMS.get(name, {}).items():
-            if column not in row:
-                raise ValueError(f"no {column} column")
-            if not is_right(row[column]):
-                raise ValueError(f"line {line}: its {column} is {_short(row[column])}")
+        if missing := next((column for column in named if column not in row), None):
+            raise ValueError(f"no {missing} column")
+        if None in row:  # as the reader calls what no column is named for
+            raise ValueError(f"line {line}: more cells than columns")
+        for column, cell in row.items():
+            is_right = named.get(column, is_other)
+            if is_right and not is_right(cell):
+                raise ValueError(f"line {line}: its {_cut(column)} is {_short(cell)}")
 
 
 def check_status(status: Mapping[str, Any]) -> None:
@@ -153,5 +158,8 @@ def _is_key(key: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
+    return _cut(repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -127,5 +127,5 @@ def archives_above(path: Path) -> Iterator[tuple[Path, str]]:
         if path.suffix == ".zip" and path.is_file():
             yield path, "/".join(parts)
             return
-        if os.path.lexists(path / ARCHIVE):
+        if os.path.lexists(path / ARCHIVE) and not os.path.isdir(path / ARCHIVE):
             yield path / ARCHIVE, "/".join(parts)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest_path
 from normexp.records import write_atomically
-from normexp.records.files import make_folder, read_json
+from normexp.records.files import absolute, folder_above, make_folder, read_json
 from normexp.records.locks import in_use, is_in_use
 from normexp.records.printable import printable
 
@@ -78,7 +78,7 @@ def last_sweep(folder: Path) -> list[Path]:
 def below(folder: Path) -> dict[Path, str]:
     """Return the same with those that have not begun, and what the sweep called them."""
     runs = planned(folder)
-    there = {path: name for path, name in runs.items() if folder in path.parents}
+    there = {path: name for path, name in runs.items() if absolute(folder) in absolute(path).parents}
     if runs and not there:
         raise UserError(f"--last-sweep: {printable(folder)}: no run of the last sweep lies there")
     return there
@@ -86,7 +86,7 @@ def below(folder: Path) -> dict[Path, str]:
 
 def planned(folder: Path) -> dict[Path, str]:
     """Return all runs of the last sweep in a results folder, or in that of these runs, and what it called them."""
-    results = next((each for each in (folder, folder.parent) if (each / FILE).exists()), None)
+    results = next((each for each in (folder, folder_above(folder)) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")
     runs = read_json(results / FILE).get("runs")

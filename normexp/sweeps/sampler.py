@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from normexp.config import compose
+from normexp.config import Config, compose
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
 from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval
 from normexp.config.overrides import parse_overrides, take_out
 from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.curves import MEASURES
 from normexp.records import FINISHED, METRICS, RunDirectory
 from normexp.sweeps.history import SAMPLERS, History, Search
@@ -145,11 +145,33 @@ class Study:
     def __post_init__(self) -> None:
         """Compose a run at either end of the space: what is not allowed there is found before anything runs."""
         for end in ("low", "high"):
-            ends = [f"{key}={getattr(each, end)}" for key, each in self.space.items()]
-            for config in (compose(with_recipe(words)) for words in expand([*self.words, *ends])):
+            for config in self._composed([f"{key}={getattr(each, end)}" for key, each in self.space.items()]):
                 if config["dataset"].get("validation") == 0 or config.choices["study"] != "none":
                     raise UserError(f"sampler={self.search.sampler}: {config.title}: has no validation split")
                 self.results = Path(config["results_dir"])
+
+    def _composed(self, drawn: Sequence[str]) -> list[Config]:
+        """Return the configurations of a trial. Raises UserError for what is not allowed, naming what was typed."""
+        try:
+            return [compose(with_recipe(words)) for words in expand([*self.words, *drawn])]
+        except UserError:
+            self._check_whole()
+            raise
+
+    def _check_whole(self) -> None:
+        """Raise UserError for an interval of all numbers where whole ones alone are allowed."""
+        for key, each in self.space.items():
+            if each.high < math.inf and not self._takes(key, each.low) and self._takes(key, each.of_whole().low):
+                meant = did_you_mean(f"'{key}={each.of_whole()}'")
+                raise UserError(f"{key}={each}: must be whole numbers{meant}")
+
+    def _takes(self, key: str, value: float) -> bool:
+        """Tell whether the arm may have this value of a key, whatever the others of the space are."""
+        try:
+            compose(with_recipe(expand([*self.words, f"{key}={value}"])[0]))
+        except UserError:
+            return False
+        return True
 
     @property
     def words(self) -> tuple[str, ...]:

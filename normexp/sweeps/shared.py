@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from normexp.config.text import override_text
 from normexp.errors import UserError
-from normexp.records.files import read_regular, write_atomically
+from normexp.records.files import folder_above, read_regular, write_atomically
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
@@ -73,7 +73,7 @@ class SharedSweep:
 
     @property
     def results(self) -> Path:
-        return self.path.parent.parent
+        return folder_above(folder_above(self.path))
 
     @cached_property
     def plan(self) -> dict[str, Any]:

@@ -91,6 +91,36 @@ SEPARATED = {
     "points beside commas": ("a;b\n3.5;1,5\n2.25;2,5\n", [3.5, 2.25], ""),
     "nothing says what points are": ("a;b\n1.003;1\n2.500;2\n", [1.003, 2.5], ""),
     "nothing says what commas are": ("a;b\n1,003;1\n2,500;2\n", [1.003, 2.5], ""),
+    "points of thousands, decimal commas": (
+        'a,b\n"1.003,50",1\n850,2\n"3,5",3\n2.500,4\n,5\n',
+        [1003.5, 850, 3.5, 2500, np.nan],
+        "'1.003,50', taken as numbers (here 1003.5)",
+    ),
+    "commas of thousands, decimal points": (
+        "a;b\n1,003.50;1,5\n850;2\n3.5;0,5\n",
+        [1003.5, 850, 3.5],
+        "'1,003.50', taken as numbers (here 1003.5)",
+    ),
+    "spaces of thousands, decimal commas": (
+        "a;b\n1 003,5;1\n850;2\n-12\u00a0500,25;3\n",
+        [1003.5, 850, -12500.25],
+        "'1 003,5', taken as numbers (here 1003.5)",
+    ),
+    "spaces of thousands, decimal commas, as another column says": (
+        "a;b\n1.003;1 003,5\n2.500;2\n",
+        [1003, 2500],
+        "'1.003', taken as numbers (here 1003)",
+    ),
+    "spaces of thousands, decimal commas in quotes": (
+        'a,b\n"1 003,5",1\n"2,5",2\n',
+        [1003.5, 2.5],
+        "'1 003,5', taken as numbers (here 1003.5)",
+    ),
+    "apostrophes of thousands, decimal points": (
+        "a;b\n1'003.5;1,500\n850;2,250\n",
+        [1003.5, 850],
+        '"1\'003.5", taken as numbers (here 1003.5)',
+    ),
     "percent": ("a,b\n12%,1\n3%,2\n", ["12%", "3%"], "'12%', taken as words"),
     "words": ("a,b\nx,1\ny 2,2\n", ["x", "y 2"], ""),
     "words in capitals": ("a,b\nYes,1\nno,2\nyes,3\n", ["Yes", "no", "yes"], "'Yes' and 'yes', taken as two words"),
@@ -106,6 +136,13 @@ def test_table_says_how_it_reads_what_is_no_plain_number(table, content: str, nu
 
 
 MIXED = [("1,003", "x"), ("1,003", "12", "1,00"), ("3,5", "12", "1,75", "2.5"), ("1,5", "12", "3")]
+MIXED += [
+    ("3,5", "12", "1,75", "2.500"),  # two thousand, or two and a half
+    ("1.003,5", "12", "1,75", "2.50"),
+    ("1.003,5", "12", "1,003.5"),
+    ("1.003,5", "12", "1.03,5"),
+    ("1 003,5", "12", "10 03,5"),
+]
 
 
 @pytest.mark.parametrize("cells", MIXED)

@@ -1,7 +1,8 @@
 """Finding run directories: what is said while a large folder is walked."""
 
-from normexp.records import waiting
-from normexp.records.find import runs_below
+from normexp.records import RunDirectory, find_runs, waiting
+from normexp.records.find import archives_below, runs_below
+from normexp.records.names import STATUS
 
 
 def test_a_large_folder_is_walked_with_a_word(tmp_path, caplog, monkeypatch):
@@ -14,3 +15,12 @@ def test_a_large_folder_is_walked_with_a_word(tmp_path, caplog, monkeypatch):
         assert list(runs_below(tmp_path)) == []
     told = f"looking for runs in {tmp_path}, folders so far: 1; name the one of your runs"
     assert caplog.messages == [told]
+
+
+def test_a_folder_called_like_an_archive_is_a_folder(tmp_path, make):
+    made = [make(tmp_path / name / "runs" / "x").path for name in ("a", "records.zip")]
+    assert [run.path for run in find_runs([tmp_path])] == made
+    assert [run.status["status"] for run in find_runs([tmp_path])] == ["done", "done"]
+    assert archives_below(tmp_path) == []
+    assert [run.path for run in find_runs([made[0].parent.parent])] == made[:1]
+    assert not RunDirectory(tmp_path / "a" / "gone").has(STATUS)

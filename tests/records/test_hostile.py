@@ -123,6 +123,10 @@ CONTENTS: dict[str, dict[str, bytes]] = {
         "100,000 columns": b",".join([b"a"] * 100_000) + b"\n",
         "no steps": b"epoch,loss\n0,1\n",
         "a step that is none": b"step,loss\nx,1\n",
+        "a loss that is none": b"step,loss\n0,low\n",
+        "a row cut short": b"step,loss,error\n0,1\n",
+        "a cell too many": b"step,loss\n0,1,2\n",
+        "a name with an escape": b"step,\x1b[31mloss" + b"x" * 1000 + b"\n0,low\n",
     },
     "timing.csv": {
         "no seconds": b"step,minutes\n0,1\n",

@@ -13,8 +13,9 @@ import pytest
 from in_process import InProcess
 from tiny_sweeps import TINY
 
+from normexp.errors import UserError
 from normexp.records import RunDirectory, find_runs
-from normexp.sweeps.last import planned, remembered
+from normexp.sweeps.last import below, last_sweep, planned, remembered
 from normexp.sweeps.look import BARS, WIDTH, curve, picture, spark, text
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import carry_out, end
@@ -129,6 +130,21 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     assert re.search(r"last sweep: 3 runs: 1 done, 1 running, 1 waiting; 1 worker; 2 runs/h; about 48.0 min left", head)
     assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*validation accuracy 40.00 %", row)
     assert not view.is_ended()
+
+
+@pytest.mark.parametrize(
+    ("here", "named"), [(".", "."), ("runs", "."), ("runs/x", ".."), ("runs", "../runs"), (".", "runs"), ("runs", "..")]
+)
+def test_last_sweep_of_the_folder_that_one_stands_in(tmp_path, monkeypatch, here, named):
+    (tmp_path / "runs" / "x").mkdir(parents=True)
+    (tmp_path / ".last-sweep.json").write_text(json.dumps({"runs": {"runs/x": "norm=batch"}}))
+    monkeypatch.chdir(tmp_path / here)
+    assert {path.resolve(): name for path, name in below(Path(named)).items()} == {tmp_path / "runs/x": "norm=batch"}
+    assert [path.resolve() for path in last_sweep(Path(named))] == [tmp_path / "runs/x"]
+    (tmp_path / "chosen").mkdir()
+    monkeypatch.chdir(tmp_path / "chosen")
+    with pytest.raises(UserError, match=r"--last-sweep: \.: no run of the last sweep lies there"):
+        below(Path("."))
 
 
 def test_watch_of_an_interrupted_sweep_says_that_nobody_works_on_it_and_ends(cli, results):

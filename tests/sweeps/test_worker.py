@@ -113,6 +113,15 @@ def test_plan_is_small_and_knows_no_absolute_path(results, tmp_path):
     assert again.directory(3).parent == moved / "runs"
 
 
+@pytest.mark.parametrize(
+    ("here", "named"), [("r", ".sweeps/ID"), ("r/.sweeps", "ID"), ("r/.sweeps/ID", "."), ("r/.sweeps/ID/claims", "..")]
+)
+def test_a_sweep_knows_its_results_from_wherever_it_is_named(tmp_path, monkeypatch, here, named):
+    (tmp_path / "r/.sweeps/ID/claims").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / here)
+    assert SharedSweep(Path(named)).results.resolve() == tmp_path / "r"
+
+
 @pytest.mark.parametrize(("content", "message"), [(None, "sees no plan"), (b"x", "damaged"), (b"\x1f\x8b", "damaged")])
 def test_worker_that_sees_no_plan_says_so(cli, results, content, message):
     sweep = planned(results, "seed=0")

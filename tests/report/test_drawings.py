@@ -401,6 +401,19 @@ def test_a_value_of_0_has_a_place_on_a_logarithmic_axis(fabricate: Fabric, kind:
     assert_clean(figure)
 
 
+def test_a_caption_says_of_which_logarithmic_axis_0_has_a_place(fabricate: Fabric) -> None:
+    experiment = made(fabricate)
+    experiment.run(lambda arm, point, _: [{"step": s, "test/loss": float(s), "loss": 1.0 + s} for s in range(4)])
+
+    def said(metric: str, *log: str) -> str:
+        return experiment.caption(kind="curves", metric=metric, log=list(log))
+
+    assert "The horizontal axis is linear around 0" in said("loss", "x", "y")
+    assert "Both axes are linear around 0" in said("test/loss", "x", "y")
+    assert "The axis is linear around 0" in said("test/loss", "y")
+    assert "linear around 0" not in said("loss", "y")
+
+
 @pytest.mark.parametrize("lowest", [-1e8, -1e-8])
 def test_ticks_around_0_stand_apart_between_many_decades(fabricate: Fabric, lowest: float) -> None:
     experiment = made(fabricate)

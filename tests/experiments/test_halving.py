@@ -47,7 +47,8 @@ def finish(experiment: Experiment, results: Path, rung: int, scores: dict[float,
         cell.path.mkdir(parents=True)
         score = scores[cell.config["optim"]["lr"]]
         (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
-        (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{score}\n")
+        last = "nan" if score == "diverged" else score
+        (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{last}\n")
 
 
 FIRST = dict(zip(RATES, ["0.3", "0.5", "diverged", "0.6", "0.4", "0.7", "nan"], strict=True))

@@ -53,7 +53,8 @@ def finish(experiment: Experiment, results: Path, rung: int, scores: dict[Any, s
         rate, seed = cell.config["optim"]["lr"], cell.config["seed"]
         score = scores[rate, seed] if (rate, seed) in scores else scores[rate]
         (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
-        (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{score}\n")
+        last = "nan" if score == "diverged" else score
+        (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{last}\n")
 
 
 def planned(experiment: Experiment, results: Path, rung: int, *arms: str) -> list[Any]:

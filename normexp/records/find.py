@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normexp.errors import UserError, nearest_path
 from normexp.records.archive import Archive, open_archive
-from normexp.records.names import ARCHIVE, ASIDE, STATUS
+from normexp.records.names import ASIDE, STATUS, is_archive
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above
@@ -109,7 +109,7 @@ def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[Run
         except OSError:  # not there, or not ours to read
             continue
         for entry in entries:
-            if entry.name == ARCHIVE and not os.path.isdir(entry.path):
+            if is_archive(entry.name) and not os.path.isdir(entry.path):
                 if archives is not None:
                     archives.append(Path(entry.path))
             elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name and not entry.name.startswith("."):
@@ -122,7 +122,7 @@ def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[Run
 
 def _packed(archive: Path, inside: str) -> Iterator[RunDirectory]:
     """Yield the runs of an archive at or below one of its folders, each where it would be unpacked."""
-    root = archive.parent if archive.name == ARCHIVE else archive
+    root = archive.parent if is_archive(archive.name) else archive
     try:
         opened: Archive = open_archive(archive)
     except UserError as error:

@@ -17,7 +17,7 @@ from normexp.records.beside import Contradiction, beside
 from normexp.records.files import make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import find_runs
 from normexp.records.locks import made_and_locked, release
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS, is_archive
 from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 from normexp.records.sources import Folder
@@ -123,7 +123,7 @@ def _runs(path: Path, may_lack: bool = False) -> Runs:
 def _root(path: Path) -> Path:
     """Return the folder that the runs at a path are named from."""
     packed_alone = path.suffix == ".zip" and path.is_file()
-    return (path.parent if path.name == ARCHIVE and packed_alone else path).resolve()
+    return (path.parent if is_archive(path.name) and packed_alone else path).resolve()
 
 
 def _place(target: Path) -> Path | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from normexp.errors import Busy, UserError
@@ -11,11 +12,11 @@ from normexp.records.archive import open_archive, packed
 from normexp.records.files import make_folder, remove_empty, sweep_temporaries, write_atomically
 from normexp.records.find import archives_below, runs_below
 from normexp.records.locks import locked, release
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS, archive_name
 from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory
 
-LARGEST = 4 * 2**20  # bytes of one archive; where it would have more, every arm has its own
+LARGEST = 4 * 2**20  # bytes of one archive; where it would have more, every arm has its own, or several
 
 Contents = dict[str, bytes]
 
@@ -46,16 +47,16 @@ def _pack(folder: Path) -> Packing:
     done = Packing()
     fresh = {run.path: contents for run in runs_below(folder) if (contents := _contents(run, done)) is not None}
     old = archives_below(folder)
-    for directory in {folder, *(path.parent for path in old)}:
-        sweep_temporaries(directory, of=ARCHIVE)
     own = {path.relative_to(folder).as_posix(): contents for path, contents in fresh.items()}
     everything = {name: data for name, data in _unpacked(folder, old).items() if name.rpartition("/")[0] not in own}
     everything |= {f"{inside}/{name}": data for inside, files in own.items() for name, data in files.items()}
     if not everything:
         raise UserError(f"{folder}: holds no finished run to pack")
     done.archives = _write(folder, without_folders(everything))
+    for path in {folder / ARCHIVE, *old, *done.archives}:
+        sweep_temporaries(path.parent, of=path.name)
     for path in set(old) - set(done.archives):
-        path.unlink()
+        path.unlink(missing_ok=True)
     done.runs = sum(name.endswith(f"/{STATUS}") for name in everything)
     done.left += [line for path, contents in fresh.items() if (line := _remove(folder, path, contents))]
     return done
@@ -89,28 +90,55 @@ def _unpacked(folder: Path, archives: list[Path]) -> Contents:
 
 
 def _write(folder: Path, contents: Contents) -> list[Path]:
-    """Write the archives and read them back; return their paths."""
-    paths = []
-    for inside, data in _archives(contents).items():
-        path = folder / inside / ARCHIVE
+    """Write the archives and read them back; return their paths.
+
+    Among the parts of an arm a run may move from one file to another, so meanwhile all runs are in one archive, too.
+    """
+    whole, archives = folder / ARCHIVE, {folder / inside: data for inside, data in _archives(contents).items()}
+    if moves := any(path.name != ARCHIVE for path in archives):
+        write_atomically(whole, packed(contents))
+    paths = sorted(archives, key=lambda path: path == whole)
+    for path in paths:
         make_folder(path.parent)
-        write_atomically(path, data)
-        paths.append(path)
+        write_atomically(path, archives[path])
     if _unpacked(folder, paths) != contents:
         raise UserError(f"{', '.join(map(str, paths))}: read back otherwise than written")
+    if moves and whole not in archives:
+        whole.unlink()
     return paths
 
 
 def _archives(contents: Contents) -> Mapping[str, bytes]:
-    """Return {folder: archive}: one, or one per arm (KIND/ARM) where that would be large."""
+    """Return {path: archive}: one, or those of every arm (KIND/ARM) where that would be large."""
     if len(whole := packed(contents)) <= LARGEST:
-        return {"": whole}
+        return {ARCHIVE: whole}
     arms: dict[str, Contents] = {}
     for name, data in contents.items():
         parts = PurePosixPath(name).parts
         inside = "/".join(parts[: min(2, len(parts) - 2)])
         arms.setdefault(inside, {})[name.removeprefix(f"{inside}/")] = data
-    return {inside: packed(own) for inside, own in arms.items()}
+    return {
+        str(PurePosixPath(inside, archive_name(number))): data
+        for inside, own in arms.items()
+        for number, data in enumerate(_parts(own), start=1)
+    }
+
+
+def _parts(contents: Contents) -> list[bytes]:
+    """Return the archives of an arm: as few as are not large, of about as many runs each; a run is never parted."""
+    runs: dict[str, Contents] = {}
+    for name in sorted(contents):
+        runs.setdefault(name.rpartition("/")[0], {})[name] = contents[name]
+    each, parts = list(runs.values()), [packed(contents)]
+    while max(map(len, parts)) > LARGEST and len(parts) < len(each):
+        number = len(parts) + 1
+        ends = [len(each) * i // number for i in range(number + 1)]
+        parts = [packed(_joined(each[start:end])) for start, end in pairwise(ends)]
+    return parts
+
+
+def _joined(runs: Iterable[Contents]) -> Contents:
+    return {name: data for run in runs for name, data in run.items()}
 
 
 def _remove(folder: Path, path: Path, contents: Contents) -> str:

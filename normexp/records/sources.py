@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 from normexp.errors import UserError
 from normexp.records.archive import Archive, open_archive
 from normexp.records.files import MOST_TEXT, read_beginning, read_regular
-from normexp.records.names import ARCHIVE, STATUS
+from normexp.records.names import STATUS, archive_name
 
 LEVELS = 6  # folders above a run in which its archive may lie: results/NAME/SCALE/runs/ARM/POINT
 
@@ -127,5 +128,14 @@ def archives_above(path: Path) -> Iterator[tuple[Path, str]]:
         if path.suffix == ".zip" and path.is_file():
             yield path, "/".join(parts)
             return
-        if os.path.lexists(path / ARCHIVE) and not os.path.isdir(path / ARCHIVE):
-            yield path / ARCHIVE, "/".join(parts)
+        for archive in _archives_in(path):
+            yield archive, "/".join(parts)
+
+
+def _archives_in(folder: Path) -> Iterator[Path]:
+    """Yield the parts of a folder's archive, which are numbered without a gap."""
+    for part in count(1):
+        path = folder / archive_name(part)
+        if not os.path.lexists(path) or os.path.isdir(path):
+            return
+        yield path

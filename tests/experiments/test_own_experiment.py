@@ -212,7 +212,7 @@ def test_the_minutes_of_an_experiment_are_those_of_its_records(name: str) -> Non
 
 @pytest.mark.parametrize("name", names())
 def test_committed_records_do_not_say_where_data_lay(name: str) -> None:
-    for path in (TOP / "results" / name).glob("**/records.zip"):
+    for path in (TOP / "results" / name).glob("**/records*.zip"):
         archive = open_archive(path)
         commands = {each: archive.read(each, MOST_BYTES) for each in archive.names if each.endswith("/config.yaml")}
         assert without_folders(commands) == commands

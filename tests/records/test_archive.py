@@ -128,7 +128,7 @@ def test_what_has_not_finished_anew_leaves_the_packed_run_in_the_archive(experim
 def test_large_archives_are_one_per_arm(experiment, monkeypatch):
     before = told(experiment)
     pack(experiment)
-    monkeypatch.setattr(packing, "LARGEST", 1000)
+    monkeypatch.setattr(packing, "LARGEST", (experiment / "records.zip").stat().st_size - 1)
     done = pack(experiment)
     assert [path.parent.relative_to(experiment).as_posix() for path in done.archives] == [
         "runs/batch",
@@ -152,6 +152,23 @@ def test_how_large_an_archive_is_its_file_says(experiment, monkeypatch):
     assert len(pack(experiment).archives) == 3
 
 
+def test_an_arm_that_is_too_large_has_several(experiment, make, monkeypatch):
+    before, arm = told(experiment), experiment / "runs" / "batch"
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    pack(experiment)
+    parts = ["records.2.zip", "records.zip"]
+    assert (sorted(path.name for path in arm.glob("*.zip")), told(experiment)) == (parts, before)
+    assert [len(find_runs([arm / part])) for part in parts] == [1, 1]
+    assert all(RunDirectory(arm / f"seed={seed}").is_packed for seed in (0, 1))
+    make(arm / "seed=0.5", loss=9.0)  # between the two
+    after = told(experiment)
+    pack(experiment)
+    assert (len(list(arm.glob("*.zip"))), told(experiment)) == (3, after)
+    monkeypatch.undo()
+    pack(experiment)
+    assert ([*experiment.rglob("*.zip")], told(experiment)) == ([experiment / "records.zip"], after)
+
+
 @pytest.mark.slow
 def test_killed_while_packing_loses_nothing(experiment, tmp_path):
     before = told(experiment)
@@ -164,6 +181,24 @@ def test_killed_while_packing_loses_nothing(experiment, tmp_path):
         assert told(folder) == before
         pack(folder)
         assert told(folder) == before
+
+
+@pytest.mark.slow
+def test_killed_while_runs_move_among_the_parts_of_an_arm_loses_nothing(experiment, make, tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    pack(experiment)
+    for name in ("seed=-1", "seed=-2", "seed=-3"):  # before those that are packed
+        make(experiment / "runs" / "batch" / name)
+    before = told(experiment)
+    whole = shutil.copytree(experiment, tmp_path / "whole")
+    status, operations = run_until(None, partial(pack, whole), whole)
+    assert (status, operations > 10) == (0, True)
+    for dies in range(operations):
+        folder = shutil.copytree(experiment, tmp_path / f"killed {dies}")
+        assert run_until(dies, partial(pack, folder), folder)[0] == KILLED
+        assert told(folder) == before
+        pack(folder)
+        assert (told(folder), list(folder.rglob(".records*"))) == (before, [])
 
 
 def test_what_a_killed_process_left_half_written_is_deleted(experiment):

@@ -21,7 +21,6 @@ from normexp.diagnosis.normalizations import (
     normalized_weights,
     other_statistics,
 )
-from normexp.diagnosis.precision import gradients_and_full_precision
 from normexp.diagnosis.predictions import of_predictions
 from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.settings import check_settings
@@ -30,6 +29,7 @@ from normexp.diagnosis.strangers import all_kept, called_strangers, of_strangers
 from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.modules import check_network
+from normexp.norms.kernels.precision import gradients_and_full_precision
 from normexp.norms.kernels.trial import left_as_found
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle

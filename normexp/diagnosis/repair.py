@@ -12,13 +12,13 @@ from torch import nn
 from normexp.diagnosis.batches import batches, on_device_of
 from normexp.diagnosis.diagnose import NEVER_CALLED, check_callable, check_watchable
 from normexp.diagnosis.normalizations import keeps_statistics, normalizations, other_statistics
-from normexp.diagnosis.precision import gradients_and_full_precision
 from normexp.diagnosis.settling import not_settled, orders_of_calls, set_exactly, settle
 from normexp.diagnosis.strangers import NOT_REGISTERED
 from normexp.errors import UserError
 from normexp.norms.convert import WAY_OUT, convert
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
+from normexp.norms.kernels.precision import gradients_and_full_precision
 from normexp.norms.kernels.trial import left_as_found
 from normexp.records.waiting import Waiting
 

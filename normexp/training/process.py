@@ -23,6 +23,7 @@ import torch
 from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
+from normexp.norms.kernels.precision import gradients_and_full_precision
 from normexp.seeding import random_kept
 
 T = TypeVar("T")
@@ -161,13 +162,10 @@ def modes_of_torch() -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(torch.set_default_dtype, dtype)
         torch.set_default_dtype(torch.float32)
-        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(gradients_and_full_precision())
         stack.enter_context(torch.enable_grad())
         if torch.get_default_device().type != "cpu":  # this mode costs time in every call of torch
             stack.enter_context(torch.device("cpu"))
-        for kind in ("cpu", "cuda", "mps"):
-            if torch.is_autocast_enabled(kind):  # torch drops cached weights where the outermost ends: none are cached
-                stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
         yield
 
 

@@ -1,4 +1,4 @@
-"""The modes of torch in which a network is looked at, whatever the caller is inside of."""
+"""The modes of torch in which a network is trained or looked at, whatever the caller is inside of."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def gradients_and_full_precision() -> Iterator[None]:
     """Leave inference mode, in which nothing has a gradient, and autocast, whose rounding would pass for an effect."""
     with torch.inference_mode(False), ExitStack() as stack:
         for kind in ("cpu", "cuda", "mps"):
-            if torch.is_autocast_enabled(kind):
+            if torch.is_autocast_enabled(kind):  # torch drops cached weights where the outermost ends: none are cached
                 stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
         yield

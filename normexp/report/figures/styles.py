@@ -31,7 +31,7 @@ OTHERWISE = {
     "scale_norm": "ScaleNorm",
     "rep_batch": "RepBatchNorm",
     "derf": "DERF",
-    "evonorm_s0": "EvoNorm-S0",
+    "evonorm_s0": "EvoNorm S0",
 }  # they would look like another scheme
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0

@@ -167,6 +167,28 @@ def test_load_model_of_a_record_whose_group_is_no_mapping_is_one_line(folder: Pa
         normexp.load_model(run.path)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    {
+        "  widths: abc": r"model\.widths=abc: must be a list of integers in \[1, inf\)",
+        "  widths:": r"model\.widths=null: must be a list of integers",
+        "  activation: 5": r"model\.activation=5: must be one of relu, ",
+        "  validation: x": r"dataset\.validation=x: must be an integer in \[0, inf\) or a share",
+        "  split_seed:": r"dataset\.split_seed=null: must be an integer in \[0, inf\)",
+        "  crop: {a: 1}": r"dataset\.crop=.*: must be an integer in \[0, inf\)",
+    }.items(),
+)
+def test_load_model_of_a_record_with_a_value_of_another_kind_names_file_key_and_value(
+    folder: Path, line: str, said: str
+) -> None:
+    run = normexp.run(["dataset=digits", "model=mlp", "model.widths=[8]", "steps=1"])
+    config, key = run.path / "config.yaml", line.partition(":")[0]
+    config.write_text(re.sub(rf"^{key}:.*\n(?:  - .*\n)*", f"{line}\n", config.read_text(), flags=re.MULTILINE))
+    run.write_status(**{key: each for key, each in run.status.items() if key != "sha256"})
+    with one_line_error(rf"config\.yaml: damaged \({said}"):
+        normexp.load_model(run.path)
+
+
 def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> None:
     run, other = normexp.run(OVERRIDES), normexp.run([*OVERRIDES, "seed=1"])
     (other.path / CHECKPOINT).replace(run.path / CHECKPOINT)

@@ -89,7 +89,7 @@ def _of_command(command: Parser, verb: str, before: Sequence[str], word: str) ->
     if verb == "check":
         return _of_group("norm", before, word)
     if verb in NAMING:
-        return [*_experiments(), *_of_experiments(NAMING[verb], word)]
+        return [*_experiments(), *_of_experiments(NAMING[verb], before, word)]
     return _literal(command, verb, sum(not given.startswith("-") for given in before))
 
 
@@ -115,13 +115,16 @@ def _title(experiment: str) -> str:
         return next((line[len("title: ") :].strip() for line in file if line.startswith("title: ")), "")
 
 
-def _of_experiments(keys: Sequence[str], word: str) -> Candidates:
+def _of_experiments(keys: Sequence[str], before: Sequence[str], word: str) -> Candidates:
     key, equals, _ = word.partition("=")
+    if (group := key.partition(".")[0]) == "executor" and group in keys and (equals or key != group):
+        return _of_group(group, before, word)
     if not equals:
         return _plain(f"{name}=" for name in keys)
-    if key == "scale" and key in keys:
-        return _plain(f"{key}={scale}" for scale in SCALES)
-    return _of_key(key, []) if key in keys else []
+    if key not in keys:
+        return []
+    words = {"scale": SCALES, **OF_SWEEPS}.get(key)
+    return _of_key(key, []) if words is None else _plain(f"{key}={each}" for each in words)
 
 
 def _settings(before: Sequence[str], word: str, several: bool) -> Candidates:

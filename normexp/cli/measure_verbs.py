@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from normexp.config.options import option, options
 from normexp.config.text import shortened
-from normexp.errors import UserError, did_you_mean
+from normexp.errors import UserError, did_you_mean, nearest
 
 
 def check(arguments: argparse.Namespace) -> int:
     given = list(arguments.overrides)
     if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
-        named = next((word for word in other if word in options("norm")), None)
         raise UserError(
             f"check: {shortened(other[0])!r} is no part of a scheme; "
-            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{did_you_mean(named and f'norm={named}')}"
+            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{did_you_mean(_meant(other))}"
         )
     if not any(word.startswith("norm") for word in given):
         raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
@@ -34,6 +34,16 @@ def check(arguments: argparse.Namespace) -> int:
     text, holds = check_command(norm, repr(norm), **flags)
     print(text)
     return 0 if holds else 1
+
+
+def _meant(words: Sequence[str]) -> str | None:
+    """Return a scheme that is named alone as it has to be typed, or a key that is spelt alike with its value."""
+    if named := next((word for word in words if word in options("norm")), None):
+        return f"norm={named}"
+    key, equals, value = words[0].partition("=")
+    group, dot, rest = key.partition(".")
+    near = nearest(group, ("norm", "plugins")) if equals else None
+    return near and f"{near}{dot}{rest}={shortened(value)}"
 
 
 def bench(arguments: argparse.Namespace) -> int:

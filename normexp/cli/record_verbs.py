@@ -83,7 +83,7 @@ def _drift(arguments: argparse.Namespace) -> int:
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]
-    folders = recorded(words, REPORT)
+    folders = recorded(words, (*REPORT, *FILES))
     _check_kept(arguments, len(folders))
     usual = len(folders) if any("=" not in word for word in words) else 3
     limit = usual if arguments.limit is None else arguments.limit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,17 @@ class Interval:
     def of_whole(self) -> Interval:
         """Return that of the whole numbers alone, as int() around it means it."""
         return Interval(int(self.low), int(self.high), self.log)
+
+
+def whole_meant(each: Interval, takes: Callable[[float], bool]) -> Interval | None:
+    """Return the interval of whole numbers where all numbers were typed, and the key takes whole ones alone.
+
+    Args:
+        takes: tells whether the key takes a value.
+    """
+    if math.isinf(each.high) or takes(each.low) or not takes(each.of_whole().low):
+        return None
+    return each.of_whole()
 
 
 def is_interval(override: Override) -> bool:

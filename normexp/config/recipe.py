@@ -36,7 +36,10 @@ class Item:
 
 
 def with_recipe(overrides: Sequence[str]) -> list[str]:
-    """Return overrides on top of their recipe. Raises UserError for another `recipe=` than auto and none."""
+    """Return overrides on top of their recipe.
+
+    Raises: UserError for another `recipe=` than auto and none, and for two keys of which a run would take one.
+    """
     typed = [text for text in overrides if not text.startswith(f"{KEY}=")]
     return [*texts(recipe(overrides)), *typed]
 
@@ -45,7 +48,10 @@ def recipe(overrides: Sequence[str]) -> dict[str, Item]:
     """Return the settings that these overrides leave to the recipe; none for a study, or with `recipe=none`."""
     given = dict(text.partition("=")[::2] for text in overrides)
     wish = Allowed(choices=("auto", NONE)).check(KEY, given.get(KEY, "auto"))
-    if wish == NONE or given.get("study", NONE) != NONE:
+    if wish == NONE:
+        return {}
+    _check_evaluations(given)
+    if given.get("study", NONE) != NONE:
         return {}
     found: dict[str, Item] = {}
     for origin, settings in _layers(given):
@@ -53,6 +59,16 @@ def recipe(overrides: Sequence[str]) -> dict[str, Item]:
         found = {**{key: found[key] for key in kept}, **{key: Item(value, origin) for key, value in settings.items()}}
     typed = [key for key in given if key not in CHOOSE]
     return {key: found[key] for key in left_by(typed, found) if key not in given}
+
+
+def _check_evaluations(given: Mapping[str, str]) -> None:
+    """Refuse both ways to say how often a run is evaluated.
+
+    Experiments lay one over the other, and what a record or its command says has the recipe in it: as it is, it is run.
+    """
+    every, per_epoch = (given.get(key, "null") for key in ("eval_every", "evals_per_epoch"))
+    if "null" not in (every, per_epoch):
+        raise UserError(f"eval_every={every} evals_per_epoch={per_epoch}: give one of the two")
 
 
 def texts(settings: Mapping[str, Item]) -> list[str]:

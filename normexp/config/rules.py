@@ -168,6 +168,7 @@ def _keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> 
     for key, beside, reason in [
         *_unused(choices, about),
         *_of_others(values, about),
+        *_undrawn(values, choices, about),
         *_in_cells(values, choices, about),
         *_unread_averages(values, about),
     ]:
@@ -201,6 +202,18 @@ def _of_others(values: Values, about: About) -> Iterator[tuple[str, str, str]]:
                 if values[group][other] not in allowed:
                     beside = f"{group}.{other}={values[group][other]}"
                     yield f"{group}.{key}", beside, f"is for {group}.{other}={' or '.join(allowed)}; leave it out"
+
+
+def _undrawn(values: Values, choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:
+    """Yield `split_seed` where no key wants what it draws; a data set that does not say draws with it at any rate."""
+    given, unread = values["dataset"], [key for key, _, _ in _of_others(values, about)]
+    wishes = about["dataset"].get("_split_seed_draws_", {})
+    read = {key: wish for key, wish in wishes.items() if f"dataset.{key}" not in unread}
+    if wishes and not any(given[key] if wish == "any" else given[key] in wish for key, wish in read.items()):
+        wanting = (key if wish == "any" else f"{key}={'|'.join(wish)}" for key, wish in read.items())
+        named = ", ".join(f"dataset.{want}" for want in wanting)
+        reason = f"nothing is drawn with it; it is for {named}; leave it out"
+        yield "dataset.split_seed", f"dataset={choices['dataset']}", reason
 
 
 def _in_cells(values: Values, choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from normexp.config import Config
+from normexp.config.intervals import read_interval, whole_meant
 from normexp.config.options import option
 from normexp.config.text import amount
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Count, Equals, Follows
@@ -123,12 +125,31 @@ def _check_select(experiment: Experiment, document: Document) -> None:
     if select.halving and len(combinations(select)) <= select.halving.keep[0]:
         there = len(combinations(select))
         raise document.error(f"keeps {select.halving.keep[0]} of {there} combinations", "select", "halving", "keep")
+    if select.sampler:
+        _check_whole(experiment, select, document, choosing)
     known = _recorded(
         [composed(experiment, document, arm, point, select.common) for arm in choosing for point in trials]
     )
     if select.metric not in known:
         raise unknown_metric(document.at("select", "metric"), select.metric, known)
     _check_held_out(experiment, select, document)
+
+
+def _check_whole(experiment: Experiment, select: Selection, document: Document, arms: Sequence[str]) -> None:
+    """Raise UserError for an interval of all numbers where an arm takes whole ones alone."""
+
+    def takes(arm: str, key: str, value: float) -> bool:
+        try:
+            experiment.config(arm, ((key, value), ("seed", select.seeds[0])), select.common)
+        except UserError:
+            return False
+        return True
+
+    for key, text in select.search.items():
+        for arm in arms:
+            if whole := whole_meant(read_interval(key, text), partial(takes, arm, key)):
+                meant = did_you_mean(str(whole))
+                raise document.error(f"{text}: must be whole numbers{meant}", "select", "search", key)
 
 
 def _check_held_out(experiment: Experiment, select: Selection, document: Document) -> None:

@@ -31,17 +31,21 @@ def _refuse(
             raise document.error(f"{key} {why}", *place, key)
 
 
+REPLACED = {"epochs": "steps", "evals_per_epoch": "eval_every"}  # key -> the one that a run takes where both are set
+
+
 def check_length(document: Document, layers: Iterable[tuple[Place, Mapping[str, object]]]) -> None:
-    """Raise UserError for epochs beside steps, or laid over them: a run takes its steps where both are set.
+    """Raise UserError for epochs beside steps, or laid over them, and for evaluations that are said in two ways so.
 
     Args:
         layers: what is set for a run and where, each laid over those before it.
     """
-    steps: object = None
+    set_so_far: dict[str, object] = {}
     for place, given in layers:
-        steps = given.get("steps", steps)
-        if steps is not None and given.get("epochs") is not None:
-            raise document.error("steps is given, too, and would replace it; give one of the two", *place, "epochs")
+        set_so_far |= given
+        for key, other in REPLACED.items():
+            if set_so_far.get(other) is not None and given.get(key) is not None:
+                raise document.error(f"{other} is given, too, and would replace it; give one of the two", *place, key)
 
 
 def check_unread(experiment: Experiment, document: Document) -> None:

@@ -247,15 +247,18 @@ def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtS
                 (("grid",), part.grid),
             )
         ]
-        check_length(document, [*layers, *_searched(scale, file, own)])
+        check_length(document, [*layers, *_of_trials(scale, file, own)])
 
 
-def _searched(scale: str, file: ExperimentFile, own: AtScale) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    """Yield where the search of a scale stands, and what it lays over every arm."""
-    if own.select and own.select.search:
-        yield ("scales", scale, "select", "search"), own.select.search
-    elif file.select:
-        yield ("select", "search"), file.select.search
+def _of_trials(
+    scale: str, file: ExperimentFile, own: AtScale
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    """Yield what trials have over every arm at a scale, and what is searched, each with the place where it stands."""
+    for part in ("common", "search"):
+        if own.select and (given := getattr(own.select, part)):
+            yield ("scales", scale, "select", part), given
+        elif file.select:
+            yield ("select", part), getattr(file.select, part)
 
 
 def _design(declared: Sequential | None, seeds: Sequence[int]) -> Design | None:

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from normexp.config.text import shortened
 from normexp.errors import UserError
-from normexp.norms.kernels.trial import left_as_found, modes_kept, watched
+from normexp.norms.kernels.trial import left_as_found, state_kept, watched
 from normexp.seeding import seed_all, stream
 
 Batch = tuple[Tensor, Tensor]
@@ -71,8 +71,11 @@ def _checked(name: str, reading: Any) -> Reading:
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Switch to evaluation mode without gradients, and back: a measurement must not change the run."""
-    with modes_kept(model), torch.no_grad():
+    """Switch to evaluation mode without gradients, and back: a measurement must not change the run.
+
+    A network may write into itself there, too, as an Embedding with `max_norm` does: all of it is put back.
+    """
+    with state_kept(model), torch.no_grad():
         model.eval()
         yield
 

@@ -35,9 +35,9 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
         f"from {max(used) + 1} on, and judge by those alone"
     )
     yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]), experiment.design)
-    family = sum(verdict.p is not None for _, verdict in verdicts)
+    family, design = sum(verdict.p is not None for _, verdict in verdicts), experiment.design
     for claim, verdict in undecided:
-        yield f"- {claim.text}: {_by_signs(verdict, family, experiment.design) or _wanted(claim, verdict)}"
+        yield f"- {claim.text}: {_by_signs(verdict, family, design) or _wanted(claim, verdict, design)}"
 
 
 def _by_ranks(claims: list[Claim], n: int, design: Design | None) -> Iterator[str]:
@@ -80,12 +80,14 @@ def _in_looks(design: Design | None) -> str:
     return f" in {amount(len(design.looks), 'look')}" if design else ""
 
 
-def _wanted(claim: Claim, verdict: Verdict) -> str:
-    seeds = verdict.fresh_seeds
+def _wanted(claim: Claim, verdict: Verdict, design: Design | None) -> str:
+    """Say how many seeds would decide; under a design at the level that its last look has, with looks in proportion."""
+    seeds = verdict.fresh_seeds_in_looks if design else verdict.fresh_seeds
     if seeds is None:
         why = "no spread to plan by: ranks, counts, evaluations too far apart, or too few runs"
         return f"cannot be told from {amount(verdict.n, 'seed')} ({why})"
-    shown = [f"{each} fresh seeds" if each else "more than a thousand" for each in (seeds.observed, seeds.safeguard)]
+    sizes = (seeds.observed, seeds.safeguard)
+    shown = [f"{each} fresh seeds{_in_looks(design)}" if each else "more than a thousand" for each in sizes]
     hint = _other_question(claim) if (seeds.observed or MANY) >= MANY else ""
     return f"{shown[0]} if the effect is as observed, {shown[1]} by the nearer end of its one-sided 80 % interval{hint}"
 

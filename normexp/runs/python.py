@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
-from normexp.config.defaults import with_defaults
+from normexp.config.defaults import check_values, with_defaults
 from normexp.config.overrides import listed_overrides
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
@@ -109,6 +109,10 @@ def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
     values = {key: value for key, value in record.items() if not key.startswith("_")} | {"plugins": list(plugins)}
     for group in groups():
         _check_code(directory, group, values[group], record["_choices_"][group])
+    try:
+        check_values(record)
+    except UserError as error:
+        raise damaged(directory.path / CONFIG, error) from None
     return Config(values, record["_choices_"], record.get("_changes_") or {})
 
 

@@ -11,13 +11,13 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from normexp.config import Config, compose
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
-from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval
+from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval, whole_meant
 from normexp.config.overrides import parse_overrides, take_out
 from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
@@ -161,8 +161,8 @@ class Study:
     def _check_whole(self) -> None:
         """Raise UserError for an interval of all numbers where whole ones alone are allowed."""
         for key, each in self.space.items():
-            if each.high < math.inf and not self._takes(key, each.low) and self._takes(key, each.of_whole().low):
-                meant = did_you_mean(f"'{key}={each.of_whole()}'")
+            if whole := whole_meant(each, partial(self._takes, key)):
+                meant = did_you_mean(f"'{key}={whole}'")
                 raise UserError(f"{key}={each}: must be whole numbers{meant}")
 
     def _takes(self, key: str, value: float) -> bool:

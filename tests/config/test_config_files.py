@@ -60,8 +60,9 @@ KNOWN |= {"_accepts_", "_gives_", "_needs_", "_inputs_", "_recipe_"}
 KNOWN |= {"_tokens_", "_placed_", "_causal_", "_normalizes_"}  # of transformers
 KNOWN |= {"_masked_by_", "_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_", "_recurrent_"}
 KNOWN |= {"_measures_time_", "_called_", "_own_schemes_", "_in_recurrence_", "_reads_", "_in_order_"}
-KNOWN |= {"_of_running_averages_", "_unless_", "_outside_recurrence_", "_only_with_"}
+KNOWN |= {"_of_running_averages_", "_unless_", "_outside_recurrence_", "_only_with_", "_split_seed_draws_"}
 OF_KEYS = ("_masked_by_", "_in_recurrence_", "_outside_recurrence_", "_of_running_averages_", "_only_with_")
+OF_KEYS += ("_split_seed_draws_",)
 
 
 @each_file
@@ -80,7 +81,7 @@ def problems(group, name, node, parameters):
         *(f"{key} is no known description" for key in node if is_description(key) and key not in KNOWN),
         *(f"_allowed_ names {key}, which is no key" for key in set(ranges) - set(leaves)),
         *(f"{about} names {key}, which is no key" for about in OF_KEYS for key in set(node.get(about, ())) - set(keys)),
-        *(f"_only_with_: {key} has no such value" for key in no_values(node)),
+        *(f"{key} has no such value" for key in no_values(node)),
         *(f"{key}: no range" for key in numbers - set(ranges) - UNBOUNDED.get(f"{group}-{name}", set())),
         *(f"{key}: {error}" for key in set(ranges) & set(leaves) if (error := refused(ranges, leaves, key))),
         *(f"{key}: a key or a parameter alone" for key in unmatched(group, node, keys, parameters)),
@@ -106,6 +107,7 @@ def problems_of_data(node, keys):
 def no_values(node):
     """Return the keys whose values, with which others do something, cannot be."""
     conditions = [condition for each in node.get("_only_with_", {}).values() for condition in each.items()]
+    conditions += [(key, values) for key, values in node.get("_split_seed_draws_", {}).items() if values != "any"]
     return [key for key, values in conditions for value in values if refused(node["_allowed_"], {key: value}, key)]
 
 

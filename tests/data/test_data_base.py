@@ -6,6 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from normexp.config import compose, option
+from normexp.config.instantiate import instantiate
+from normexp.config.options import is_description
 from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
@@ -118,6 +121,35 @@ def test_subset_and_hold_out_do_not_depend_on_the_run_seed() -> None:
 def test_split_seed_chooses_other_examples() -> None:
     first, second = (Numbered(validation=60, split_seed=seed).load(0) for seed in (0, 1))
     assert numbers(first.validation) != numbers(second.validation)
+
+
+HERE = ("digits", "sequential_digits", "mnist1d", "house_prices", "adding", "copy", "covariate_shift", "cloze")
+SMALL = {"examples": 40, "test": 4, "side": 4, "length": 6, "delay": 2}
+WISHED = {"validation": 5, "subset": 10, "label_noise": 0.5, "order": "permuted", "shuffled": True}
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_split_seed_draws_what_the_option_says_and_nothing_else(name: str) -> None:
+    """`dataset.split_seed` is refused without these keys: it would make runs of another name and the same data."""
+    node = option("dataset", name)
+    wishes = {key: WISHED[key] for key in node["_split_seed_draws_"] if key in WISHED}
+    small = {key: value for key, value in SMALL.items() if key in node} | {"validation": 0}
+
+    def fingerprints(**given: object) -> set[str]:
+        values = {key: value for key, value in node.items() if not is_description(key)} | small | given
+        return {instantiate({**values, "split_seed": seed}).load(0).fingerprint for seed in range(3)}
+
+    assert len(fingerprints()) == 1
+    assert all(len(fingerprints(**{key: wish})) == 3 for key, wish in wishes.items())
+
+
+@pytest.mark.parametrize(("source", "validation"), {"lecture": 100, "synthetic": 0}.items())
+def test_a_split_seed_that_draws_nothing_is_refused(source: str, validation: int) -> None:
+    """The lecture's four rows are all three splits, whatever dataset.validation says."""
+    words = ["dataset=house_prices", "model=mlp", f"dataset.source={source}", f"dataset.validation={validation}"]
+    with pytest.raises(UserError, match=r"dataset\.split_seed=1 with dataset=house_prices: nothing is drawn with it"):
+        compose([*words, "dataset.split_seed=1"])
+    assert compose([*words, "dataset.split_seed=1", "dataset.subset=2"])["dataset"]["split_seed"] == 1
 
 
 def test_subset_larger_than_the_training_split_is_refused() -> None:

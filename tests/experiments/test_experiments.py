@@ -418,6 +418,14 @@ UNSOUND = {
         change("scales", "smoke", to={"select": {"search": {"epochs": [1, 2]}}}),
         "scales.smoke.select.search.epochs: steps is given, too",
     ),
+    "evaluations said in two ways": (
+        change("common", to={"dataset": "digits", "model": "mlp", "steps": 5, "eval_every": 1, "evals_per_epoch": 2}),
+        "common.evals_per_epoch: eval_every is given, too, and would replace it; give one of the two",
+    ),
+    "evaluations of trials in two ways": (
+        change("select", "common", to={"eval_every": 1, "evals_per_epoch": 2}),
+        "select.common.evals_per_epoch: eval_every is given, too",
+    ),
     "epochs beside steps": (change("common", "epochs", to=1), "common.epochs: steps is given, too"),
     "minutes of no scale": (change("minutes", to={"desk": 1}), "minutes.desk: scale 'desk' does not exist"),
     "label of nothing": (
@@ -530,6 +538,13 @@ def test_steps_of_a_scale_may_stand_in_for_epochs():
     data["common"] = {"dataset": "digits", "model": "mlp", "epochs": 2}
     data["scales"]["smoke"] = {"common": {"steps": 3}}
     assert parse("x", "smoke", data).config("Plain", (("seed", 0),))["steps"] == 3
+
+
+def test_eval_every_of_the_trials_may_stand_in_for_evals_per_epoch_of_the_runs():
+    data = copy.deepcopy(SOUND)
+    data["common"] = {"dataset": "digits", "model": "mlp", "epochs": 2, "evals_per_epoch": 2}
+    data["select"]["common"] = {"eval_every": 1}
+    parse("x", "smoke", data)
 
 
 def test_labels_may_name_all_that_a_figure_shows():

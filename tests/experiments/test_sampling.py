@@ -152,6 +152,15 @@ REFUSED = {
     "turned round": (changed(search={"optim.lr": "interval(1,0)"}), "its ends are the wrong way round"),
     "logarithm of 0": (changed(search={"optim.lr": "tag(log,interval(0,1))"}), "a logarithm needs numbers above 0"),
     "not allowed": (changed(search={"optim.lr": "interval(-1,1)"}), "optim.lr=-1"),
+    "all numbers": (
+        changed(search={"batch_size": "interval(8,16)"}),
+        "select.search.batch_size: interval(8,16): must be whole numbers; did you mean int(interval(8,16))?",
+    ),
+    "all numbers by their logarithms": (
+        changed(search={"batch_size": "tag(log,interval(8,16))"}),
+        "tag(log,interval(8,16)): must be whole numbers; did you mean tag(log,int(interval(8,16)))?",
+    ),
+    "no whole number either": (changed(search={"batch_size": "interval(0,16)"}), "batch_size=0.0: must be an integer"),
     "a group": (changed(search={"norm": "interval(0,1)"}), "norm has options, an interval is of numbers"),
     "both": (changed(halving={"steps": [1, 2], "keep": [2]}), "give either halving or sampler"),
     "a scale's list": (

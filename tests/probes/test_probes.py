@@ -418,6 +418,23 @@ def test_probe_leaves_the_network_as_it_was(network, name):
     assert all(torch.equal(each.grad, old) for each, old in zip(model.parameters(), gradients, strict=True))
 
 
+class Renormed(nn.Linear):
+    """Shortens its weights before it uses them, in either mode, as an Embedding with `max_norm` does."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.weight.renorm_(2, 0, 0.1)
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_probe_leaves_weights_that_a_forward_pass_writes_into(network, name):
+    model = nn.Sequential(network, Renormed(2, 3))
+    before = copy.deepcopy(model.state_dict())
+    assert make(name).measure(facing(model, torch.randn(9, 3)))
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
 def parametrize_spectrally(layer: nn.Linear) -> nn.Module:
     from normexp.norms.spectral import SpectralNorm
 

@@ -426,6 +426,18 @@ def test_ticks_around_0_stand_apart_between_many_decades(fabricate: Fabric, lowe
     assert_clean(experiment.figure(kind="curves", metric="test/loss", log=["y"]))
 
 
+@pytest.mark.parametrize(("kind", "side"), [("curves", "y"), ("bars", "x")])
+def test_ticks_beside_0_stand_apart_where_many_decades_begin_there(fabricate: Fabric, kind: str, side: str) -> None:
+    experiment = made(fabricate)
+    experiment.run(
+        lambda arm, point, _: [
+            {"step": s, "test/loss": 0.0 if (arm, s) < ("Q", 1) else 1000.0 ** (s - 4 - 4 * point["seed"])}
+            for s in range(9)
+        ]
+    )
+    assert_clean(experiment.figure(kind=kind, metric="test/loss", log=[side]))
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -8,7 +8,7 @@ from drawn import assert_clean, learning, made
 from fabricated import Fabric
 
 from normexp.report.figures import glyphs
-from normexp.report.figures.chart import Chart
+from normexp.report.figures.chart import Chart, Mark
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.styles import distinct
@@ -67,3 +67,15 @@ def test_a_legend_has_an_end_and_says_how_many_names_are_left_out() -> None:
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == [*names[:200], "and 3 more"]
     assert figure.get_figheight() < 12
+
+
+@pytest.mark.parametrize("mark", ["point", "interval", "bar"])
+def test_a_figure_of_rows_has_an_end_and_says_how_many_are_left_out(mark: Mark) -> None:
+    """Thousands of arms made a picture higher than matplotlib draws."""
+    rows = pd.DataFrame([{"x": 1.0 + i, "y": f"arm {i}", "c": "kind", "ended": False} for i in range(1203)])
+    colour = {"colour": "c", "styles": {"kind": distinct(0)}} if mark == "bar" else {}
+    with settings(theme()):
+        figure = draw(Chart(rows, mark, **colour), theme())
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == [*(f"arm {i}" for i in range(200)), "and 1,003 more"]
+    assert figure.get_figheight() < 100

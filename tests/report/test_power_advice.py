@@ -94,6 +94,21 @@ def test_seeds_that_signs_take_are_told_with_the_looks_of_the_design(fabricate: 
     assert "all 4 agree, and equal values leave only their signs; 7 fresh seeds in 2 looks that agree can" in line
 
 
+def test_seeds_of_an_effect_are_planned_with_the_looks_of_the_design(fabricate: Fabric) -> None:
+    experiment = made(fabricate, claims=[read_claim({**COMPARED, "in": "> 0"})], grid={"seed": [0, 1, 2, 3]})
+    ahead = (0.03, -0.01, 0.02, 0.0)
+    experiment.run(
+        lambda arm, point, random: [
+            {"step": 0, "test/accuracy": 0.5 + (ahead[point["seed"]] if arm == "With BN" else 0.0)}
+        ]
+    )
+    *_, once = power(experiment.experiment, fabricate.root)
+    *_, looked = power(replace(experiment.experiment, design=LOOKS), fabricate.root)
+    few, many = (int(line.removeprefix("- t: ").partition(" ")[0]) for line in (once, looked))
+    assert few < many
+    assert f"{many} fresh seeds in 2 looks if the effect is as observed" in looked
+
+
 def test_seeds_that_broke_ties_are_used_as_well(fabricate: Fabric) -> None:
     experiment = made(fabricate, claims=[read_claim({**COMPARED, "in": "> 0"})])
     experiment.run(lambda arm, point, random: [{"step": 0, "test/accuracy": 0.5 + point["seed"] / 100}])

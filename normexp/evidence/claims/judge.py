@@ -60,7 +60,10 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
         if result.decision:
             p, confidence = next(corrected)
             adjusted = Adjusted(p, confidence, result.interval(confidence))
-        verdicts.append(_verdict(claim, result, adjusted, len(tested), curves))
+        verdict = _verdict(claim, result, adjusted, len(tested), curves)
+        if design and verdict.fresh_seeds:
+            verdict = replace(verdict, fresh_seeds_in_looks=_wanted(result, len(tested), design.shares[-1]))
+        verdicts.append(verdict)
     return verdicts
 
 
@@ -93,12 +96,16 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
     )
 
 
-def _wanted(result: TestResult, family: int) -> SampleSize | None:
-    """Return how many fresh seeds would decide, corrected over the family and over the claim's own comparisons."""
+def _wanted(result: TestResult, family: int, share: float = 1.0) -> SampleSize | None:
+    """Return how many fresh seeds would decide, corrected over the family and over the claim's own comparisons.
+
+    Args:
+        share: of the level, that the last look has; looks before it decide some of the time, so that it takes no more.
+    """
     if result.spread is None:
         return None
     sd, near, far = result.spread
-    return plan(sd, near, result.n, 1 - LEVEL / (family * result.among), far)
+    return plan(sd, near, result.n, 1 - share * LEVEL / (family * result.among), far)
 
 
 def _wider(claim: Claim, result: TestResult, decided: str, adjusted: Adjusted | None) -> Iterator[str]:

@@ -34,10 +34,12 @@ class Verdict:
         n: number of seeds.
         p: two-sided, not corrected; None where nothing was tested.
         adjusted: the same after Holm's correction.
-        fresh_seeds: how many seeds, none of them used again, would probably decide; None where nothing is open or
-            that cannot be told.
+        fresh_seeds: how many seeds, none of them used again, would probably decide, tested once; None where nothing is
+            open or that cannot be told.
         remarks: what a reader has to know beside: a target's origin, a ceiling, arms from different commits.
         details: of the steps to a range of targets.
+        fresh_seeds_in_looks: the same with the looks of a sequential design, in proportion, for a last look with its
+            share of the level; None without a design.
     """
 
     verdict: str
@@ -50,6 +52,7 @@ class Verdict:
     fresh_seeds: SampleSize | None = None
     remarks: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    fresh_seeds_in_looks: SampleSize | None = None
 
     @property
     def p_holm(self) -> float | None:

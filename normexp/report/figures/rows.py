@@ -24,6 +24,7 @@ from normexp.report.figures.styles import NEUTRAL, LineStyle
 NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
 APART = (0.0, 0.15, -0.15, 0.3, -0.3, 0.075, -0.075)  # of a row: where runs with the same value lie
 BAR, SHORT = 20.0, 11.0  # points that a median is high: of rows with one colour, of several
+MOST_ROWS = 200  # of more nobody looks at each, and a file holds so many pixels in height
 WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
 NARROW = 0.045  # of the largest sum: a part that has no room for its number
 PLAIN = LineStyle(NEUTRAL)
@@ -32,14 +33,17 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Row:
-    """One row; a heading has a name only."""
+    """One row; a heading, and what says how many more there are, has a name only."""
 
     name: str
     data: pd.DataFrame | None
 
 
 def rows_of(chart: Chart, theme: Theme) -> list[Row]:
-    """Return the rows from top to bottom, each group under its heading; long names are broken."""
+    """Return the rows from top to bottom, each group under its heading; long names are broken.
+
+    Of very many the first are shown, and how many more there are.
+    """
     width = int(WIDEST * theme.width / theme.font)
     groups = chart.data.groupby(chart.group, sort=False) if chart.group else [("", chart.data)]
     rows = []
@@ -47,7 +51,8 @@ def rows_of(chart: Chart, theme: Theme) -> list[Row]:
         rows += [Row(str(heading), None)] if chart.group else []
         named = ((textwrap.wrap(str(name), width), each) for name, each in group.groupby(chart.y, sort=False))
         rows += [Row("\n".join(name), each) for name, each in named]
-    return rows
+    more = sum(row.data is not None for row in rows[MOST_ROWS:])
+    return [*rows[:MOST_ROWS], Row(f"and {more:,} more", None)] if more else rows
 
 
 def draw_rows(ax: Axes, chart: Chart, theme: Theme) -> None:
@@ -161,11 +166,10 @@ def _largest_sum(chart: Chart, rows: list[Row]) -> float:
 def _bars(ax: Axes, chart: Chart, rows: list[Row]) -> None:
     """Stack one part per colour, each with its number."""
     whole = _largest_sum(chart, rows)
-    for height, row in enumerate(rows):
+    for height, data in ((height, row.data) for height, row in enumerate(rows) if row.data is not None):
         left = 0.0
         for name, style in chart.styles.items():
-            assert row.data is not None
-            size = float(row.data.loc[row.data[chart.colour] == name, chart.x].sum())
+            size = float(data.loc[data[chart.colour] == name, chart.x].sum())
             ax.barh(height, size, left=left, color=style.color, edgecolor="white", height=0.62)
             if size > NARROW * whole:
                 ax.text(left + size / 2, height, f"{size:g}", color="white", ha="center", va="center", fontsize="small")

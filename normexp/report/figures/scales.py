@@ -20,6 +20,7 @@ OFF_SCALE, FAR = 10.0, 1e3  # times the largest, the median of what the runs rea
 STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 LINEAR = 0.5  # decades that the linear part of a symlog axis takes on either side of 0, at least
 LINEAR_SHARE = 0.08  # of all decades, where there are values below 0: its neighbours stand apart from 0
+FROM_0 = {"x": (10.0, 0.05), "y": (17.5, 0.04)}  # where the axis begins at 0: from so many decades on, that share
 GREY = LineStyle("#777777", (1.5, 1.5), width=0.8)
 MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -39,7 +40,7 @@ def set_scale(side: XAxis | YAxis, values: Numbers, log: bool, limits: Range | N
         _call(axes, name, "scale", "log")
     elif log:
         linear = threshold(values)
-        _call(axes, name, "scale", "symlog", linthresh=linear, linscale=_linear_decades(values, linear))
+        _call(axes, name, "scale", "symlog", linthresh=linear, linscale=_linear_decades(values, linear, name))
 
 
 def _call(axes: Axes, name: str, what: str, *given: object, **more: object) -> None:
@@ -52,10 +53,11 @@ def threshold(values: Numbers) -> float:
     return float(10.0 ** math.floor(math.log10(sizes.min()))) if len(sizes) else 1.0
 
 
-def _linear_decades(values: Numbers, linear: float) -> float:
+def _linear_decades(values: Numbers, linear: float, name: str) -> float:
     """Return how many decades the linear part takes on either side, of an axis that is logarithmic beyond it."""
-    decades = [math.log10(side.max(initial=linear) / linear) for side in (-values, values)]
-    return max(LINEAR, LINEAR_SHARE * sum(decades)) if (values < 0).any() else LINEAR
+    decades = sum(math.log10(side.max(initial=linear) / linear) for side in (-values, values))
+    many, share = (0.0, LINEAR_SHARE) if (values < 0).any() else FROM_0[name]
+    return max(LINEAR, share * decades) if decades > many else LINEAR
 
 
 def set_ends(

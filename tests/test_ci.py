@@ -45,7 +45,7 @@ def beside(then: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """Run a few lines of bash with what .ci/run starts and waits for other work by."""
     text = (TOP / ".ci" / "run").read_text()
     own = "".join(re.findall(r"^(?:beside|joined)\(\) \{.*?^\}\n", text, re.MULTILINE | re.DOTALL))
-    program = f"set -euo pipefail\ndeclare -A started\ntop={shlex.quote(str(tmp_path))}\n{own}{then}"
+    program = f"set -euo pipefail\ntop={shlex.quote(str(tmp_path))}\n{own}{then}"
     return subprocess.run(["bash", "-c", program], capture_output=True, text=True, timeout=60)
 
 

@@ -5,9 +5,12 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import yaml
@@ -36,6 +39,108 @@ def pythons() -> list[str]:
 def test_the_workflow_runs_what_ci_runs():
     assert ".ci/run" in COMMANDS
     assert os.access(TOP / ".ci" / "run", os.X_OK)
+
+
+def beside(then: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Run a few lines of bash with what .ci/run starts and waits for other work by."""
+    text = (TOP / ".ci" / "run").read_text()
+    own = "".join(re.findall(r"^(?:beside|joined)\(\) \{.*?^\}\n", text, re.MULTILINE | re.DOTALL))
+    program = f"set -euo pipefail\ntop={shlex.quote(str(tmp_path))}\n{own}{then}"
+    return subprocess.run(["bash", "-c", program], capture_output=True, text=True, timeout=60)
+
+
+def test_what_fails_beside_something_else_is_shown_and_fails_ci(tmp_path):
+    failing = "fails() { echo a failure; false; echo further; }; beside it fails; joined it; echo passed"
+    done = beside(failing.replace("false;", "return 3;"), tmp_path)
+    assert (done.returncode, done.stdout) == (3, "a failure\n")
+    assert beside("beside it echo good; joined it; echo passed", tmp_path).stdout == "good\npassed\n"
+
+
+def test_what_runs_beside_something_else_can_be_interrupted(tmp_path):
+    """A shell without job control starts it so that it ignores SIGINT; daemons of its tests would stay."""
+    ignored = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    assert beside(f"beside it {sys.executable} -c {shlex.quote(ignored)}; joined it", tmp_path).stdout == "False\n"
+
+
+def called(script: str, name: str) -> list[str]:
+    """Return the words that a script of CI gives to another one."""
+    text = (TOP / script).read_text()
+    return [
+        word
+        for words in re.findall(rf"scripts/{re.escape(name)} ([\w ]+?)(?: *[|#\n])", text)
+        for word in words.split()
+    ]
+
+
+def test_what_runs_side_by_side_finds_everything_installed():
+    """pip would install normexp anew under the sweeps of the other one; apt-get has a lock."""
+    for name in ("programs", "install_extras.py"):
+        scripts = ("scripts/test_cluster", "scripts/test_site", "scripts/test")
+        assert set(called(".ci/run", name)) >= {word for script in scripts for word in called(script, name)} != set()
+    assert set(called(".ci/run", "install_extras.py")) <= set(PROJECT["optional-dependencies"])
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
+    """Call scripts/programs as root of a system that has these commands; return what it says and what it installs."""
+
+    def call(*names: str, has: tuple[str, ...] = (), offers: tuple[str, ...] = ()) -> tuple[str, list[str]]:
+        log = tmp_path / "log"
+        apt = f'echo "$@" >> {log}\nfor each in {" ".join(offers)}; do [ "${{@: -1}}" = "$each" ] && exit; done\nexit 1'
+        for command, body in {"id": "echo 0", "apt-get": apt, **dict.fromkeys(has, "")}.items():
+            (tmp_path / command).write_text(f"#!/bin/bash\n{body}\n")
+            (tmp_path / command).chmod(0o755)
+        (tmp_path / "timeout").write_text('#!/bin/bash\nshift; "$@"\n')
+        (tmp_path / "timeout").chmod(0o755)
+        words = ["/bin/bash", TOP / "scripts" / "programs", *names]
+        done = subprocess.run(words, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+        installed = (
+            [line.split()[-1] for line in log.read_text().splitlines() if " install" in f" {line}"]
+            if log.exists()
+            else []
+        )
+        return done.stdout, installed
+
+    return call
+
+
+def test_programs_that_are_there_are_left(debian):
+    assert debian("slurm", "chromium", has=("slurmctld", "google-chrome")) == ("", [])
+
+
+def test_programs_that_are_not_there_are_installed_each_for_itself(debian):
+    said, installed = debian("slurm", "latex", offers=("texlive-latex-recommended",))
+    assert installed == ["slurm-wlm", "texlive-latex-recommended"]
+    assert said.splitlines()[0] == "programs: slurm is not there, and apt-get could not install it"
+
+
+@pytest.fixture
+def extras(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script that installs extras, with made-up ones and without pip."""
+    monkeypatch.syspath_prepend(TOP / "scripts")
+    import install_extras
+
+    given = {
+        "here": ["pytest>=8"],
+        "old": ["pytest>=1000"],
+        "none": ["no-such-package"],
+        "other": ["no-such; os_name == 'x'"],
+    }
+    monkeypatch.setattr(install_extras, "EXTRAS", given)
+    return install_extras
+
+
+@pytest.mark.parametrize(
+    ("names", "installed"),
+    [(["here", "other"], None), (["here", "old"], ".[old]"), (["none", "here", "old"], ".[none,old]")],
+)
+def test_extras_that_are_there_are_left_and_others_installed_at_once(extras, monkeypatch, names, installed):
+    calls = []
+    monkeypatch.setattr(
+        extras.subprocess, "run", lambda words, cwd: calls.append(words) or SimpleNamespace(returncode=4)
+    )
+    assert extras.main(*names) == (4 if installed else 0)
+    assert [words[words.index("-e") + 1] for words in calls] == ([installed] if installed else [])
 
 
 def test_the_versions_of_python_are_those_of_the_project_everywhere():

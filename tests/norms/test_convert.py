@@ -2,6 +2,7 @@
 
 import copy
 import re
+from functools import cache
 from operator import attrgetter
 
 import pytest
@@ -44,6 +45,12 @@ def build(name, **options):
     """Build without memory or initialization: shapes are all that these tests look at."""
     with torch.device("meta"):
         return models.get_model(name, weights=None, num_classes=10, **options)
+
+
+@cache
+def initialized(name):
+    """Draw a network's weights once, for copies to be converted: that takes as long as a step."""
+    return models.get_model(name, weights=None, num_classes=10)
 
 
 def count(model, kind):
@@ -115,7 +122,7 @@ def test_every_scheme_on_every_architecture(scheme, norm, name):
 def test_converted_network_trains(scheme, norm, name):
     if scheme == "weight_standard":  # alone it multiplies each layer's output by the root of the fan-in
         norm = Stack(weights=norm, activations=GroupNorm())
-    model = models.get_model(name, weights=None, num_classes=10)
+    model = copy.deepcopy(initialized(name))
     if scheme in REPLACING and name in NO_UNIT_OF_ITS_OWN:
         assert refused_unchanged(model, norm, "used elsewhere too|no activation of its own")
         return

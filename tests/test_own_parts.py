@@ -57,6 +57,51 @@ class Nothing:
     pass
 
 
+class Keeping(nn.Module):
+    def __init__(self, num_classes, norm, how):
+        super().__init__()
+        self.layer, self.how, self.calls = nn.Linear(64, num_classes), how, 0
+        self.words = nn.Embedding(2, 2, sparse=how == "sparse")
+        self.register_buffer("times", torch.zeros(1), persistent=False)
+
+    def forward(self, x):
+        x, self.examples = x.flatten(1), len(x)
+        if self.how == "late" and not hasattr(self, "gain"):
+            self.gain = nn.Parameter(torch.ones(64))
+        if self.how == "seen" and not hasattr(self, "seen"):
+            self.register_buffer("seen", x[0])
+        self.calls += self.how == "calls"
+        self.times += self.how == "times"
+        if self.how == "slope":
+            torch.autograd.grad(self.layer(x).sum(), self.layer.weight)
+        return self.layer(x)
+
+
+class Telling(Keeping):
+    def get_extra_state(self):
+        return {"calls": self.calls}
+
+    def set_extra_state(self, state):
+        self.calls = state["calls"]
+
+
+class Complex(nn.Module):
+    def __init__(self, num_classes, norm):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(64, num_classes, dtype=torch.complex64))
+
+    def forward(self, x):
+        return (x.flatten(1).to(torch.complex64) @ self.weight).abs()
+
+
+ONCE = []
+
+
+def once(num_classes):
+    ONCE or ONCE.append(nn.Sequential(nn.Flatten(), nn.Linear(64, num_classes)))
+    return ONCE[0]
+
+
 built = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
 
 
@@ -113,6 +158,19 @@ class Reading(Dataset):
             "channels first": {"train": Split(np.zeros((40, 3, 8, 8), np.uint8), y)},
             "volumes": {name: Split(x.repeat(16, 1).reshape(40, 1, 4, 4, 4), y) for name in SPLITS},
             "prices": {"task": "regression"} | dict.fromkeys(SPLITS, Split(x + 1, np.float32([[1e20]] * 40))),
+            "a mask": {"train": Split(np.ma.masked_array(x), y)},
+            "a table of many numbers": {"train": Split(x.astype(np.float64) + 1e200, y)},
+            "one label": {"train": Split(x, 0 * y)},
+            "a note of a number": {"note": 5},
+            "no scale": {"target_scale": 0},
+            "no targets": {"task": "regression"} | dict.fromkeys(SPLITS, Split(x, x[:, :0])),
+            "other targets": {"task": "regression", "test": Split(x, x)}
+            | dict.fromkeys(SPLITS[:2], Split(x, x[:, :1])),
+            "foreign bytes": {"task": "regression"} | dict.fromkeys(SPLITS, Split(x, x.astype(">f4"))),
+            "other tokens": {"task": "language"} | dict.fromkeys(SPLITS, Split(x, 2 - y[:, None] * [1, 1, 1, 2])),
+            "fewer tokens": {"task": "language"} | dict.fromkeys(SPLITS, Split(x, y[:, None] * [1, 0, 1])),
+            "prices of numpy": {"task": "regression", "target_scale": np.float64(3)}
+            | dict.fromkeys(SPLITS, Split(x, np.float32([[0], [1]] * 20))),
             "key": {}["other"] if self.made == "key" else {},
         }
 
@@ -180,6 +238,14 @@ class Reads(Probe):
 
     def measure(self, situation):
         return [("network", "half", eval(self.value))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Careless(Probe):
+    def measure(self, situation):
+        situation.model(2 * situation.training(8)[0])
+        situation.model.eval()
+        return [("network", "noise", torch.rand(()))]
 
 
 def gated():
@@ -354,9 +420,47 @@ def test_own_parts_the_one_that_fails_in_a_study_is_named(cli, folder):
     assert (status, bool(re.fullmatch(rf"normexp: failed: {told} \(--debug .*\)\n", stderr))) == (1, True), stderr
 
 
-def test_own_parts_a_probe_may_measure_a_tensor(cli, folder):
-    run = run_of(cli, "model=mlp", "probe=odd_parts.Reads")
-    assert {line.rpartition(",")[2] for line in (run / "probes.csv").read_text().splitlines()[1:]} == {"0.5"}
+MEASURED = {"torch.tensor(0.5)": "0.5", "np.float64(0.5)": "0.5", "np.int64(2)": "2.0", "2": "2", "1 < 2": "1"}
+
+
+@pytest.mark.parametrize("value", MEASURED)
+def test_own_parts_a_probe_may_measure_numbers_of_any_library(cli, folder, value):
+    import normexp
+
+    run = run_of(cli, "model=mlp", "probe=odd_parts.Reads", f"probe.value='{value}'")
+    written = {line.rpartition(",")[2] for line in (run / "probes.csv").read_text().splitlines()[1:]}
+    assert written == {MEASURED[value]}
+    assert not normexp.load(run).left_out
+
+
+def test_own_parts_a_probe_changes_nothing_of_the_run(cli, folder):
+    words = ("model=mlp", "norm=batch", "eval_every=1", "steps=4", *TINY[1:], MINE)
+    runs = [Path(cli("run", *words, probe)[1].splitlines()[-1]) for probe in ("probe=none", "probe=odd_parts.Careless")]
+    first, second = ((run / "metrics.csv").read_bytes() for run in runs)
+    assert first == second
+
+
+def test_own_parts_a_network_of_complex_numbers_is_trained(cli, folder):
+    run_of(cli, "model=odd_parts.Complex")
+
+
+def test_own_parts_a_scale_of_numpy_is_a_number_in_the_record(cli, folder):
+    import normexp
+
+    run = run_of(cli, "dataset=odd_parts.Reading", "dataset.made=prices of numpy", "model=mlp")
+    assert not normexp.load(run).left_out
+
+
+def test_own_parts_a_network_that_was_trained_already_is_refused(cli, folder):
+    words = ("run", "model=odd_parts.once", MINE, *TINY)
+    assert cli(*words)[0] == 0
+    status, _, stderr = cli(*words, "seed=1")
+    told = "model=odd_parts.once: returns the network that it returned before; build a new one at every call"
+    assert (status, stderr) == (2, f"normexp: {told}\n")
+
+
+def test_own_parts_a_network_may_remember_what_its_last_call_was(cli, folder):
+    run_of(cli, "model=odd_parts.Keeping", "model.how=nothing")
 
 
 def test_own_parts_a_record_names_no_code_of_ours_that_its_options_do_not(cli, folder):
@@ -417,6 +521,10 @@ def _data(made: str, said: str) -> tuple[list[str], str]:
 
 def _odd(returns: str) -> list[str]:
     return ["model=odd_parts.Odd", f"model.returns='{returns}'"]
+
+
+def _keeping(how: str) -> list[str]:
+    return ["model=odd_parts.Keeping", f"model.how={how}"]
 
 
 MISTAKES = {
@@ -480,6 +588,37 @@ MISTAKES = {
     "no columns": _data("no columns", "the train split has x of shape (40, 0); rows of a table are (N, D)"),
     "channels first": _data(
         "channels first", "the train split has x of shape (40, 3, 8, 8), channels first; images are (N, H, W, C)"
+    ),
+    "a mask": (
+        ["dataset=odd_parts.Reading", "dataset.made='a mask'"],
+        "odd_parts.Reading: a Split holds NumPy arrays, not a MaskedArray",
+    ),
+    "numbers beyond float32": _data("a table of many numbers", "the train split has 1e+200 in x, in example 0, beyond"),
+    "one label": _data("one label", "the train split has the label 0 throughout: nothing to learn"),
+    "a note of a number": _data("a note of a number", "note=5 is no text"),
+    "no scale": _data("no scale", "target_scale=0: must be a number above 0"),
+    "no targets": _data("no targets", "the train split has y of float32 (40, 0); targets of a regression are float32"),
+    "other targets": _data("other targets", "the test split has targets of shape (4,), the train split of (1,)"),
+    "foreign bytes": _data(
+        "foreign bytes", "the train split has y of >f4 (40, 4); targets of a regression are float32"
+    ),
+    "other tokens": _data("other tokens", "the train split has the label 2; those of its classes are 0 to 1"),
+    "fewer tokens": (
+        ["dataset=odd_parts.Reading", "dataset.made='fewer tokens'", "model=gpt", "inputs=none"],
+        "the network's outputs have shape (16, 4, 2), they must have (16, 3, 2)",
+    ),
+    "a parameter made late": (
+        _keeping("late"),
+        "makes its parameter gain when it is first called: nothing would train",
+    ),
+    "a buffer made late": (_keeping("seen"), "makes its buffer seen when it is first called: no checkpoint could be"),
+    "a count of calls": (_keeping("calls"), "remembers calls, which changes with every call; a checkpoint keeps"),
+    "a buffer that is not saved": (_keeping("times"), "remembers times, which changes with every call; a checkpoint"),
+    "sparse gradients": (_keeping("sparse"), "has sparse gradients in words, and a run's are dense; make it with"),
+    "a gradient in evaluation": (_keeping("slope"), "in evaluation, which has no gradients: element 0 of tensors does"),
+    "a state of words": (
+        ["model=odd_parts.Telling", "model.how=nothing"],
+        "remembers _extra_state of type dict; a checkpoint keeps parameters and persistent buffers alone",
     ),
     "a reading that fails": _data("key", "read failed (KeyError: 'other', odd_parts.py:"),
     "crops of rows": (

@@ -139,6 +139,43 @@ class Returns(Norm):
 
     def step_hook(self, model):
         return eval(self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgets(Norm):
+    hook: str = "normalization"
+
+    def normalization(self, num_features):
+        return None if self.hook == "normalization" else nn.Identity()
+
+    def parametrize(self, layer):
+        return None if self.hook == "parametrize" else layer
+
+    def nonlinearity(self, fn):
+        return fn.forward if self.hook == "nonlinearity" else fn
+
+
+class Counting(nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(Norm):
+    def normalization(self, num_features):
+        return Counting()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Starts(Norm):
+    adds: bool = False
+
+    def initialize(self, model, batch):
+        layer = next(each for each in model.modules() if isinstance(each, nn.Linear))
+        setattr(layer, "gain" if self.adds else "bias", nn.Parameter(torch.ones(layer.out_features)))
 """
 
 MISTAKES = {
@@ -160,6 +197,21 @@ MISTAKES = {
     "no function": (
         "Returns norm.after=nn.__name__",
         "my_norms.Returns: its step_hook(model) returns str, and must return a",
+    ),
+    "no module": ("Forgets", "norm=my_norms.Forgets: Forgets.normalization returned a NoneType, not a torch.nn.Mod"),
+    "no layer": ("Forgets norm.hook=parametrize", "norm=my_norms.Forgets: Forgets.parametrize returned a NoneType"),
+    "no nonlinearity": ("Forgets norm.hook=nonlinearity", "norm=my_norms.Forgets: Forgets.nonlinearity returned a met"),
+    "a count": (
+        "Counts",
+        "model=mlp norm=my_norms.Counts dataset=digits: remembers hidden.0.1.calls, which changes with",
+    ),
+    "another parameter": (
+        "Starts",
+        "initialization from data replaces the parameter hidden.0.0.bias, which the optimizer",
+    ),
+    "one more parameter": (
+        "Starts norm.adds=true",
+        "initialization from data adds the parameter hidden.0.0.gain, which",
     ),
     "function of one": ("Returns norm.after=self.penalty", "my_norms.Returns: its step_hook(model) returns method"),
 }

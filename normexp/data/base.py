@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from normexp.config.text import amount
+from normexp.config.text import amount, shortened
 from normexp.data.contract import check_contract
 from normexp.data.targets import in_float32, standardize_target
 from normexp.errors import UserError, kind_and_line, line_in
 
 Array = np.ndarray[Any, Any]
+MOST_NAMED = 8  # classes in one note
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _checked(name: str, data: object) -> Data:
     if not isinstance(data, Data):
         raise UserError(f"{name}: read returned a {type(data).__name__}, not a normexp.data.base.Data")
     for array in (array for split in (data.train, data.validation, data.test) for array in (split.x, split.y)):
-        if not isinstance(array, np.ndarray):
+        if type(array) not in (np.ndarray, np.memmap):  # a masked one would be taken without its mask
             raise UserError(f"{name}: a Split holds NumPy arrays, not a {type(array).__name__}")
     return data
 
@@ -241,6 +242,17 @@ def move(data: Data, chosen: Array, to: Literal["validation", "test"]) -> Data:
     rest = np.setdiff1d(np.arange(len(data.train)), chosen)
     splits = {"train": data.train.take(rest), to: data.train.take(chosen)}
     return replace(data, **splits, drawn_test=data.drawn_test or to == "test")  # type: ignore[arg-type]
+
+
+def say_unseen(data: Data) -> Data:
+    """Note the classes without a training example, as those of one example that went to another split."""
+    unseen = np.setdiff1d(np.arange(len(data.classes)), data.train.y) if data.task == "classification" else ()
+    if not len(unseen):
+        return data
+    named = ", ".join(repr(shortened(data.classes[label])) for label in unseen[:MOST_NAMED])
+    more = f" and {len(unseen) - MOST_NAMED} more" if len(unseen) > MOST_NAMED else ""
+    note = f"no training example of {'class' if len(unseen) == 1 else 'classes'} {named}{more}"
+    return replace(data, note="; ".join(filter(None, (data.note, note))))
 
 
 def choose(data: Data, wish: float, seed: int, what: str) -> Array:

@@ -122,7 +122,7 @@ def _words(table: Table, column: Array, what: str, way_out: str) -> Array:
     """Return the different values of a column without the gaps, sorted. Raises UserError where there are too many."""
     words = np.unique(column[column != ""] if column.dtype.kind == "U" else column[~np.isnan(column)])
     if len(words) > MOST_WORDS:
-        several = f"{len(words)} different values ({str(column[0])!r}, ...)"
+        several = f"{len(words)} different values ({str(words[0])!r}, ...)"
         raise UserError(f"{table.path}: {what} has {several}, at most {MOST_WORDS}; {way_out}")
     return words
 

@@ -29,6 +29,11 @@ OLD_HOOKS = {
     "after_step": "step_hook",
 }
 
+MAKERS = (
+    "parametrize", "normalization", "linear_normalization", "sequence", "nonlinearity", "recurrent",
+    "parametrize_recurrent", "pool",
+)  # fmt: skip
+
 
 def num_outputs(layer: nn.Module) -> int:
     """Return C, the number of output features or channels of a Linear or Conv layer."""
@@ -105,6 +110,9 @@ class Norm:
         for name, checked in (("__post_init__", _checked_before), ("__init__", _checked_after)):
             if name in vars(cls):
                 setattr(cls, name, checked(vars(cls)[name]))
+        for name in MAKERS if not cls.__module__.startswith("normexp.") else ():
+            if isinstance(hook := vars(cls).get(name), FunctionType):
+                setattr(cls, name, _making(hook))
 
     def __post_init__(self) -> None:
         """Check the options and the hooks; a scheme with rules of its own adds them, and need not call this."""
@@ -217,6 +225,20 @@ def _checked_after(own: Callable[..., None]) -> Callable[..., None]:
             Norm.__post_init__(self)
 
     return __init__
+
+
+def _making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
+    """Return a hook of somebody's own, of which what it returns is looked at: a `return` is soon forgotten."""
+
+    @functools.wraps(hook)
+    def made(self: Norm, *given: Any, **named: Any) -> nn.Module:
+        module = hook(self, *given, **named)
+        if not isinstance(module, nn.Module):
+            kind = type(module).__name__
+            raise ValueError(f"{type(self).__name__}.{hook.__name__} returned a {kind}, not a torch.nn.Module")
+        return module
+
+    return made
 
 
 def _hooks() -> list[str]:

@@ -9,6 +9,7 @@ from normexp.norms.base import Norm
 from normexp.norms.kernels.carrying_out import carry_out
 from normexp.norms.kernels.conversion import Conversion
 from normexp.norms.kernels.modules import check_network
+from normexp.norms.kernels.precision import made_on_cpu
 
 WAY_OUT = "strict=False leaves what cannot be converted"
 
@@ -52,10 +53,11 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     """
     check_network(model, valued=False)
     _check_scheme(norm)
-    plan = Conversion(model, norm, output)
-    if strict and plan.left:
-        raise _incomplete(plan, model, norm)
-    carry_out(plan)
+    with made_on_cpu():
+        plan = Conversion(model, norm, output)
+        if strict and plan.left:
+            raise _incomplete(plan, model, norm)
+        carry_out(plan)
     model.not_converted = plan.left  # type: ignore[assignment]
     return model
 

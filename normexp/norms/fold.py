@@ -15,6 +15,7 @@ from normexp.norms.kernels.channel_maps import affine_map, is_map_of_tokens
 from normexp.norms.kernels.dataflow import copied
 from normexp.norms.kernels.modules import check_network, touched
 from normexp.norms.kernels.neighbours import LAYERS, only_called, pairs, readings
+from normexp.norms.kernels.precision import made_on_cpu
 from normexp.norms.kernels.replacement import swap
 from normexp.norms.kernels.trial import watched
 
@@ -67,8 +68,19 @@ def fold(model: nn.Module, example_inputs: Tensor | tuple[Any, ...] | None = Non
             tensor; if it cannot be called with the example. The network is then as it was.
     """
     check_network(model)
-    read = readings(model)
     ranks = {} if example_inputs is None else ranks_of(model, example_inputs)
+    with made_on_cpu():
+        fold_pairs(model, ranks)
+    return model
+
+
+def fold_pairs(model: nn.Module, ranks: dict[str, set[int]]) -> None:
+    """Fold what can be folded, in place.
+
+    Args:
+        ranks: of what enters modules, as far as that is known.
+    """
+    read = readings(model)
     neighbours = pairs(model, read)
     ahead = [(layer, norm) for layer, norm in neighbours if can_be_folded(model, layer, norm)]
     behind = [(layer, norm) for norm, layer in neighbours if can_be_folded(model, layer, norm)]
@@ -82,7 +94,6 @@ def fold(model: nn.Module, example_inputs: Tensor | tuple[Any, ...] | None = Non
             if found := map_at(norm, shape, ranks.get(norm_name, set())):
                 into(layer, found.scale, found.shift)
                 swap(model, {norm: found.instead.train(norm.training)})  # a network may ask `if self.bn.training`
-    return model
 
 
 def outputs_of(layer: Any) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,18 +52,24 @@ class Probe:
 
     def rows(self, name: str, situation: Situation) -> list[Row]:
         """Return the readings as rows of probes.csv, under the probe's name. Raises UserError for what is none."""
-        readings: object = self.measure(situation)
-        if not isinstance(readings, Iterable):
-            shown = shortened(repr(readings))
-            raise UserError(f"probe={name}: measured {shown}; it returns a list of (layer, statistic, number)")
-        return [(name, *_checked(name, reading)) for reading in readings]
+        with self._harmless(situation.model):
+            readings: object = self.measure(situation)
+            if not isinstance(readings, Iterable):
+                shown = shortened(repr(readings))
+                raise UserError(f"probe={name}: measured {shown}; it returns a list of (layer, statistic, number)")
+            return [(name, *_checked(name, reading)) for reading in readings]
+
+    def _harmless(self, model: nn.Module) -> AbstractContextManager[None]:
+        """Let a probe of the user's own, which may put the network into evaluation mode for good, change no run."""
+        own = not type(self).__module__.startswith("normexp.")
+        return left_as_found(model, next(model.parameters()).device) if own else nullcontext()
 
 
 def _checked(name: str, reading: Any) -> Reading:
     """Return a reading of somebody's own probe as it is written: a tensor of one number as the number."""
     try:
         layer, statistic, value = reading
-        return layer, statistic, value if isinstance(value, int | float) else float(value)
+        return layer, statistic, int(value) if isinstance(value, int) else float(value)
     except (TypeError, ValueError, RuntimeError):
         shown = shortened(repr(reading))
         raise UserError(f"probe={name}: measured {shown}; a reading is (layer, statistic, number)") from None

@@ -44,8 +44,8 @@ def direction_change(model: nn.Module, x: Tensor, name: str, usual: Tensor) -> f
     values of mean 0 have the same mean above it as below.
     """
     value = model.get_parameter(name).detach()
-    signs = torch.ones(value.numel())
-    drawn = torch.randperm(len(signs), generator=torch.Generator().manual_seed(0))
+    signs = torch.ones(value.numel(), device="cpu")
+    drawn = torch.randperm(len(signs), generator=torch.Generator().manual_seed(0), device="cpu")
     signs[drawn[: (len(signs) + 1) // 2]] = -1
     return distance(outputs(model, x, {name: value * signs.view(value.shape).to(value)}), usual)
 
@@ -77,7 +77,7 @@ def gradients(model: nn.Module, x: Tensor, at: Mapping[str, Tensor]) -> dict[str
         y = model(x)
         if not y.requires_grad:
             return {name: torch.zeros_like(value) for name, value in at.items()}
-        drawn = torch.randn(y.shape, generator=torch.Generator().manual_seed(0)).to(y)
+        drawn = torch.randn(y.shape, generator=torch.Generator().manual_seed(0), device="cpu").to(y)
         found = _gradients((drawn * y).mean(), list(parameters.values()))
     return dict(zip(parameters, found, strict=True))
 

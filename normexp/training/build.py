@@ -34,6 +34,7 @@ from normexp.training.components import Components, Hyperparameters
 from normexp.training.hardware import choose_device, choose_threads
 from normexp.training.length import length_of
 from normexp.training.network import make_model
+from normexp.training.own_state import check_initialized, check_state
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
 
@@ -119,7 +120,7 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
     if (rows := len(data.train)) < config["batch_size"]:
         way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
-    own = "." in config.choices["model"]
+    own = any("." in config.choices[group] for group in ("model", "dataset"))
     shape = f"; an example has shape {data.input_shape}"
     with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
         trial = copy.deepcopy(model)
@@ -127,7 +128,10 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
         if own:
             expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
             check_outputs(outputs, expected, trains=True)
-            check_outputs(trial.eval()(batch), expected, trains=False)
+        if own or "." in config.choices["norm"]:
+            check_state(model, trial, batch)
+        if own:
+            check_outputs(_evaluated(trial, batch), expected, trains=False)
 
 
 def _tried(model: nn.Module, shape: tuple[int, ...], most: int) -> tuple[Tensor, object]:
@@ -142,6 +146,15 @@ def _tried(model: nn.Module, shape: tuple[int, ...], most: int) -> tuple[Tensor,
     except ValueError:  # whitening needs more of them than channels
         whole = torch.zeros(most, *shape)
         return whole, model(whole)
+
+
+@torch.inference_mode()
+def _evaluated(model: nn.Module, batch: Tensor) -> object:
+    """Return outputs as an evaluation takes them; what asks for a gradient there fails."""
+    try:
+        return model.eval()(batch)
+    except RuntimeError as error:
+        raise RuntimeError(f"in evaluation, which has no gradients: {first_line(error)}") from error
 
 
 def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> None:
@@ -198,6 +211,7 @@ def initialize_from_data(components: Components) -> None:
     Raises: UserError for data or weights that one of them cannot start from.
     """
     model, batches, norm = components.model, components.batches, components.norm
+    known = dict(model.named_parameters())
     with seeded(components.seed, "data initialization"):
         components.init.fit(model, batches.first(batches.batch_size)[0])
         if type(norm).initialize is not Norm.initialize:  # so many large images would not be looked at
@@ -205,6 +219,7 @@ def initialize_from_data(components: Components) -> None:
                 norm.initialize(model, batches.first(INIT_EXAMPLES)[0])
             except ValueError as error:
                 raise UserError(first_line(error)) from error
+    check_initialized(model, known)
     lay_out(model)
 
 
@@ -241,9 +256,14 @@ def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> O
     """Build torch's optimizer, fused where torch has it (one pass over the parameters instead of several)."""
     optimizer = locate(config["optim"]["_target_"], config["plugins"])
     fusible = "fused" in inspect.signature(optimizer).parameters and device.type in ("cpu", "cuda")
-    fused: dict[str, Any] = {"fused": True} if fusible else {}
+    fused: dict[str, Any] = {"fused": True} if fusible and _has_real_weights(model) else {}
     groups_of = getattr(optimizer, "groups_of", nn.Module.parameters)  # where it has to know which layers they are of
     return instantiate_part(config, "optim", Optimizer, params=groups_of(model), **fused)
+
+
+def _has_real_weights(model: nn.Module) -> bool:
+    """Tell whether nothing complex is trained, which torch's fused optimizers do not take."""
+    return all(weight.is_floating_point() for weight in model.parameters() if weight.requires_grad)
 
 
 def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameters]:

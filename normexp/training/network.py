@@ -34,10 +34,12 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         if "placement" in parameters and "placement" not in node:
             taken["placement"] = instantiate_part(config, "placement", Placement)
         network = instantiate_part(config, "model", nn.Module, **taken, norm=norm)
+        _check_new(node["_target_"], network)
         if has_lazy_layers(network):
             raise UserError(f"model={node['_target_']}: {LAZY}")
         return network
     network = instantiate_part(config, "model", nn.Module, **taken)
+    _check_new(node["_target_"], network)
     try:
         converted = convert(network, norm)
     except ValueError as error:
@@ -45,6 +47,13 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         raise UserError(f"model={node['_target_']}: {reason}; let it take the scheme by a parameter `norm`") from None
     converted.keeps_initialization = True  # type: ignore[assignment]
     return converted
+
+
+def _check_new(target: str, network: nn.Module) -> None:
+    """Raise UserError for a network that was built for another run in this process, and has its weights."""
+    if getattr(network, "is_taken_by_a_run", False):
+        raise UserError(f"model={target}: returns the network that it returned before; build a new one at every call")
+    network.is_taken_by_a_run = True  # type: ignore[assignment]
 
 
 def _callable(config: Config) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ import torch
 from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
-from normexp.norms.kernels.precision import gradients_and_full_precision
+from normexp.norms.kernels.precision import gradients_and_full_precision, made_on_cpu
 from normexp.seeding import random_kept
 
 T = TypeVar("T")
@@ -164,8 +164,7 @@ def modes_of_torch() -> Iterator[None]:
         torch.set_default_dtype(torch.float32)
         stack.enter_context(gradients_and_full_precision())
         stack.enter_context(torch.enable_grad())
-        if torch.get_default_device().type != "cpu":  # this mode costs time in every call of torch
-            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(made_on_cpu())
         yield
 
 

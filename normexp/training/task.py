@@ -110,5 +110,5 @@ class LanguageModel(Task):
 def task_of(data: Data) -> Task:
     """Return the task that a data set poses."""
     if data.task == "language":
-        return LanguageModel(data.bytes_per_token)
-    return Classification() if data.task == "classification" else Regression(data.target_scale)
+        return LanguageModel(float(data.bytes_per_token))
+    return Classification() if data.task == "classification" else Regression(float(data.target_scale))

@@ -108,6 +108,16 @@ def test_csv_classes_are_those_of_their_rows(csv) -> None:
     np.testing.assert_array_equal(found[:, 1], found[:, 0] % 3)
 
 
+def test_csv_says_which_class_has_no_row_to_train_on(csv) -> None:
+    content = "a,y\n" + "".join(f"{n},{'many' if n else 'one'}\n" for n in range(20))
+    data = csv(content, target="y", task="classification", test=19).load(0)
+    assert (data.note, data.train.y.tolist()) == ("a counts the rows; no training example of class 'one'", [0])
+    content = "a,y\n" + "".join(f"{n},{n % 20}\n" for n in range(40))
+    data = csv(content, target="y", task="classification", test=5, validation=5, subset=10).load(0)
+    assert "; no training example of classes " in data.note
+    assert data.note.endswith(" and 2 more")
+
+
 def test_csv_numbers_are_classes_in_numerical_order(csv) -> None:
     data = csv("a,grade\n1,10\n2,9\n3,10\n4,2\n", target="grade", task="classification", test=1).load(0)
     found = rows(data)
@@ -202,6 +212,11 @@ CONTENTS = {
         r"column 'share' has 101 different values \('0\.0%', \.\.\.\), at most 100; "
         "write plain numbers, or leave it out",
     ),
+    "too many classes behind a gap": (
+        "a,y\n1,\n" + "".join(f"1,{n / 7}\n" for n in range(101)),
+        {"task": "classification", "missing": "drop"},
+        r"dataset\.target=y has 101 different values \('0\.0', \.\.\.\), at most 100; set dataset\.task=regression",
+    ),
     "too many classes": (
         "a,y\n" + "".join(f"1,{n / 7}\n" for n in range(101)),
         {"task": "classification"},
@@ -285,7 +300,8 @@ def test_csv_says_which_number_even_float64_rounds(csv) -> None:
     said = "id has '9007199254740993', taken as 9007199254740992 (float64)"
     assert csv(content, target="y", **PLAIN).load(0).note.startswith(said)
     classes = csv(content, target="id", task="classification", **PLAIN).load(0)
-    assert (classes.classes, classes.note) == (("2", "9007199254740993", "9007199254740994"), "")
+    note = "no training example of class '2'"  # and nothing of numbers
+    assert (classes.classes, classes.note) == (("2", "9007199254740993", "9007199254740994"), note)
 
 
 def test_csv_gaps_among_long_numbers_are_filled_exactly(csv) -> None:

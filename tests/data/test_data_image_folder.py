@@ -199,6 +199,13 @@ def test_number_of_test_images_is_taken_evenly(write_tree: Write, ten_of_each: P
     assert sizes(data) == [[7, 2], [0, 0], [3, 3]]
 
 
+def test_a_class_without_training_images_is_said(write_tree: Write, ten_of_each: Pictures) -> None:
+    pictures = {name: data for name, data in ten_of_each.items() if not name.startswith("dog")}
+    pictures["dog/0.png"] = ten_of_each["cat/0.png"]
+    data = ImageFolder(path=str(write_tree(pictures)), test=4).load(0)
+    assert data.note.endswith("; no training example of class 'dog'")
+
+
 def test_train_and_val_without_test_give_a_test_split_of_train(write: Write, pictures: Pictures) -> None:
     data = ImageFolder(path=str(write({p.replace("test/", "Valid/"): d for p, d in pictures.items()}))).load(0)
     assert sizes(data) == [[2, 2], [2, 2], [1, 1]]

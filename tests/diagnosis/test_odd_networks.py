@@ -238,10 +238,10 @@ def test_a_layer_whose_forward_is_called_is_not_said_to_have_no_input():
         recalibrate(ByForward(), torch.randn(32, 8))
 
 
-MODES = (torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16))
+MODES = (torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16), lambda: torch.device("meta"))
 
 
-@pytest.mark.parametrize("inside", MODES, ids=["inference", "autocast"])
+@pytest.mark.parametrize("inside", MODES, ids=["inference", "autocast", "device"])
 def test_a_diagnosis_is_the_same_in_whatever_mode_of_torch(inside):
     """Without gradients, or with rounded ones, a scale-invariant weight was called saturated."""
     model, x = Base(), torch.randn(32, 8)

@@ -657,3 +657,17 @@ def test_a_weight_that_the_network_reads_is_there_when_it_is_free():
 def test_what_is_no_normalization_of_weights_stays():
     model = nn.Sequential(parametrizations.orthogonal(nn.Linear(4, 4)), nn.BatchNorm1d(4), nn.Linear(4, 2))
     assert parametrize.is_parametrized(convert(model, GroupNorm(num_groups=2))[0], "weight")
+
+
+@pytest.mark.parametrize("norm", KINDS)
+def test_convert_asks_nobody_where_tensors_are_made_by_default(norm):
+    network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.BatchNorm2d(4))
+    usual, elsewhere = copy.deepcopy(network), network
+    torch.manual_seed(0)
+    convert(usual, instantiate(CONFIGS[norm]), output=True, strict=False)
+    torch.manual_seed(0)
+    with torch.device("meta"):  # a GPU, as torch.set_default_device("cuda") has it, is as wrong
+        convert(elsewhere, instantiate(CONFIGS[norm]), output=True, strict=False)
+    assert elsewhere.not_converted == usual.not_converted
+    assert [*elsewhere.state_dict()] == [*usual.state_dict()]
+    assert all(torch.equal(*pair) for pair in zip(elsewhere.buffers(), usual.buffers(), strict=True))

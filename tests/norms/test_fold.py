@@ -412,3 +412,13 @@ class Transposed(nn.Module):
 @pytest.mark.parametrize("positions", [4, 6])
 def test_fold_keeps_a_norm_behind_a_transposition(positions):
     check(Transposed(), torch.randn(5, positions, 3, dtype=torch.double), left=1)
+
+
+def test_fold_asks_nobody_where_tensors_are_made_by_default():
+    x = torch.randn(4, 3, 8, 8, dtype=torch.double)
+    model = trained(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()), x)
+    expected = model(x)
+    with torch.device("meta"):  # a GPU, as torch.set_default_device("cuda") has it, is as wrong
+        fold(model, x)
+    assert count(model) == 0
+    assert torch.allclose(model(x), expected)

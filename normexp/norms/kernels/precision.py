@@ -16,3 +16,12 @@ def gradients_and_full_precision() -> Iterator[None]:
             if torch.is_autocast_enabled(kind):  # torch drops cached weights where the outermost ends: none are cached
                 stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
         yield
+
+
+@contextmanager
+def made_on_cpu() -> Iterator[None]:
+    """Have tensors that nobody gives a device on the CPU, whatever `torch.set_default_device` says."""
+    with ExitStack() as stack:
+        if torch.get_default_device().type != "cpu":  # this mode costs time in every call of torch
+            stack.enter_context(torch.device("cpu"))
+        yield

@@ -66,6 +66,7 @@ class Keeping(nn.Module):
 
     def forward(self, x):
         x, self.examples = x.flatten(1), len(x)
+        self.dropped = float(nn.functional.dropout(torch.ones_like(x)).mean())
         if self.how == "late" and not hasattr(self, "gain"):
             self.gain = nn.Parameter(torch.ones(64))
         if self.how == "seen" and not hasattr(self, "seen"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 
 from normexp.errors import UserError
+from normexp.seeding import random_kept
 
 KEPT = "a checkpoint keeps parameters and persistent buffers alone, without which a run could not be continued"
 
@@ -15,7 +16,8 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
     """Raise ValueError for state that is not trained, or that no checkpoint keeps.
 
     Args:
-        trial: a copy that was called once, and is called once more here: what is a cache stays as it is then.
+        trial: a copy that was called once, and is called twice more here with the same random numbers: what is a cache
+            is the same then.
     """
     if made := next((name for name, _ in trial.named_parameters() if name not in dict(model.named_parameters())), None):
         raise ValueError(f"makes its parameter {made} when it is first called: nothing would train it; make it before")
@@ -28,9 +30,8 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
             raise ValueError(f"remembers {name} of type {type(value).__name__}; {KEPT}")
     if sparse := next((name for name, each in model.named_modules() if getattr(each, "sparse", False) is True), None):
         raise ValueError(f"has sparse gradients in {sparse}, and a run's are dense; make it with sparse=False")
-    before = _beside(trial)
-    trial(batch)
-    if changed := next((name for name, value in _beside(trial).items() if before.get(name, value) != value), None):
+    before, after = _remembered(trial, batch), _remembered(trial, batch)
+    if changed := next((name for name, value in after.items() if before.get(name, value) != value), None):
         raise ValueError(f"remembers {changed}, which changes with every call; {KEPT} (register_buffer)")
 
 
@@ -42,6 +43,13 @@ def check_initialized(model: nn.Module, known: Mapping[str, nn.Parameter]) -> No
             raise UserError(
                 f"initialization from data {what} the parameter {name}, which the optimizer would not train"
             )
+
+
+def _remembered(trial: nn.Module, batch: Tensor) -> dict[str, object]:
+    """Return what it holds beside its checkpoint after a call that leaves the random numbers as they are."""
+    with random_kept():
+        trial(batch)
+    return _beside(trial)
 
 
 def _beside(model: nn.Module) -> dict[str, object]:

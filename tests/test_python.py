@@ -1,5 +1,6 @@
 """`import normexp`: cheap, and every example of docs/python.md runs in order."""
 
+import ast
 import re
 import runpy
 import subprocess
@@ -39,6 +40,12 @@ def test_everything_public_is_there_and_documented() -> None:
     for name in normexp.__all__:
         assert getattr(normexp, name).__doc__, name
         assert f"normexp.{name}" in text or f"`{name}`" in text, name
+
+
+def test_the_stub_tells_type_checkers_every_public_name() -> None:
+    stub = ast.parse((TOP / "normexp" / "__init__.pyi").read_text())
+    (told,) = (each.value for each in stub.body if isinstance(each, ast.Assign))
+    assert ast.literal_eval(told) == sorted(normexp.__all__)
 
 
 def test_convert_stays_the_function_beside_the_module_of_its_name() -> None:

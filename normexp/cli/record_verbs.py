@@ -121,7 +121,7 @@ def sample(arguments: argparse.Namespace) -> int:
 
 def _plugins(words: Sequence[str]) -> list[str]:
     """Return the modules of plugins=[...], which is all that may stand behind the path of a run."""
-    from normexp.experiments.keys import PLUGINS
+    from normexp.config.own import PLUGINS
     from normexp.report.named import plugins_of, split
 
     if others := [word for word in words if "=" not in word]:

@@ -17,6 +17,7 @@ from normexp.errors import UserError, did_you_mean, nearest
 
 GROUPS = ("dataset", "model", "norm", "init", "optim", "schedule", "probe")  # whose part may be the user's own
 TARGET = "_target_"
+PLUGINS = "plugins"  # the key that names modules of the user's own: code that is run
 LIBRARIES = {"optim": "torch.optim"}  # group -> what may be named without a plugin
 
 Texts = Mapping[str, str]  # key -> the value as text

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from normexp.config import config_dir
+from normexp.config.own import PLUGINS
 from normexp.config.schema import shortened
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.keys import PLUGINS
 from normexp.experiments.no_yaml import no_yaml
 from normexp.experiments.shape import SCALES
 from normexp.records.meaning import meant

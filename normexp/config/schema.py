@@ -93,14 +93,14 @@ def dotted(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def shortened(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value as an error shows it: its representation, cut if it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def _words(error: ErrorDetails) -> str:
-    kind, given = error["type"], shortened(error["input"])
+    kind, given = error["type"], short_repr(error["input"])
     if kind in ("refused", "unknown_key"):
         return str(error["ctx"]["problem"])
     if kind == "missing":

@@ -28,7 +28,7 @@ def target_key(group: str) -> str:
     return f"{group}.{TARGET}"
 
 
-def renamed(key: str, value: Any, given: Texts) -> str:
+def renamed(key: str, value: object, given: Texts) -> str:
     """Return `model._target_` for `model=my_nets.Net`, and any other key as it is.
 
     Args:

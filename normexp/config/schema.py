@@ -64,7 +64,7 @@ def check_once(values: Sequence[Any], *below: str | int) -> None:
             raise refusal(f"{value!r} stands there twice", *below)
 
 
-def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
+def first_problem(error: ValidationError, data: object) -> tuple[Path, str]:
     """Return the path in the data to the first thing that is wrong, and what is wrong there.
 
     An unknown key comes first, since what is missing is often the key that was misspelt; then what a validator of
@@ -76,7 +76,7 @@ def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
     return (*path_in(data, first["loc"], keep_last=first["type"] == "missing"), *below), _words(first)
 
 
-def path_in(data: Any, location: Sequence[str | int], keep_last: bool = False) -> Path:
+def path_in(data: object, location: Sequence[str | int], keep_last: bool = False) -> Path:
     """Return the keys and positions of a location in the data, without the names that a union's members add."""
     path: list[str | int] = []
     for i, step in enumerate(location):

@@ -52,7 +52,7 @@ class Region:
         return self.text
 
 
-def read_region(given: Any) -> Any:
+def read_region(given: object) -> Any:
     """Return the region that a YAML value means. Raises PydanticCustomError where it means none."""
     if isinstance(given, Region):
         return given

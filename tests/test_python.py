@@ -243,6 +243,18 @@ def test_one_key_makes_the_rows_of_a_table(folder: Path) -> None:
     assert results.table(by="norm") == results.table(by=["norm"])
 
 
+def test_the_tables_have_the_columns_that_the_document_names() -> None:
+    page = (TOP / "docs" / "python.md").read_text()
+    (head,) = re.findall(r"^\| table .*besides `([\w, ]+)` \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `results\.(\w+)` \| .*? \| (.*) \|$", page, re.MULTILINE)
+    results = normexp.load(TOP / "results" / "digits_five_schemes")
+    assert [name for name, _ in rows] == ["runs", "curves", "probes", "claims"]
+    for name, told in rows:
+        common = alone[1] if (alone := re.search(r"of the others `([\w, ]+)` alone", told)) else head
+        named = {*common.split(", "), *told.split("`")[1].split(", ")} - {"AXES"}
+        assert named <= set(getattr(results, name).columns), name
+
+
 def test_claims_are_a_frame() -> None:
     claims = normexp.load(TOP / "results" / "ioffe2015_table").claims
     assert set(claims["experiment"]) == {"ioffe2015_table"}

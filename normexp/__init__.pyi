@@ -24,4 +24,5 @@ __all__ = [
     "recalibrate",
     "run",
     "sweep",
+    "to_groups",
 ]

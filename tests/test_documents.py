@@ -99,6 +99,14 @@ def test_what_is_said_of_a_schemes_hooks_names_all_of_them(page: str) -> None:
     assert {hook for hook in hooks if f"`{hook}`" not in text} == set()
 
 
+def test_the_architecture_names_every_folder_of_tests_and_what_they_share() -> None:
+    text, tests, parts = (TOP / "docs" / "architecture.md").read_text(), TOP / "tests", TOP / "normexp"
+    shared = {path.name for path in tests.glob("*.py") if not path.stem.startswith(("test_", "conftest"))}
+    folders = {f"{path.name}/" for path in tests.iterdir() if path.is_dir() and any(path.glob("*.*"))}
+    own = {name for name in folders if not (parts / name).is_dir()}
+    assert {name for name in shared | own if f"`{name}`" not in text} == set()
+
+
 @pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])
 def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int) -> None:
     module = script("make_performance")

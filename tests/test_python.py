@@ -1,5 +1,6 @@
 """`import normexp`: cheap, and every example of docs/python.md runs in order."""
 
+import ast
 import re
 import runpy
 import subprocess
@@ -39,6 +40,12 @@ def test_everything_public_is_there_and_documented() -> None:
     for name in normexp.__all__:
         assert getattr(normexp, name).__doc__, name
         assert f"normexp.{name}" in text or f"`{name}`" in text, name
+
+
+def test_the_stub_tells_type_checkers_every_public_name() -> None:
+    stub = ast.parse((TOP / "normexp" / "__init__.pyi").read_text())
+    (told,) = (each.value for each in stub.body if isinstance(each, ast.Assign))
+    assert ast.literal_eval(told) == sorted(normexp.__all__)
 
 
 def test_convert_stays_the_function_beside_the_module_of_its_name() -> None:
@@ -256,6 +263,18 @@ def test_one_key_makes_the_rows_of_a_table(folder: Path) -> None:
     normexp.run(OVERRIDES)
     results = normexp.load("results/runs")
     assert results.table(by="norm") == results.table(by=["norm"])
+
+
+def test_the_tables_have_the_columns_that_the_document_names() -> None:
+    page = (TOP / "docs" / "python.md").read_text()
+    (head,) = re.findall(r"^\| table .*besides `([\w, ]+)` \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `results\.(\w+)` \| .*? \| (.*) \|$", page, re.MULTILINE)
+    results = normexp.load(TOP / "results" / "digits_five_schemes")
+    assert [name for name, _ in rows] == ["runs", "curves", "probes", "claims"]
+    for name, told in rows:
+        common = alone[1] if (alone := re.search(r"of the others `([\w, ]+)` alone", told)) else head
+        named = {*common.split(", "), *told.split("`")[1].split(", ")} - {"AXES"}
+        assert named <= set(getattr(results, name).columns), name
 
 
 def test_claims_are_a_frame() -> None:

@@ -125,17 +125,15 @@ def _meant(name: str) -> str:
 
 def _called(name: str) -> Any:
     """Call MODULE:FUNCTION; modules in the current folder are found. Raises UserError, also for what it raises."""
-    from torch import nn
-
     from normexp.config.instantiate import locate
+    from normexp.training.network import check_not_built
 
     module, _, function = name.removeprefix("./").partition(":")
     module = module.removesuffix(".py").replace("/", ".")
     if not all(part.isidentifier() for part in [*module.split("."), function]):
         raise UserError(f"{shortened(name)!r}: is not MODULE:FUNCTION, as in my_nets:resnet{_meant(name)}")
     found = locate(f"{module}.{function}", [module])
-    if isinstance(found, nn.Module):
-        raise UserError(f"{name}: is a network that is built already; name its class, or a function that returns it")
+    check_not_built(name, found)
     if not callable(found):
         raise UserError(f"{name}: is no function")
     try:

@@ -11,6 +11,7 @@ from normexp.config.text import amount, shortened
 from normexp.errors import UserError, unknown
 from normexp.records import printable_lines
 
+COUNT = "an integer in [1, inf)"  # what an option that counts must be
 logger = logging.getLogger("normexp")
 
 
@@ -109,9 +110,9 @@ def sample(arguments: argparse.Namespace) -> int:
     """Print texts that the network of a run writes."""
     from normexp.runs.sample import sample as texts_of
 
-    for name in ("length", "texts", "temperature"):
+    for name, allowed in {"length": COUNT, "texts": COUNT, "temperature": "above 0"}.items():
         if not getattr(arguments, name) > 0:
-            raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be above 0")
+            raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be {allowed}")
     plugins = _plugins(arguments.words)
     options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file, plugins)
     begin = "\n" if arguments.prompt is None else arguments.prompt
@@ -121,7 +122,7 @@ def sample(arguments: argparse.Namespace) -> int:
 
 def _plugins(words: Sequence[str]) -> list[str]:
     """Return the modules of plugins=[...], which is all that may stand behind the path of a run."""
-    from normexp.experiments.keys import PLUGINS
+    from normexp.config.own import PLUGINS
     from normexp.report.named import plugins_of, split
 
     if others := [word for word in words if "=" not in word]:

@@ -51,7 +51,7 @@ class Allowed:
     length: int | None = None
     share: bool = False
 
-    def check(self, key: str, value: Any) -> Any:
+    def check(self, key: str, value: object) -> Any:
         """Return the value in its own type (1 becomes 1.0 where a float is due) or raise UserError."""
         if value is None and self.nullable:
             return None
@@ -66,7 +66,7 @@ class Allowed:
             raise UserError(self._in_quotes(key, value) or problem)
         return [self._one(key, item, whole=list(value)) for item in value]
 
-    def check_typed(self, key: str, value: Any, text: str) -> Any:
+    def check_typed(self, key: str, value: object, text: str) -> Any:
         """Check a value that was typed as `text`, which is what a key for text means: `results_dir=1e3` is a folder."""
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if number and self.kind in ("str", "norm") and not self.is_list:

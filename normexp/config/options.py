@@ -73,7 +73,7 @@ def options_with(group: str, key: str) -> list[str]:
     return [name for name in options(group) if key in option(group, name)]
 
 
-def without_descriptions(tree: Any) -> Any:
+def without_descriptions(tree: object) -> Any:
     """Return a copy of the tree that holds no description keys."""
     if not isinstance(tree, dict):
         return tree

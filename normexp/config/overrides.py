@@ -81,6 +81,13 @@ def take_out(overrides: Sequence[str], key: str) -> tuple[list[str], list[str]]:
     return values, [text for text in overrides if not text.startswith(f"{key}=")]
 
 
+def whole_number(key: str, text: str, least: int) -> int:
+    """Read the value of a key that is of a sweep. Raises UserError for what is no integer from `least` on."""
+    if not (text.isdecimal() and len(text) < 10 and int(text) >= least):
+        raise UserError(f"{key}={text}: must be an integer in [{least}, inf)")
+    return int(text)
+
+
 def plain_value(override: Override) -> Any:
     """Return an override's value as plain Python (a quoted string becomes its text)."""
     return _plain(override.value())

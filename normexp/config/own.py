@@ -17,6 +17,7 @@ from normexp.errors import UserError, did_you_mean, nearest
 
 GROUPS = ("dataset", "model", "norm", "init", "optim", "schedule", "probe")  # whose part may be the user's own
 TARGET = "_target_"
+PLUGINS = "plugins"  # the key that names modules of the user's own: code that is run
 LIBRARIES = {"optim": "torch.optim"}  # group -> what may be named without a plugin
 
 Texts = Mapping[str, str]  # key -> the value as text
@@ -27,7 +28,7 @@ def target_key(group: str) -> str:
     return f"{group}.{TARGET}"
 
 
-def renamed(key: str, value: Any, given: Texts) -> str:
+def renamed(key: str, value: object, given: Texts) -> str:
     """Return `model._target_` for `model=my_nets.Net`, and any other key as it is.
 
     Args:

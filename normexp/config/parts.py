@@ -20,7 +20,7 @@ def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any], plugins: Se
     return {part: _name(part, given.get(f"norm.{part}", name), plugins) for part, name in usual.items()}
 
 
-def is_own(name: Any, plugins: Sequence[str]) -> bool:
+def is_own(name: object, plugins: Sequence[str]) -> bool:
     """Tell whether the name is that of something in one of these modules of the user's own."""
     return any(str(name).startswith(f"{plugin}.") for plugin in plugins)
 

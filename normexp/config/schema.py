@@ -64,7 +64,7 @@ def check_once(values: Sequence[Any], *below: str | int) -> None:
             raise refusal(f"{value!r} stands there twice", *below)
 
 
-def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
+def first_problem(error: ValidationError, data: object) -> tuple[Path, str]:
     """Return the path in the data to the first thing that is wrong, and what is wrong there.
 
     An unknown key comes first, since what is missing is often the key that was misspelt; then what a validator of
@@ -76,7 +76,7 @@ def first_problem(error: ValidationError, data: Any) -> tuple[Path, str]:
     return (*path_in(data, first["loc"], keep_last=first["type"] == "missing"), *below), _words(first)
 
 
-def path_in(data: Any, location: Sequence[str | int], keep_last: bool = False) -> Path:
+def path_in(data: object, location: Sequence[str | int], keep_last: bool = False) -> Path:
     """Return the keys and positions of a location in the data, without the names that a union's members add."""
     path: list[str | int] = []
     for i, step in enumerate(location):
@@ -93,14 +93,14 @@ def dotted(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def shortened(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value as an error shows it: its representation, cut if it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def _words(error: ErrorDetails) -> str:
-    kind, given = error["type"], shortened(error["input"])
+    kind, given = error["type"], short_repr(error["input"])
     if kind in ("refused", "unknown_key"):
         return str(error["ctx"]["problem"])
     if kind == "missing":

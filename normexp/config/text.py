@@ -18,7 +18,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(_\d{3})+(\.\d*)?")
 LONGEST = 200  # characters of a value that an error repeats
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value as it is typed, without quotes: true, null, 0.3, [100,100]."""
     if isinstance(value, list | tuple):
         items = (shown(item) or '""' for item in value)

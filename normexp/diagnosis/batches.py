@@ -15,7 +15,7 @@ from normexp.records.waiting import Waiting
 MOST = 64  # batches looked at of a loader
 
 
-def batches(data: Any, most: int = MOST, waiting: Waiting | None = None) -> list[Tensor]:
+def batches(data: Tensor | Iterable[Any], most: int = MOST, waiting: Waiting | None = None) -> list[Tensor]:
     """Return the input tensors of up to `most` batches.
 
     Args:
@@ -46,7 +46,7 @@ def batches(data: Any, most: int = MOST, waiting: Waiting | None = None) -> list
     return found
 
 
-def _inputs(data: Any) -> Tensor | None:
+def _inputs(data: object) -> Tensor | None:
     """Return the inputs of one batch; None where this is none."""
     if isinstance(data, Tensor):
         return data if data.dim() else None
@@ -71,7 +71,7 @@ def _are_batches(data: tuple[Any, ...] | list[Any]) -> bool:
     return isinstance(data, list) and len(shapes) == 1 and data[0].dim() > 1
 
 
-def first_tensor(output: Any) -> Tensor:
+def first_tensor(output: object) -> Tensor:
     """Return the first tensor in what a network returns: a tensor, tuples, lists, dictionaries. Raises UserError.
 
     Whole numbers (classes, indices) do not count: no small change shows in them. Complex numbers are pairs of others.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -39,7 +39,7 @@ NEVER_CALLED = "no call comes here; one of its forward() and reading its numbers
 NO_GRADIENTS = "it is called under torch.no_grad(), so a forward that differentiates needs torch.enable_grad()"
 
 
-def diagnose(model: nn.Module, data: Any, settings: Mapping[str, float] | None = None) -> Diagnosis:
+def diagnose(model: nn.Module, data: Tensor | Iterable[Any], settings: Mapping[str, float] | None = None) -> Diagnosis:
     """Measure what the normalizations of a network do, and say what is wrong. The network stays as it is.
 
     Args:
@@ -74,7 +74,7 @@ def _diagnosed(examination: Examination, settings: Mapping[str, float]) -> Diagn
 class Examination:
     """One pass in train(), one in eval(), and what they show to be wrong."""
 
-    def __init__(self, model: nn.Module, data: Any) -> None:
+    def __init__(self, model: nn.Module, data: Tensor | Iterable[Any]) -> None:
         check_watchable(model)
         self.waiting = Waiting()
         self.model, self.inputs = model, on_device_of(model, batches(data, waiting=self.waiting))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from normexp.diagnosis.batches import batches, on_device_of
 from normexp.diagnosis.diagnose import NEVER_CALLED, check_callable, check_watchable
@@ -25,7 +25,7 @@ from normexp.records.waiting import Waiting
 CHANNELS = 16  # of a group, at least, where a layer has so many
 
 
-def recalibrate(model: nn.Module, data: Any) -> nn.Module:
+def recalibrate(model: nn.Module, data: Tensor | Iterable[Any]) -> nn.Module:
     """Set all running statistics to the exact statistics of the data, in place, and return the network.
 
     Layer by layer in the order of the calls: each gets mean and unbiased variance over all examples of what enters
@@ -50,7 +50,7 @@ def recalibrate(model: nn.Module, data: Any) -> nn.Module:
     return model
 
 
-def _recalibrate(model: nn.Module, data: Any) -> None:
+def _recalibrate(model: nn.Module, data: Tensor | Iterable[Any]) -> None:
     """Do it, in passes that change nothing else."""
     waiting = Waiting()
     inputs = on_device_of(model, batches(data, most=10**9, waiting=waiting))

@@ -45,7 +45,7 @@ def _eps(module: Any) -> float:
     return float(getattr(module, "eps", 0.0))
 
 
-def explained(module: Any, seen: Moments, examples: int) -> float:
+def explained(module: nn.Module, seen: Moments, examples: int) -> float:
     """Return the deviation that so many examples may have by chance.
 
     At least it is by how much one half of them differs from the other: the variance of a channel that is seldom active

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from normexp.config.intervals import EXAMPLE, read_interval
+from normexp.config.own import PLUGINS
 from normexp.config.schema import Strict, check_once, refusal
 from normexp.errors import UserError, did_you_mean
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
-from normexp.experiments.keys import PLUGINS, RESULTS
+from normexp.experiments.keys import RESULTS
 
 COUNTING = re.compile(r"range\((\d{1,9})(?:, ?(\d{1,9}))?\)")
 MOST_PROPOSED = 30

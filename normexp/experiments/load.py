@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from normexp.config import config_dir
-from normexp.config.schema import shortened
+from normexp.config.own import PLUGINS
+from normexp.config.schema import short_repr
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.keys import PLUGINS
 from normexp.experiments.no_yaml import no_yaml
 from normexp.experiments.shape import SCALES
 from normexp.records.meaning import meant
@@ -142,7 +142,7 @@ def _content(document: Document) -> dict[str, Any]:
     if data is None:
         raise document.error("is empty; `normexp new experiment NAME` writes one to start from")
     if not isinstance(data, dict):
-        raise document.error(f"{shortened(data)} is not a mapping of keys to values")
+        raise document.error(f"{short_repr(data)} is not a mapping of keys to values")
     return data
 
 

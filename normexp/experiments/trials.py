@@ -144,5 +144,5 @@ def _order(value: Any, searched: Sequence[Any]) -> float:
     return float(value) if is_number(value) else float(searched.index(value))
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

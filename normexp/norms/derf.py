@@ -36,6 +36,7 @@ def squash(x: Tensor, alpha: Tensor, shift: Tensor, *affine: Tensor) -> Tensor:
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, shift: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+    """Return the gradients of the inputs in their order, each of the shape of its input."""
     # The slope of GELU at u is P(u) + u p(u), with P and p the normal distribution, and erf(z) = 2 P(sqrt(2) z) - 1:
     # so the sums of grad erf(z) follow from those of the slopes. Both calls cost less than erf and exp in torch.
     aten, z = torch.ops.aten, (x * alpha).add_(shift)

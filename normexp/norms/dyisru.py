@@ -35,6 +35,7 @@ def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+    """Return the gradients of the inputs in their order, each of the shape of its input."""
     scale = x.square().add_(alpha).rsqrt_()
     through, total = grad * scale, channel_sum(grad)
     room = through * x

@@ -35,6 +35,7 @@ def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
 
 
 def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> tuple[Tensor, ...]:
+    """Return the gradients of the inputs in their order, each of the shape of its input."""
     # With s = sigmoid(2 z) tanh(z) is 2 s - 1 and its slope 4 s (1 - s): as accurate where it is added up, and in torch
     # a fraction of the cost of tanh.
     s = (x * (2 * alpha)).sigmoid_()

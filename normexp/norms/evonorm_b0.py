@@ -111,6 +111,7 @@ def divide(x: Tensor, v: Tensor, batch: Tensor, instance: Tensor, weight: Tensor
 def divide_gradient(
     grad: Tensor, x: Tensor, v: Tensor, batch: Tensor, instance: Tensor, weight: Tensor, bias: Tensor
 ) -> tuple[Tensor, ...]:
+    """Return the gradients of the inputs in their order, each of the shape of its input."""
     # As in EvoNorm-S0 the cost is that of operators in the cache; the variances take two more passes over memory.
     above = multiply_add(x, v, instance - batch)
     divisor = above.relu().add_(over_positions(batch, x))

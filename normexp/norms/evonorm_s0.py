@@ -87,6 +87,7 @@ def gate(x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, num_groups: int, ep
 def gate_gradient(
     grad: Tensor, x: Tensor, v: Tensor, weight: Tensor, bias: Tensor, num_groups: int, eps: float
 ) -> tuple[Tensor, ...]:
+    """Return the gradients of the four tensors in their order, each of the shape of its input."""
     # In operators of one pass each, over values in the cache: these, not memory, are what the layer costs.
     mean, rstd = group_statistics(x, num_groups, eps)
     scale, by_channel = rstd * weight, over_positions(v, x)

@@ -54,6 +54,7 @@ def respond(x: Tensor, eps: Tensor, weight: Tensor, bias: Tensor, *threshold: Te
 def respond_gradient(
     grad: Tensor, x: Tensor, eps: Tensor, weight: Tensor, bias: Tensor, *threshold: Tensor
 ) -> tuple[Tensor, ...]:
+    """Return the gradients of the inputs in their order, each of the shape of its input."""
     rrms, rest = inverse_root(x, eps), []
     scale = rrms * weight
     if threshold:

@@ -101,7 +101,7 @@ def outputs_of(layer: Any) -> tuple[int, ...] | None:
     return num_outputs(layer), *[2] * (layer.weight.dim() - 2)  # no positions behind a Linear layer
 
 
-def inputs_of(layer: Any) -> tuple[int, ...] | None:
+def inputs_of(layer: object) -> tuple[int, ...] | None:
     """Return the shape of one example in front of a layer, None of what is no Linear layer, where padding matters."""
     return (layer.in_features,) if isinstance(layer, nn.Linear) else None
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, num_outputs, output_dim
+from normexp.norms.kernels.fan_in import check_several
 from normexp.norms.kernels.gaussian import activation_moments
 from normexp.norms.kernels.spread import var_mean
 from normexp.norms.options import positive
@@ -79,9 +80,7 @@ class ScaledWeightStandardization(Norm):
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         step = ScaledStandardWeight(layer, self.eps)
-        assert isinstance(layer.weight, Tensor)
-        if layer.weight.numel() == num_outputs(layer):
-            raise ValueError(f"weight standardization needs more than one weight per output unit, not {layer}")
+        check_several(layer)
         return parametrize.register_parametrization(layer, "weight", step)
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:

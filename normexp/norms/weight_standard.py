@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, output_dim
+from normexp.norms.kernels.fan_in import check_several
 from normexp.norms.kernels.spread import std_mean
 from normexp.norms.options import one_of, positive
 
@@ -57,9 +58,7 @@ class WeightStandardization(Norm):
     eps: float = positive(1e-5)
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
-        assert isinstance(layer.weight, Tensor)
         dim = output_dim(layer)
-        if layer.weight.numel() == layer.weight.shape[dim]:
-            raise ValueError(f"weight standardization needs more than one weight per output unit, not {layer}")
+        check_several(layer)
         step = StandardWeight(dim, int(self.std == "unbiased"), self.eps)
         return parametrize.register_parametrization(layer, "weight", step)

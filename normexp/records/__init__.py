@@ -24,6 +24,7 @@ from normexp.records.find import find_run as find_run
 from normexp.records.find import find_runs as find_runs
 from normexp.records.names import CHECKPOINT as CHECKPOINT
 from normexp.records.names import CONFIG as CONFIG
+from normexp.records.names import DAMAGED as DAMAGED
 from normexp.records.names import ENVIRONMENT as ENVIRONMENT
 from normexp.records.names import FINISHED as FINISHED
 from normexp.records.names import IGNORED as IGNORED

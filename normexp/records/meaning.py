@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from normexp.records.parsing import LOADER
+
 _INTEGER = r"(0|[1-9]\d*|[1-9]\d{0,2}(_\d{3})+)"  # 10_000, not 1_0
 _LOOKS = {  # kind of value -> the plain words that look like it
     "bool": re.compile("true|false", re.IGNORECASE),
@@ -21,7 +23,7 @@ _LOOKS = {  # kind of value -> the plain words that look like it
     "timestamp": re.compile(r"(?!)"),
 }
 _EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$")  # YAML 1.1 wants a point and a sign: 1.0e-3
-_LOADER: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+_LOADER: Any = type("_Loader", (LOADER,), {})
 _LOADER.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("+-.0123456789"))
 
 

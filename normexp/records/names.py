@@ -8,6 +8,7 @@ ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors
 IGNORED = "ignored_norm"  # the key of environment.json that says of a scheme that it changes nothing
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 FINISHED = ("done", "diverged")
+DAMAGED = "damaged"  # said of a run that cannot be read; no status.json has it
 LOCK = ".lock"
 ASIDE = ".damaged-"  # a run directory NAME that cannot be read is set aside as NAME.damaged-1, -2, ...
 ARCHIVE = "records.zip"  # in a folder: the packed run directories below it; more than fit are in records.2.zip, ...

@@ -115,7 +115,7 @@ def csv_rows(data: bytes) -> list[dict[str, str]]:
         raise ValueError(str(error)) from None
 
 
-def check_depth(value: Any) -> None:
+def check_depth(value: object) -> None:
     """Raise ValueError for a value that is nested more deeply than `DEEPEST`."""
     level = [value]
     for _ in range(DEEPEST):

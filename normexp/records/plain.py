@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return what JSON has: inf, -inf and NaN, which it has not, become texts."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
@@ -17,6 +17,6 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def plain_json(content: Any) -> str:
+def plain_json(content: object) -> str:
     """Return content as indented JSON, with a line break at its end."""
     return json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -23,7 +23,7 @@ def public_name(target: str) -> str:
     return target
 
 
-def with_public_names(node: Any) -> Any:
+def with_public_names(node: object) -> Any:
     """Return a part of a recorded configuration in which every `_target_` has today's name."""
     if not isinstance(node, dict):
         return node

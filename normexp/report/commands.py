@@ -115,7 +115,7 @@ def best_command(
     return together([best(choice, depends), *([depends] if depends else [])], format), files
 
 
-def chosen_runs(words: Sequence[str], last: bool = False) -> Frame:
+def chosen_runs(words: Sequence[str], last: bool) -> Frame:
     """Read the runs at or below the paths among the words; the other words, KEY=VALUE,..., filter them.
 
     A word with `=` is a path where there is one of that name.

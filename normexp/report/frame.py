@@ -87,7 +87,7 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
         named = {record.directory.path for record in known.records}
         plain += [run for run in runs if run.path not in named]
         frames += [known] if named else []
-    return _joined([*frames, *([folder_frame(plain)] if plain else [])])
+    return joined([*frames, *([folder_frame(plain)] if plain else [])])
 
 
 def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
@@ -107,7 +107,7 @@ def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
     plain = [record.directory for record in records if not record.experiment]
     rest = tuple(record for record in records if record.experiment)
     frames = [Frame(rest, frame.axes)] if rest else []
-    chosen = _joined([*frames, *([folder_frame(plain)] if plain else [])])  # other keys vary than before
+    chosen = joined([*frames, *([folder_frame(plain)] if plain else [])])  # other keys vary than before
     return replace(chosen, left_out=frame.left_out)
 
 
@@ -192,7 +192,8 @@ def _ours(name: str, scale: str) -> Experiment | None:
         return None
 
 
-def _joined(frames: Sequence[Frame]) -> Frame:
+def joined(frames: Sequence[Frame]) -> Frame:
+    """Return the runs of several frames as one, with the axes of all."""
     if len(frames) == 1:
         return frames[0]
     axes = tuple(dict.fromkeys(axis for frame in frames for axis in frame.axes))

@@ -10,8 +10,9 @@ from normexp.config import compose
 from normexp.config.allowed import parse
 from normexp.config.one_value import check_one
 from normexp.config.overrides import check_once, parse_overrides
+from normexp.config.own import PLUGINS
 from normexp.errors import UserError, nearest_path, unknown
-from normexp.experiments.keys import PLUGINS, RENDER, RESULTS
+from normexp.experiments.keys import RENDER, RESULTS
 from normexp.experiments.load import check_file, is_file, names, unknown_experiment
 from normexp.experiments.shape import SCALES
 

@@ -16,12 +16,11 @@ from normexp.config.options import option, options
 from normexp.errors import UserError
 from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
 from normexp.experiments.check import PROBE
-from normexp.records import CONFIG, FINISHED, PROBES, TIMING, RunDirectory
+from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, RunDirectory
 from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows
 from normexp.report.options import run_options
 
-DAMAGED = "damaged"
 STALE = "stale"  # made with settings that are not those of the experiment
 OWN = {"run": "run", "experiment": "experiment", "scale": "scale", "arm": "arm", "seed": "seed", "status": "state"}
 NOT_METRICS = ("step", "epoch")

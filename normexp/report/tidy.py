@@ -134,7 +134,7 @@ def _curve_columns(record: Record) -> dict[str, Any]:
     }
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Return a value of a key as it is typed in an override; nothing where there is none."""
     return "" if value is None else shown(value)
 

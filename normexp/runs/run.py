@@ -93,7 +93,7 @@ def _train(
     from normexp.runs.trainer import train
 
     if progress.estimates and not config["compile"]:  # compiling twice would cost more than it tells
-        notes.append(_duration(config, status, loader))
+        notes.append(duration(config, status, loader))
     if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
         _explain_divergence(directory.status, data)
 
@@ -111,7 +111,7 @@ def _notes(config: Config, data: Data) -> Iterator[str]:
         yield f"batch_size={batch_size}: {amount(len(data.train), 'training example')} in all, every step sees them"
 
 
-def _duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
+def duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
     """Say how long the training will take, or what is left of it."""
     from normexp.runs.estimate import estimate_seconds
 

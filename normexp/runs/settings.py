@@ -10,6 +10,7 @@ from typing import Any
 from normexp.config import Config
 from normexp.config.defaults import RECORDED, beyond_changes
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.own import PLUGINS
 from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened, shown
 from normexp.errors import UserError, first_line, nearest_file
@@ -18,7 +19,6 @@ from normexp.records.forms import check_config
 from normexp.records.meaning import check_keys, meant
 
 MOST = 1 << 20  # bytes of a file of settings
-CODE = "plugins"  # names code that is run: typed, never read
 
 
 def settings_of_file(path: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def settings_of_file(path: str) -> dict[str, Any]:
             found = _once(_leaves(meant(data.decode()), path))
     except ValueError as error:
         raise UserError(f"--config {path}: {first_line(error)}") from None
-    if found.get(CODE, []) != []:
+    if found.get(PLUGINS, []) != []:
         raise UserError(f"--config {path}: plugins are code that is run, so they are typed: add 'plugins=[...]'")
     return found
 
@@ -75,7 +75,7 @@ def save(config: Config, path: str) -> None:
         raise UserError(f"--save {path}: no such folder: {file.parent}")
     import yaml
 
-    changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != CODE}
+    changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != PLUGINS}
     head = f"# normexp run --config {quote(file.name)}\n"
     write_atomically(file, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
 
@@ -83,7 +83,7 @@ def save(config: Config, path: str) -> None:
 def _of_record(config: Mapping[str, Any], named: str) -> dict[str, Any]:
     """Return what a recorded configuration changed, and what else it says that today's defaults do not."""
     changes = config.get("_changes_") or {}
-    beyond = {key: value for key, value in beyond_changes(config).items() if key != CODE}
+    beyond = {key: value for key, value in beyond_changes(config).items() if key != PLUGINS}
     for key in beyond.keys() & changes.keys():
         told = f"{key} is {shown(beyond[key])}, and {shown(changes[key])} under _changes_"
         raise UserError(f"{named}: {told}; let both say the same")

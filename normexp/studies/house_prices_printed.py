@@ -102,27 +102,27 @@ def _whole_mean(x: Array) -> Number:
 
 
 def _between_zero_and_one(x: Array) -> Iterator[Number]:
-    yield from _ranges(x, "first code line", "(x - x.min()) / (x.max() - x.min())", 0.0, 1.0)
+    yield from _ranges(x, "first code line", "(x - x.min()) / (x.max() - x.min())", low=0.0)
 
 
 def _between_minus_one_and_one(x: Array) -> Iterator[Number]:
-    yield from _ranges(x, "second code line", "2*(x - x.min()) / (x.max() - x.min()) - 1", -1.0, 1.0)
+    yield from _ranges(x, "second code line", "2*(x - x.min()) / (x.max() - x.min()) - 1", low=-1.0)
 
 
-def _ranges(x: Array, place: str, code: str, low: float, high: float) -> Iterator[Number]:
-    """Yield whether a line of code does what the text says of each dimension, under both readings of its x."""
+def _ranges(x: Array, place: str, code: str, low: float) -> Iterator[Number]:
+    """Yield whether a line of code maps each dimension to [low, 1], as the text says, under both readings of its x."""
     for reading, axis in (("x is the whole array", None), ("x is one dimension", 1)):
         least, most = x.min(axis, keepdims=True), x.max(axis, keepdims=True)
-        mapped = low + (high - low) * (x - least) / (most - least)
+        mapped = low + (1.0 - low) * (x - least) / (most - least)
         ends = [f"{row.min():.3g} to {row.max():.3g}" for row in mapped]
         scales = mapped.std(1).max() / mapped.std(1).min()
         yield Number(
             document="S001",
             place=place,
-            quantity=f"min and max along each dimension are {low:g} and {high:g}",
+            quantity=f"min and max along each dimension are {low:g} and 1",
             printed=code,
             computed=f"size {ends[0]}, bedrooms {ends[1]}, station {ends[2]}",
-            agrees=bool(np.allclose(mapped.min(1), low) and np.allclose(mapped.max(1), high)),
+            agrees=bool(np.allclose(mapped.min(1), low) and np.allclose(mapped.max(1), 1.0)),
             reading=f"{reading} of the four houses" if axis is None else reading,
             remark=f"With minimum and maximum of the whole array the largest standard deviation of a dimension stays "
             f'{scales:.4g} times the smallest; the text\'s "each dimension" is x.min(axis=0), x.max(axis=0).'

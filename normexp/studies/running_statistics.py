@@ -20,6 +20,8 @@ from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.metrics import evaluate
 
+PLACE = "Testing Time"  # the section of the notes
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunningStatistics(Study):
@@ -141,19 +143,33 @@ def conventions() -> Iterator[Number]:
     """Yield what the notes say of PyTorch, beside what torch's own layer does with the batch {1, 3}."""
     layer = nn.BatchNorm1d(1)
     batch = torch.tensor([[1.0], [3.0]])
+    before, momentum = _estimates(layer), layer.momentum or 0.0
+    layer(batch)
+    after = _estimates(layer)
+    yield from _of_momentum(momentum, before[0], float(batch.mean()), after[0])
+    unbiased = (1 - momentum) * before[1] + momentum * float(batch.var(correction=1))
+    yield from _of_deviation(before, after[1], unbiased)
+
+
+def _estimates(layer: nn.BatchNorm1d) -> tuple[float, float]:
+    """Return the running mean and the running variance of a layer of one feature."""
     assert layer.running_mean is not None
     assert layer.running_var is not None
-    start_mean, start_var, alpha = float(layer.running_mean), float(layer.running_var), layer.momentum or 0.0
-    layer(batch)
-    mean, var = float(layer.running_mean), float(layer.running_var)
-    written = alpha * start_mean + (1 - alpha) * float(batch.mean())
-    swapped = (1 - alpha) * start_mean + alpha * float(batch.mean())
-    unbiased = (1 - alpha) * start_var + alpha * float(batch.var(correction=1))
-    place = "Testing Time"
-    yield Number("S004", place, "default value of PyTorch's momentum", "0.1", alpha)
+    return float(layer.running_mean), float(layer.running_var)
+
+
+def _of_momentum(momentum: float, start: float, batch_mean: float, mean: float) -> Iterator[Number]:
+    """Yield what momentum is, and which estimate it is the weight of.
+
+    Args:
+        start, mean: the running mean before the batch and behind it.
+    """
+    written = momentum * start + (1 - momentum) * batch_mean
+    swapped = (1 - momentum) * start + momentum * batch_mean
+    yield Number("S004", PLACE, "default value of PyTorch's momentum", "0.1", momentum)
     yield Number(
         "S004",
-        place,
+        PLACE,
         "alpha, the weight of the old estimate, is what PyTorch calls momentum",
         "alpha mu + (1 - alpha) mu_i",
         f"batch {{1, 3}}: {written:.4g} by this formula, {mean:.4g} in torch",
@@ -161,18 +177,28 @@ def conventions() -> Iterator[Number]:
         remark=f"momentum is the weight of the new batch (1 - 0.1 of the old one gives {swapped:.4g}); the alpha of "
         "the formula corresponds to 0.9",
     )
-    yield Number("S004", place, "start of the running mean, in PyTorch", "0", start_mean)
+
+
+def _of_deviation(start: tuple[float, float], var: float, unbiased: float) -> Iterator[Number]:
+    """Yield where the running estimates start, and what is averaged for testing.
+
+    Args:
+        start: running mean and variance before the batch.
+        var: the running variance behind it.
+        unbiased: what the average of unbiased variances would be.
+    """
+    yield Number("S004", PLACE, "start of the running mean, in PyTorch", "0", start[0])
     yield Number(
         "S004",
-        place,
+        PLACE,
         "start of the running deviation, in PyTorch",
         "0",
-        start_var**0.5,
+        start[1] ** 0.5,
         remark="the variance starts at 1; from 0, and without eps, the first test would divide by 0",
     )
     yield Number(
         "S004",
-        place,
+        PLACE,
         "what PyTorch averages for testing is the deviation",
         "sigma_i",
         f"batch {{1, 3}}: running_var {var:.4g}; the average of unbiased variances gives {unbiased:.4g}",

@@ -107,6 +107,7 @@ def batch_norm_numbers(metrics: dict[str, float], factors: Sequence[float]) -> I
 
 
 def normprop_numbers(norm: Norm, metrics: dict[str, float]) -> Iterator[Number]:
+    """Yield what the slides say of normalization propagation beside batch norm, with what was measured here."""
     place = 'slide "Extension to other Activation functions"'
     found, mixes = metrics["inverse_law_error"], depends_on_batch(norm, training=True)
     yield Number(

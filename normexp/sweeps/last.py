@@ -71,7 +71,7 @@ def last_sweep(folder: Path) -> list[Path]:
         is remembered is damaged.
     """
     if not folder.exists():
-        raise UserError(f"{printable(folder)}: no such file or directory{nearest_path(folder)}")
+        raise UserError(f"{printable(folder)}: no such file or folder{nearest_path(folder)}")
     return [path for path in below(folder) if path.exists()]
 
 

@@ -17,12 +17,11 @@ from normexp.config.overrides import parse_overrides
 from normexp.config.recipe import Item, described, naming, recipe, with_recipe
 from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
-from normexp.records import FINISHED, RunDirectory
+from normexp.records import DAMAGED, FINISHED, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
 
-DAMAGED = "damaged"
 _KEY_OF = re.compile(r"key '(\w+)\.")  # begins an error about a key that does not exist
 SAME_RUN = "are the same run, trained once; sweep one after the other into two folders"
 WHY_ONE = {

@@ -18,7 +18,7 @@ from normexp.config import Config, compose
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
 from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval, whole_meant
-from normexp.config.overrides import parse_overrides, take_out
+from normexp.config.overrides import parse_overrides, take_out, whole_number
 from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
 from normexp.errors import UserError, did_you_mean, unknown
@@ -41,9 +41,7 @@ def take_search(words: Sequence[str]) -> tuple[Search | None, list[str]]:
         given, rest = take_out(rest, key)
         if given and not samplers:
             raise UserError(f"{key}={given[-1]}: is of a search; give sampler={' or sampler='.join(SAMPLERS)} with it")
-        if given and not (given[-1].isdecimal() and len(given[-1]) < 10 and int(given[-1]) >= least):
-            raise UserError(f"{key}={given[-1]}: must be an integer in [{least}, inf)")
-        numbers[key] = int(given[-1]) if given else usual
+        numbers[key] = whole_number(key, given[-1], least) if given else usual
     if not samplers:
         return None, rest
     if samplers[-1] not in SAMPLERS:

@@ -10,8 +10,8 @@ from pathlib import Path
 from normexp.config.overrides import take_out
 from normexp.config.text import amount
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, METRICS, Together, together_before
-from normexp.sweeps.plan import DAMAGED, Cell
+from normexp.records import CHECKPOINT, DAMAGED, METRICS, Together, together_before
+from normexp.sweeps.plan import Cell
 from normexp.sweeps.pool import Worker
 
 WORDS = ("false", "true", "auto")

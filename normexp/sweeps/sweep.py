@@ -10,7 +10,7 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from normexp.config.overrides import take_out
+from normexp.config.overrides import take_out, whole_number
 from normexp.config.recipe import with_names
 from normexp.config.text import amount
 from normexp.errors import Unavailable, UserError
@@ -154,9 +154,7 @@ def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, l
     if given and jobs is not None:
         raise UserError(f"jobs is given twice, as {jobs} and as {given[-1]}; give it once")
     asked = given[-1] if given else jobs
-    if asked is not None and not (str(asked).isdecimal() and len(str(asked)) < 10 and int(asked) > 0):
-        raise UserError(f"jobs={asked}: must be an integer in [1, inf)")
-    return None if asked is None else int(asked), rest
+    return None if asked is None else whole_number("jobs", str(asked), 1), rest
 
 
 def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, trials: int = 1) -> str:

@@ -56,7 +56,7 @@ def watch(path: Path) -> int:
     On a terminal that is wide enough the view is redrawn; elsewhere lines are written whenever something has changed.
     """
     views = views_of(path)
-    (_live if _redraws() else _plain)(views)
+    (_live if redraws() else _plain)(views)
     ends = [view.snapshot() for view in views]
     return 1 if any(end.failures or end.abandoned for end in ends) else 0
 
@@ -66,7 +66,8 @@ def once(path: Path) -> str:
     return "\n".join(line for view in views_of(path) for line in text(view, view.snapshot())) + "\n"
 
 
-def _redraws() -> bool:
+def redraws() -> bool:
+    """Tell whether standard output is a terminal on which a table can be drawn over itself."""
     if not sys.stdout.isatty():
         return False
     from rich.console import Console

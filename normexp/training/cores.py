@@ -7,7 +7,13 @@ import sys
 import warnings
 
 WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+SWITCH = "NORMEXP_PROCESS_SETTINGS"  # 0 leaves the process as it is
 BRIEFLY = "30000"  # turns of a loop that waits
+
+
+def settings_wanted() -> bool:
+    """Tell whether a run may set what is its process's own; `NORMEXP_PROCESS_SETTINGS=0` says that it may not."""
+    return os.environ.get(SWITCH, "1") != "0"
 
 
 def physical_cores() -> int:
@@ -26,6 +32,6 @@ def wait_briefly() -> None:
     own setting stays, too, and NORMEXP_PROCESS_SETTINGS=0 leaves all as it is. `normexp bench waiting` measures it:
     nothing that can be told from noise is lost on an idle machine; half the speed is where threads sleep at once.
     """
-    decided = any(name in os.environ for name in WAITING) or os.environ.get("NORMEXP_PROCESS_SETTINGS") == "0"
-    if not decided and "torch" not in sys.modules:
+    decided = any(name in os.environ for name in WAITING)
+    if settings_wanted() and not decided and "torch" not in sys.modules:
         os.environ["GOMP_SPINCOUNT"] = BRIEFLY

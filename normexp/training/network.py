@@ -59,13 +59,18 @@ def _check_new(target: str, network: nn.Module) -> None:
 def _callable(config: Config) -> Callable[..., Any]:
     target = config["model"]["_target_"]
     found = locate(target, config["plugins"])
-    if isinstance(found, nn.Module):
-        raise UserError(f"{target}: is a network that is built already; name its class, or a function that returns it")
+    check_not_built(target, found)
     try:
         inspect.signature(found)
     except (TypeError, ValueError):
         raise UserError(f"{target}: is neither a class nor a function that builds a network") from None
     return found
+
+
+def check_not_built(name: str, found: object) -> None:
+    """Raise UserError where a name is that of a network: it would go on with the weights that somebody else left."""
+    if isinstance(found, nn.Module):
+        raise UserError(f"{name}: is a network that is built already; name its class, or a function that returns it")
 
 
 def _given_by_us(

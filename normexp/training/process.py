@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import os
 import sys
 import threading
 import warnings
@@ -25,9 +24,9 @@ from torch.optim import optimizer as _torch
 
 from normexp.norms.kernels.precision import gradients_and_full_precision, made_on_cpu
 from normexp.seeding import random_kept
+from normexp.training.cores import settings_wanted
 
 T = TypeVar("T")
-SWITCH = "NORMEXP_PROCESS_SETTINGS"
 COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}
 _ONE_AT_A_TIME = threading.RLock()
 _WITHOUT_COMPILER = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
@@ -45,7 +44,7 @@ def process_settings(compiled: bool = False, precision: str = "fp32") -> Iterato
         stack.enter_context(threads_and_random_kept())
         stack.enter_context(modes_of_torch())
         stack.enter_context(float32_products(rounded=precision == "tf32"))
-        if enabled():
+        if settings_wanted():
             stack.enter_context(large_blocks_kept())
             stack.enter_context(denormals_flushed())
             stack.enter_context(compiler_set() if compiled else compiler_left_out())
@@ -168,10 +167,6 @@ def modes_of_torch() -> Iterator[None]:
         yield
 
 
-def enabled() -> bool:
-    return os.environ.get(SWITCH, "1") != "0"
-
-
 @contextmanager
 def large_blocks_kept() -> Iterator[None]:
     """Have glibc keep freed memory: otherwise it returns every large tensor to the kernel, every step.
@@ -272,7 +267,7 @@ def optimizer_step(optimizer: Optimizer) -> Callable[[], object]:
     whose step may have decorators that are to be kept.
     """
     ours = type(optimizer).__module__.startswith(("torch.optim.", "normexp."))
-    if not enabled() or _observed(optimizer) or not ours or "step" in vars(optimizer):
+    if not settings_wanted() or _observed(optimizer) or not ours or "step" in vars(optimizer):
         return optimizer.step
     bare = inspect.unwrap(type(optimizer).step)
 

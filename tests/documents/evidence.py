@@ -63,15 +63,6 @@ def last(place: str, arm: str, metric: str, point: str = "") -> list[float]:
     ]
 
 
-def first_steps(place: str, arm: str, metric: str, target: float) -> list[int]:
-    """Return the first evaluated step at which each run of an arm has the target."""
-    return [
-        next(int(row["step"]) for row in run.rows("metrics.csv") if row[metric] and float(row[metric]) >= target)
-        for (folder, _), run in sorted(runs(place).items())
-        if folder == arm
-    ]
-
-
 def last_probed(place: str, arm: str, layer: str, statistic: str) -> list[float]:
     """Return what a probe measured last of a layer in every run that did not diverge."""
     found = []

@@ -21,7 +21,7 @@ from normexp.experiments.load import parse
 from normexp.report.figures import heat
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.formats import settings, theme
-from normexp.report.figures.hidden import TURN, _gapped
+from normexp.report.figures.hidden import TURN, gapped
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.lines import _written
 from normexp.report.figures.own.path import cut_path
@@ -234,7 +234,7 @@ def test_a_line_within_a_line_width_of_another_has_gaps(fabricate: Fabric, apart
 
 
 def test_three_dotted_lines_that_coincide_stay_dotted_each_in_its_turn() -> None:
-    dashes = _gapped((1.0, 1.4), 3)
+    dashes = gapped((1.0, 1.4), 3)
     assert sum(dashes) == 3 * TURN
     assert dashes[:-1] == (1.0, 1.4) * 3 + (1.0,)
 

@@ -12,7 +12,7 @@ from fabricated import Fabric
 from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
 from normexp.report.commands import plot_command, table_command
 from normexp.report.figures.runs import curves_of
-from normexp.report.frame import Frame, _joined, experiment_frame, folder_frame, frame_of
+from normexp.report.frame import Frame, experiment_frame, folder_frame, frame_of, joined
 from normexp.report.results import load
 
 
@@ -126,7 +126,7 @@ def test_a_run_with_other_settings_than_its_experiment_has_today_is_stale_and_le
 def test_runs_of_an_experiment_and_others_are_drawn_in_panels_of_their_own(fabricate: Fabric) -> None:
     ours = made(fabricate)
     ours.run(learning)
-    drawn = curves_of(_joined([experiment_frame(ours.experiment, fabricate.root), folder_frame([fabricate()])]))
+    drawn = curves_of(joined([experiment_frame(ours.experiment, fabricate.root), folder_frame([fabricate()])]))
     experiment = f"{ours.experiment.name} · {ours.experiment.scale}"
     assert {panel.title for panel in drawn.panels.values()} == {experiment, "digits · cnn"}
 

@@ -16,7 +16,7 @@ from normexp.config.recipe import with_recipe
 from normexp.evidence.curves import Cell, Curve
 from normexp.records import find_runs
 from normexp.records.ranges import ranges
-from normexp.report.figures.experiments import _told_apart
+from normexp.report.figures.experiments import told_apart
 from normexp.report.figures.styles import LineStyle
 from normexp.report.page.curves import MOST_POINTS, MOST_SERIES, as_script, viewer_data
 from normexp.report.page.page import _list
@@ -147,7 +147,7 @@ def test_viewer_has_the_colours_of_the_figures(page, results):
 def test_cells_that_two_figures_draw_alike_are_told_apart_in_the_viewer():
     style = LineStyle("#0072B2")
     low, high = (Cell("a", (("lr", rate),)) for rate in (0.1, 1.0))
-    styles = _told_apart({low: style, Cell("b"): LineStyle("#000000"), high: style})
+    styles = told_apart({low: style, Cell("b"): LineStyle("#000000"), high: style})
     first, other, second = styles.values()
     assert (first, other) == (style, LineStyle("#000000"))
     assert first.color == second.color

@@ -21,7 +21,7 @@ from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
 from normexp.runs import checkpoint, trainer
-from normexp.runs.run import _duration, check_writable
+from normexp.runs.run import check_writable, duration
 
 FILES = {
     "config.yaml",
@@ -489,4 +489,4 @@ def test_run_evaluates_as_often_an_epoch_as_it_is_told(cli, results, often, expe
 )
 def test_what_is_left_of_a_run_takes_its_part_of_the_time(monkeypatch, status, said):
     monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda *_: 8.0)
-    assert f"about {said} on this machine" in _duration(compose(), status, Loader())
+    assert f"about {said} on this machine" in duration(compose(), status, Loader())

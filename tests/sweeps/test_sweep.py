@@ -166,7 +166,7 @@ def test_a_folder_in_the_place_of_last_sweep_is_one_line(sweep, results, cli):
 def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
     sweep("norm=none,batch")
     (results / "chosen").mkdir()
-    for name, said in {"nowhere": "no such file or directory", "chosen": "lies there"}.items():
+    for name, said in {"nowhere": "no such file or folder", "chosen": "lies there"}.items():
         status, _, stderr = cli("table", str(results / name), "--last-sweep")
         assert (status, stderr.count("\n")) == (2, 1)
         assert said in stderr

@@ -23,7 +23,7 @@ from normexp.sweeps.runs_view import PlannedRuns
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
-from normexp.sweeps.watch import _redraws, views_of, watch
+from normexp.sweeps.watch import redraws, views_of, watch
 
 METRICS = "step,epoch,lr,train/loss,train/accuracy,validation/loss,validation/accuracy\n"
 
@@ -112,7 +112,7 @@ def test_watch_redraws_only_where_a_table_can_be_read(monkeypatch, kind, columns
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", kind)
     monkeypatch.setenv("COLUMNS", str(columns))
-    assert _redraws() is table
+    assert redraws() is table
 
 
 # --- Runs that share nothing. ---

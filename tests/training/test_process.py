@@ -151,7 +151,7 @@ def test_process_computes_in_float32_what_is_said_to_be(untouched, precision, on
 
 
 def test_process_settings_can_be_switched_off(untouched, monkeypatch):
-    monkeypatch.setenv(process.SWITCH, "0")
+    monkeypatch.setenv("NORMEXP_PROCESS_SETTINGS", "0")
     with process_settings():
         torch.rand(1)
         kept = {key: untouched[key] for key in ("random", "products", "rounded")}

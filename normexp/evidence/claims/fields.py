@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from normexp.config.schema import refusal, shortened
+from normexp.config.schema import refusal, short_repr
 from normexp.errors import UserError
 from normexp.evidence.claims.region import ALLOWED, Region, read_region
 from normexp.evidence.curves import AxisValue, Point, named_point
@@ -43,7 +43,7 @@ def _read_place(given: Any) -> Any:
     if isinstance(given, str):
         return Place(given)
     if not isinstance(given, Mapping) or not isinstance(given.get("arm"), str):
-        raise refusal(f"{shortened(given)} names no arm; write ARM or {{arm: ARM, AXIS: VALUE}}")
+        raise refusal(f"{short_repr(given)} names no arm; write ARM or {{arm: ARM, AXIS: VALUE}}")
     return Place(given["arm"], named_point(sorted((axis, value) for axis, value in given.items() if axis != "arm")))
 
 

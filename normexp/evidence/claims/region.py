@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.config.schema import refusal, shortened
+from normexp.config.schema import refusal, short_repr
 from normexp.errors import UserError
 from normexp.evidence.stats import Interval, Printed
 
@@ -52,7 +52,7 @@ class Region:
         return self.text
 
 
-def read_region(given: Any) -> Any:
+def read_region(given: object) -> Any:
     """Return the region that a YAML value means. Raises PydanticCustomError where it means none."""
     if isinstance(given, Region):
         return given
@@ -63,7 +63,7 @@ def read_region(given: Any) -> Any:
     except UserError as error:
         raise refusal(error) from None
     if region is None:
-        raise refusal(f"{shortened(given)} is no region; allowed: {ALLOWED}")
+        raise refusal(f"{short_repr(given)} is no region; allowed: {ALLOWED}")
     return region
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from normexp.config import Config, compose
 from normexp.config.identity import PATH_KEYS
-from normexp.config.own import GROUPS, target_key
+from normexp.config.own import GROUPS, PLUGINS, target_key
 from normexp.config.text import amount, override_text
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, find_runs, printable
 from normexp.runs.run import check_complete, check_stale
 
-OWN_CODE = ("plugins", *map(target_key, GROUPS))  # never composed from a record: that could name code
+OWN_CODE = (PLUGINS, *map(target_key, GROUPS))  # never composed from a record: that could name code
 
 
 def verify_records(path: Path, say: Callable[[str], None]) -> int:

@@ -63,7 +63,7 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
     """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not."""
     typed = list(overrides) or USUAL.split()
     if kills < 1:
-        raise UserError(f"verify resume: --kills {kills}: must be at least 1")
+        raise UserError(f"verify resume: --kills {kills}: must be an integer in [1, inf)")
     check_once(typed)
     if given := [word for word in typed if word.startswith("results_dir=")]:
         raise UserError(f"verify resume: {given[0]}: it trains in a folder of its own; leave it out")

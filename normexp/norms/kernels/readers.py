@@ -155,7 +155,7 @@ def described(node: fx.Node) -> tuple[Any, ...]:
     return node.op, target, str(fx.node.map_aggregate((node.args, node.kwargs), plain))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return what a value is in two readings alike: a call's name, a number or a text, else its type."""
     known = isinstance(value, (fx.Node, int, float, str, type(None)))
     return str(value) if known else type(value).__name__

@@ -41,10 +41,10 @@ def legend(experiment: Experiment, measured: Measured) -> dict[Cell, tuple[str, 
         context: FigureContext[Figure] = FigureContext(experiment, measured, spec)
         named = context.styles(list(context.runs))
         styles = {cell: named[context.name(cell)] for cell in context.runs} | styles
-    return {cell: (context.name(cell), style) for cell, style in _told_apart(styles).items()}
+    return {cell: (context.name(cell), style) for cell, style in told_apart(styles).items()}
 
 
-def _told_apart(styles: Mapping[Cell, LineStyle]) -> dict[Cell, LineStyle]:
+def told_apart(styles: Mapping[Cell, LineStyle]) -> dict[Cell, LineStyle]:
     """Give other dashes to a cell that looks like an earlier one: two figures may have one style for two cells."""
     seen: dict[tuple[str, tuple[float, ...]], Cell] = {}
     for cell, style in styles.items():

@@ -35,14 +35,14 @@ def turns(axes: Mapping[str, Axes], panel: str, lines: Sequence[Line]) -> dict[i
         group = next((each for each in groups if _hides(line, lines[each[0]], ways[i], ways[each[0]], thick)), None)
         groups.append([i]) if group is None else group.append(i)
     return {
-        i: (TURN * (1 - index), _gapped(lines[i].style.dashes, len(group)))
+        i: (TURN * (1 - index), gapped(lines[i].style.dashes, len(group)))
         for group in groups
         for index, i in enumerate(group)
         if index
     }
 
 
-def _gapped(dashes: tuple[float, ...], count: int) -> tuple[float, ...]:
+def gapped(dashes: tuple[float, ...], count: int) -> tuple[float, ...]:
     """Return dashes that leave `count - 1` of `count` turns free; a dashed or dotted line is so in its own turn."""
     own = dashes or (TURN, 0.0)
     own *= math.ceil(TURN / sum(own))

@@ -114,6 +114,8 @@ BY_HAND: Mapping[str, str] = {
     "cooijmans2017_gamma_training/deviations": "0.9 8 8 2 49 28 28 784",
     "cooijmans2017_sequential_mnist/deviations": "0.9 5,000 8 8 2 49 28 28 784",
     "deep_chain/deviations": "2 100 5",
+    "deeper_networks": "32 8 32 8",  # layers
+    "deeper_networks/deviations": "8 8",
     "digits_five_schemes/deviations": "2 360",
     "digits_rates_grid/deviations": "2",
     "dyt2025/deviations": "30,000 750",
@@ -178,6 +180,7 @@ SET_UPS: Mapping[str, str] = {
     "cooijmans2017_gamma": "64 784 784 0.99 0.83 0.61",
     "cooijmans2017_gamma_training": "8 8 49 50,000",
     "cooijmans2017_sequential_mnist": "8 8 49 100,000 784 784 501",
+    "deeper_networks": "55,000",  # all of Fashion-MNIST but 5,000
     "digits_five_schemes": "1,257",
     "dyt2025": "50,000 200,000 1,000,000",  # 32 characters a window
     "expressive_power": "96 2.2 15",  # BATCH of normexp.norms.checks.subject; rounding of float64

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -46,7 +47,13 @@ def beside(then: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     text = (TOP / ".ci" / "run").read_text()
     own = "".join(re.findall(r"^(?:beside|joined)\(\) \{.*?^\}\n", text, re.MULTILINE | re.DOTALL))
     program = f"set -euo pipefail\ntop={shlex.quote(str(tmp_path))}\n{own}{then}"
-    return subprocess.run(["bash", "-c", program], capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        ["bash", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # who started the tests may have ignored it
+    )
 
 
 def test_what_fails_beside_something_else_is_shown_and_fails_ci(tmp_path):

@@ -317,6 +317,7 @@ def test_sweep_damaged_cell_is_set_aside(sweep, results, name):
 BOMB = """
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 
 from normexp.norms.base import Norm
@@ -328,7 +329,7 @@ class Fuse(nn.Module):
         self.left = at
 
     def forward(self, x):
-        self.left -= self.training
+        self.left -= self.training and torch.is_grad_enabled()  # in an update
         if self.left == 0:
             raise RuntimeError("the bomb went off\\nand more")
         return x
@@ -358,7 +359,7 @@ def test_sweep_failing_cell_is_recorded_and_the_rest_goes_on(sweep, results, bom
     status, stderr = sweep(*PLUGIN, "norm.at=3,1000", "seed=0,1", "model.widths=[5]")
     assert status == 1
     assert "2 of 4 runs failed; the same command tries them again" in stderr
-    cause = "RuntimeError: the bomb went off, raised by norm=bomb.Bomb (bomb.py:17) at step 2"
+    cause = "RuntimeError: the bomb went off, raised by norm=bomb.Bomb (bomb.py:18) at step 2"
     assert statuses(results) == ["done", "done", "failed", "failed"]
     failed = next(run.path for run in find_runs([results]) if run.status["status"] == "failed")
     assert "in forward" in (failed / "traceback.txt").read_text()

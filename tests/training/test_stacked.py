@@ -223,14 +223,16 @@ def test_what_cannot_be_stacked_says_why(words, reason):
 class Halved(nn.Module):
     """Halves what comes in from its second call on, and keeps the count where no stack sees it."""
 
-    calls = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = [0]
 
     def forward(self, x: Tensor) -> Tensor:
-        self.calls += 1
+        self.calls[0] += 1
         return x * self.gain()
 
     def gain(self) -> float:
-        return 1.0 if self.calls % 2 else 0.5
+        return 1.0 if self.calls[0] % 2 else 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,8 +247,8 @@ def test_a_scheme_whose_state_no_stack_sees_is_found_out():
     pair = [run("norm._target_=test_stacked.Counting", "plugins=[test_stacked]", seed=seed) for seed in (0, 1)]
     for each in pair:
         for module in each.model.modules():
-            module.calls = 0
-    pair[1].model.hidden[0][1].calls = 1  # differs from run to run, which one program cannot
+            module.calls = [0]
+    pair[1].model.hidden[0][1].calls = [1]  # differs from run to run, which one program cannot
     assert "is not what it is alone" in (why_not(pair) or "")
 
 

@@ -107,6 +107,7 @@ BY_HAND: Mapping[str, str] = {
     "ba2016_figure2_babi/deviations": "240 800,000 5,000 120",
     "ba2016_figure6/deviations": "0.001 8 8 0.4",
     "batch_collision/deviations": "8 4 5",
+    "batch_norm_and_dropout/deviations": "8 8 1.3",
     "conditioning/deviations": "700",
     "conditioning_cifar10/deviations": "5",
     "conditioning_digits/deviations": "8 8 5",
@@ -177,6 +178,7 @@ SET_UPS: Mapping[str, str] = {
     "ba2016_figure6": "60",
     "arpit2016_table": "50,000 1,600 11",
     "batch_collision": "0.5",
+    "batch_norm_and_dropout": "12 24",  # an eighth of 96 and 192
     "cooijmans2017_gamma": "64 784 784 0.99 0.83 0.61",
     "cooijmans2017_gamma_training": "8 8 49 50,000",
     "cooijmans2017_sequential_mnist": "8 8 49 100,000 784 784 501",

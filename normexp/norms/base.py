@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.norms.kernels.own_schemes import check_hooks, hold_to_contract
 from normexp.norms.options import check_options, one_of
 
 # A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.
@@ -21,18 +18,6 @@ from normexp.norms.options import check_options, one_of
 # such a cell newly puts into its state h (the whole of it, in a GRU the candidate).
 Site = Literal["term", "sum", "memory", "rnn", "lstm", "gru"]
 STATES = ("rnn", "lstm", "gru")
-
-OLD_HOOKS = {
-    "activation": "normalization",
-    "weight": "parametrize",
-    "recurrent_weight": "parametrize_recurrent",
-    "after_step": "step_hook",
-}
-
-MAKERS = (
-    "parametrize", "normalization", "linear_normalization", "sequence", "nonlinearity", "recurrent",
-    "parametrize_recurrent", "pool",
-)  # fmt: skip
 
 
 def num_outputs(layer: nn.Module) -> int:
@@ -104,21 +89,12 @@ class Norm:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for old, new in OLD_HOOKS.items():
-            if callable(vars(cls).get(old)):
-                raise UserError(f"{cls.__module__}.{cls.__name__}: the hook {old}() of a scheme is now called {new}()")
-        for name, checked in (("__post_init__", _checked_before), ("__init__", _checked_after)):
-            if name in vars(cls):
-                setattr(cls, name, checked(vars(cls)[name]))
-        for name in MAKERS if not cls.__module__.startswith("normexp.") else ():
-            if isinstance(hook := vars(cls).get(name), FunctionType):
-                setattr(cls, name, _making(hook))
+        hold_to_contract(cls, Norm)
 
     def __post_init__(self) -> None:
         """Check the options and the hooks; a scheme with rules of its own adds them, and need not call this."""
         check_options(self)
-        _check_hooks(type(self))
-        _check_signatures(self)
+        check_hooks(self, Norm)
 
     @property
     def cancels_bias(self) -> bool:
@@ -202,72 +178,6 @@ class Norm:
         if fn is not None:
             steps.insert(2 if pre else 1, self.nonlinearity(fn))
         return nn.Sequential(*(step for step in steps if not isinstance(step, nn.Identity)))
-
-
-def _checked_before(rules: Callable[..., None]) -> Callable[..., None]:
-    """Return a scheme's own rules behind those of all schemes."""
-
-    @functools.wraps(rules)
-    def __post_init__(self: Norm, *given: Any) -> None:
-        Norm.__post_init__(self)
-        rules(self, *given)
-
-    return __post_init__
-
-
-def _checked_after(own: Callable[..., None]) -> Callable[..., None]:
-    """Return the `__init__` that somebody wrote by hand for a scheme, which then is held to the rules of all."""
-
-    @functools.wraps(own)
-    def __init__(self: Norm, *given: Any, **named: Any) -> None:
-        own(self, *given, **named)
-        if type(self).__init__ is __init__:  # the outermost one: now all options are set
-            Norm.__post_init__(self)
-
-    return __init__
-
-
-def _making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
-    """Return a hook of somebody's own, of which what it returns is looked at: a `return` is soon forgotten."""
-
-    @functools.wraps(hook)
-    def made(self: Norm, *given: Any, **named: Any) -> nn.Module:
-        module = hook(self, *given, **named)
-        if not isinstance(module, nn.Module):
-            kind = type(module).__name__
-            raise ValueError(f"{type(self).__name__}.{hook.__name__} returned a {kind}, not a torch.nn.Module")
-        return module
-
-    return made
-
-
-def _hooks() -> list[str]:
-    return [name for name, each in vars(Norm).items() if isinstance(each, FunctionType) and not name.startswith("_")]
-
-
-def _check_signatures(scheme: Norm) -> None:
-    """Raise UserError for a hook that does not take what it is called with: it would end a run that has begun."""
-    name = f"{type(scheme).__module__}.{type(scheme).__name__}"
-    for hook in _hooks() if not name.startswith("normexp.") else ():
-        if getattr(type(scheme), hook) is getattr(Norm, hook):
-            continue
-        _, *wanted = inspect.signature(getattr(Norm, hook)).parameters
-        try:
-            inspect.signature(getattr(scheme, hook)).bind(*wanted)
-        except TypeError as error:
-            raise UserError(f"{name}: its {hook}() must take (self, {', '.join(wanted)}): {error}") from None
-
-
-def _check_hooks(scheme: type[Norm]) -> None:
-    """Raise UserError for a scheme that replaces no hook, one misspelled, say: it would be `norm=none` unnoticed."""
-    hooks = _hooks()
-    if scheme is Norm or any(getattr(scheme, hook) is not getattr(Norm, hook) for hook in hooks):
-        return
-    close = next(filter(None, (nearest(name, hooks, 0.6) for name in vars(scheme) if not name.startswith("_"))), None)
-    raise UserError(
-        f"{scheme.__module__}.{scheme.__name__}: replaces no hook of a scheme, so that it would do nothing; "
-        f"allowed: {', '.join(hooks)}{did_you_mean(close and f'{close}()')}"
-    )
 
 
 class Rows(nn.Module):

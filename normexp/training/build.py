@@ -34,9 +34,9 @@ from normexp.training.components import Components, Hyperparameters
 from normexp.training.hardware import choose_device, choose_threads
 from normexp.training.length import length_of
 from normexp.training.network import make_model
-from normexp.training.own_state import check_initialized, check_state
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
+from normexp.training.unkept_state import check_initialized, check_state
 
 TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code

@@ -1,4 +1,4 @@
-"""What a network of the user's own, or with a scheme of the user's own, keeps from update to update."""
+"""State of a network, or of a scheme of the user's own, that is not trained or that no checkpoint keeps."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def take_stack(overrides: Sequence[str]) -> tuple[str, list[str]]:
 def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: bool) -> list[Job]:
     """Return what the workers train: tuples of cells together, the others alone.
 
-    Cells that differ in seed and learning rate alone make stacks, as many as there are workers, of 64 at most. One that
-    was begun alone and has a checkpoint goes on alone, a stack that was stopped as it was.
+    Cells that differ in seed and learning rate alone make a stack, of 64 at most, or several where workers would be
+    idle. One that was begun alone and has a checkpoint goes on alone, a stack that was stopped as it was.
 
     Args:
         word: `auto` trains alone what cannot be stacked, `true` refuses it.
@@ -64,7 +64,8 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
             logger.info(f"{len(group)} not stacked: {group[0].config.title}: {reason}")
             jobs += group
         else:
-            jobs += _parts(group, len(workers), {before[cell.path].stacked for cell in group} - {0})
+            share = -(-len(workers) // len(shapes))
+            jobs += _parts(group, share, {before[cell.path].stacked for cell in group} - {0})
     together = [len(job) for job in jobs if isinstance(job, tuple)]
     told = (
         f"{sum(together)} of {len(cells)} runs are trained in {amount(len(together), 'stack')}, in less time than that"
@@ -109,13 +110,14 @@ def _has_begun(cell: Cell) -> bool:
 
 
 def _parts(group: Sequence[Cell], workers: int, sizes: set[int]) -> list[Job]:
-    """Divide a group evenly: a stack for every worker, and none above the largest size.
+    """Divide a group evenly: a stack for every worker of its own, and none above the largest size.
 
     Args:
+        workers: this group's share of them, at least one.
         sizes: of stacks that were stopped before all of their runs were there; these are divided as they were.
     """
     count = max(-(-len(group) // MOST), min(workers, len(group) // 2))
     if len(sizes) == 1 and len(group) % (size := sizes.pop()) == 0:
-        count = min(count, len(group) // size)
+        count = len(group) // size
     cuts = [len(group) * part // count for part in range(count + 1)]
     return [tuple(group[start:stop]) for start, stop in pairwise(cuts)]

@@ -365,6 +365,13 @@ def test_many_cells_make_stacks_for_every_worker(sweep):
     assert {run.environment["stacked"] for run in runs.values()} == {3}
 
 
+def test_arms_are_stacks_where_there_is_one_for_every_worker(sweep):
+    status, stderr, runs = sweep("arms", "norm=batch,layer", "stack=true", "jobs=2", "seed=range(4)", "steps=2")
+    assert status == 0
+    assert "16 of 16 runs are trained in 2 stacks" in stderr
+    assert {run.environment["stacked"] for run in runs.values()} == {8}
+
+
 def test_a_stack_that_was_stopped_when_another_had_ended_goes_on_whole(sweep):
     """With jobs=2 there would be two stacks of two, without what environment.json says of the one that was begun."""
     grid = ("stack=true", "seed=range(4)", "optim.lr=0.05,0.01")

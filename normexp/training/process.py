@@ -44,6 +44,7 @@ def process_settings(compiled: bool = False, precision: str = "fp32") -> Iterato
         stack.enter_context(threads_and_random_kept())
         stack.enter_context(modes_of_torch())
         stack.enter_context(float32_products(rounded=precision == "tf32"))
+        stack.enter_context(packing_not_warned_of())
         if settings_wanted():
             stack.enter_context(large_blocks_kept())
             stack.enter_context(denormals_flushed())
@@ -81,6 +82,14 @@ def generators_kept() -> Iterator[None]:
             yield
     finally:
         torch.cuda.manual_seed_all(torch.initial_seed())
+
+
+@contextmanager
+def packing_not_warned_of() -> Iterator[None]:
+    """Leave out torch's warning that a GPU packs the weights of a recurrent network: a scheme makes them at every call."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous")
+        yield
 
 
 @contextmanager

@@ -153,6 +153,7 @@ BY_HAND: Mapping[str, str] = {
     "vit_norms/deviations": "1,257 5 9",
     "which_norm_small/deviations": "0 4 11 5 22",
     "wu2018_batch_size/deviations": "64 7 7 128 98",
+    "xiong2020_warmup/deviations": "17 33 24",
     "zhang2017/deviations": "8 8",
 }
 

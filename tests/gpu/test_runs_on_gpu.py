@@ -62,6 +62,7 @@ def test_gpu_trains_in_every_precision(cli, tmp_path, undrawn, scheme, precision
     run(cli, tmp_path, *MAPS, f"norm={scheme}", f"precision={precision}", "clip_norm=1")
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # of torch's compiler, about its own imports
 @pytest.mark.parametrize("compiled", ["true", "norms"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("scheme", ["batch", "layer", "decorrelated"])

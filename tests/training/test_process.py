@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -132,6 +133,14 @@ def test_process_is_as_it_was_after_a_run_that_fails(tmp_path, untouched, monkey
     with pytest.raises(RuntimeError):
         run(compose([*TINY, f"results_dir={tmp_path}"]))
     assert state() == untouched
+
+
+def test_a_gpu_packs_recurrent_weights_without_a_word_in_a_run():
+    text = "RNN module weights are not part of single contiguous chunk of memory. This means they need to be compacted"
+    with process_settings():
+        warnings.warn(text, stacklevel=1)
+    with pytest.warns(UserWarning, match="RNN module"):
+        warnings.warn(text, stacklevel=1)
 
 
 def test_process_settings_hold_inside_and_only_there(untouched):

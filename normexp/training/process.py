@@ -86,7 +86,7 @@ def generators_kept() -> Iterator[None]:
 
 @contextmanager
 def packing_not_warned_of() -> Iterator[None]:
-    """Leave out torch's warning that a GPU packs the weights of a recurrent network: a scheme makes them at every call."""
+    """Leave out torch's warning that a GPU packs a recurrent network's weights: a scheme makes them at every call."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous")
         yield

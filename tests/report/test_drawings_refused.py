@@ -1,0 +1,73 @@
+"""What a figure cannot be is one line, before anything runs."""
+
+from typing import Any
+
+import pytest
+from drawn import BASE, Made, made
+from fabricated import Fabric
+from one_line import one_line_error
+
+from normexp.errors import UserError
+from normexp.experiments.load import parse
+
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "metric": ({"kind": "curves", "metric": "test/acuracy"}, "metric 'test/acuracy' .*did you mean test/accuracy"),
+    "one of the metrics": ({"kind": "heat", "metrics": ["test/los"]}, "metric 'test/los' .*did you mean test/loss"),
+    "arm": ({"kind": "curves", "metric": "test/loss", "arms": ["Plan"]}, "arm 'Plan' .*did you mean Plain"),
+    "axis": ({"kind": "bars", "metric": "test/loss", "axis": "batch"}, "axis 'batch' .*did you mean batch_size"),
+    "place": ({"kind": "bars", "metric": "test/loss", "where": {"batch_size": 9}}, "value of batch_size '9'.*8, 16"),
+    "relative": ({"kind": "bars", "metric": "test/loss", "relative_to": "Pln"}, "arm 'Pln' .*mean Plain"),
+    "layer": ({"kind": "multiples", "statistic": "p85", "layers": ["hiden.0"]}, "'hiden.0' .*did you mean hidden.0"),
+    "statistic": ({"kind": "multiples", "statistic": "p58"}, "statistic 'p58' .*p15, p50, p85; did you mean p85"),
+    "table": ({"kind": "lines", "table": "surfac", "x": "w", "y": "b"}, "'surfac' .*did you mean surface"),
+    "column": ({"kind": "lines", "table": "surface", "x": "w", "y": "los"}, "surface.csv 'los' .*did you mean loss"),
+    "dotted": ({"kind": "lines", "table": "surface", "x": "w", "y": "b", "dotted": ["c"]}, "dotted 'c' .*allowed: b"),
+    "number": ({"kind": "lines", "table": "boxes", "x": "x0", "y": "label"}, "line 2: label is 'here', not a number"),
+    "grid": ({"kind": "contour", "table": "path", "x": "x", "y": "y", "z": "x"}, "regular grid: 3 x 3 .* but 3 rows"),
+    "seed": ({"kind": "lines", "table": "path", "x": "x", "y": "y", "seed": 9}, "seed=9 is not in the grid: 0, 1, 2"),
+    "recorded layer": ({"kind": "percentiles", "layer": "hidden 9"}, "has nothing on 'hidden 9'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_name_that_does_not_exist_is_one_line(two: Made, spec: dict[str, Any], message: str) -> None:
+    with one_line_error(message) as refused:
+        two.draw(**spec)
+    assert str(refused.value).startswith("experiment x: figure x")
+
+
+SHAPES: dict[str, tuple[dict[str, Any], str]] = {
+    "key": ({"kind": "against", "metric": "m", "axis": "a", "lg": ["x"]}, "key 'lg' .*did you mean log"),
+    "missing key": ({"kind": "contour", "table": "t", "x": "x", "y": "y"}, "z: is missing"),
+    "log axis": ({"kind": "heat", "metric": "m", "axis": "a", "log": ["y"]}, "'y' .*allowed: z"),
+    "x": ({"kind": "curves", "metric": "m", "x": "epochs"}, "x: the name 'epochs' .*did you mean epoch"),
+    "panels": (
+        {"kind": "multiples", "statistic": "s", "panels": "layers"},
+        "panels: the name 'layers' .*did you mean layer",
+    ),
+    "better": ({"kind": "steps_to_target", "metric": "m", "target": 0, "better": "high"}, "did you mean higher"),
+    "target": ({"kind": "steps_to_target", "metric": "m", "target": "low"}, "target: 'low' is neither a number"),
+    "metric and metrics": ({"kind": "heat", "metric": "m", "metrics": ["m"]}, "give either metric or metrics"),
+    "neither axis nor metrics": ({"kind": "heat", "metric": "m"}, "give either axis or metrics"),
+    "at": ({"kind": "bars", "metric": "m", "at": "end"}, "at: 'end' is none of last"),
+    "limits": ({"kind": "curves", "metric": "m", "limits": [1, 0]}, r"\[1.0, 0.0\] is not \[LOW, HIGH\]"),
+    "limits at no scale": ({"kind": "curves", "metric": "m", "limits": {"cpu": [0, 1], "papr": [0, 1]}}, "mean paper"),
+    "limits of an axis": ({"kind": "curves", "metric": "m", "limits": {"z": [0, 1]}}, "'z' .*allowed: x, y"),
+}
+
+
+@pytest.mark.parametrize(("spec", "message"), SHAPES.values(), ids=SHAPES)
+def test_a_wrong_key_is_one_line_before_anything_runs(spec: dict[str, Any], message: str) -> None:
+    with one_line_error(message) as refused:
+        parse("x", "cpu", {**BASE, "figures": [{"name": "x", **spec}]})
+    assert str(refused.value).startswith("experiment x: figures[0]")
+
+
+def test_metric_without_a_direction_needs_to_be_told(fabricate: Fabric) -> None:
+    experiment = made(fabricate)
+    experiment.run(lambda arm, point, random: [{"step": 0, "norm": 1.0}, {"step": 10, "norm": 3.0}])
+    with pytest.raises(UserError, match="does not tell what is better; add better"):
+        experiment.draw(kind="steps_to_target", metric="norm", target=2)
+    assert experiment.draw(kind="steps_to_target", metric="norm", target=2, better="higher")
+    with pytest.raises(UserError, match="record no epoch"):
+        experiment.draw(kind="curves", metric="norm", x="epoch")

@@ -1,0 +1,12 @@
+"""A study of a law, measured at a small size."""
+
+from normexp.config import compose
+from normexp.config.instantiate import instantiate
+from normexp.studies.base import Outcome, StudyContext
+
+FREE = ("norm=batch", "norm.affine=false", "norm.eps=1e-30")
+
+
+def measured(*overrides: str) -> Outcome:
+    config = compose(list(overrides))
+    return instantiate(config["study"]).measure(StudyContext(config))

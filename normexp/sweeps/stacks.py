@@ -46,25 +46,15 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
         return list(cells)
     before = {cell.path: together_before(cell.directory) for cell in cells}
     begun = [] if force else _begun(cells, before)
-    jobs: list[Job] = [*begun]
     there = {cell.path for group in begun for cell in group}
-    shapes: dict[str, list[Cell]] = {}
-    for cell in cells:
-        if cell.path in there:
-            continue
-        if cell.state == DAMAGED or (cell.directory.has(CHECKPOINT) and not force):
-            jobs.append(cell)
-        else:
-            shapes.setdefault(_shape(cell), []).append(cell)
-    for group in shapes.values():
-        reason = _why_not(group, workers[0]) if len(group) > 1 else "nothing to stack it with"
-        if reason and len(group) > 1 and word == "true":
-            raise UserError(f"stack=true: {group[0].config.title}: {reason}; stack=auto trains such runs alone")
-        if reason:
+    alone, shapes = _by_shape([cell for cell in cells if cell.path not in there], force)
+    jobs: list[Job] = [*begun, *alone]
+    share = -(-len(workers) // max(len(shapes), 1))
+    for group in shapes:
+        if reason := _why_alone(group, workers[0], word):
             logger.info(f"{len(group)} not stacked: {group[0].config.title}: {reason}")
             jobs += group
         else:
-            share = -(-len(workers) // len(shapes))
             jobs += _parts(group, share, {before[cell.path].stacked for cell in group} - {0})
     together = [len(job) for job in jobs if isinstance(job, tuple)]
     told = (
@@ -72,6 +62,28 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
     )
     logger.info(told if together else "no run is stacked")
     return jobs
+
+
+def _by_shape(cells: Sequence[Cell], force: bool) -> tuple[list[Cell], list[list[Cell]]]:
+    """Return the cells that go on alone, and the others in groups that differ in seed and learning rate alone."""
+    alone: list[Cell] = []
+    shapes: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if cell.state == DAMAGED or (cell.directory.has(CHECKPOINT) and not force):
+            alone.append(cell)
+        else:
+            shapes.setdefault(_shape(cell), []).append(cell)
+    return alone, list(shapes.values())
+
+
+def _why_alone(group: Sequence[Cell], worker: Worker, word: str) -> str:
+    """Return why these cells are trained alone; nothing where a stack can be made. Raises UserError where it must."""
+    if len(group) < 2:
+        return "nothing to stack it with"
+    reason = _why_not(group, worker)
+    if reason and word == "true":
+        raise UserError(f"stack=true: {group[0].config.title}: {reason}; stack=auto trains such runs alone")
+    return reason
 
 
 def _shape(cell: Cell) -> str:

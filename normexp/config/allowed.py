@@ -146,6 +146,17 @@ class Allowed:
         return above and below
 
 
+def check_count(option: str, value: int) -> None:
+    """Raise UserError for a number of things below 1, given to an option of a command (`bench: --rounds`)."""
+    if value < 1:
+        raise UserError(f"{option} {value}: must be {from_on(1).describe()}")
+
+
+def from_on(least: int) -> Allowed:
+    """Return the rule of a count."""
+    return Allowed(kind="int", interval=f"[{least}, inf)")
+
+
 def _unquoted(value: Any) -> Any:
     """Return what a text says without its quotes: a number, a list, true or null; anything else as it is."""
     try:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from normexp.config.allowed import from_on
 from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import groups, keys_by_word, options, root
@@ -84,7 +85,7 @@ def take_out(overrides: Sequence[str], key: str) -> tuple[list[str], list[str]]:
 def whole_number(key: str, text: str, least: int) -> int:
     """Read the value of a key that is of a sweep. Raises UserError for what is no integer from `least` on."""
     if not (text.isdecimal() and len(text) < 10 and int(text) >= least):
-        raise UserError(f"{key}={text}: must be an integer in [{least}, inf)")
+        raise UserError(f"{key}={text}: must be {from_on(least).describe()}")
     return int(text)
 
 

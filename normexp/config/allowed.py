@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import word_hint
 from normexp.config.text import check_digits, shortened, shown
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean
 
 _SPEC = re.compile(
     r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool|norm)? ?"
@@ -111,7 +112,7 @@ class Allowed:
         """Say how one value is typed as a list of one, where that may be what was meant."""
         one = self._convert(value)
         fits = one is not None and self.length in (None, 1) and self._in_range(one)
-        return f"; did you mean {key}=[{shortened(shown(value))}]?" if fits else ""
+        return did_you_mean(shlex.quote(f"{key}=[{shortened(shown(value))}]")) if fits else ""
 
     def _largest(self, value: Any) -> str:
         """Say which numbers the arithmetic holds, where one lies beyond."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ def written_apart(words: Sequence[str]) -> tuple[str, str] | None:
         rest = words[i + 1 : i + (3 if words[i + 1] == "=" else 2)]
         value = "".join(rest).removeprefix("=")
         if key and word.count("=") == word.endswith("=") and value and "=" not in value:
-            return shortened(" ".join([word, *rest])), shortened(f"{key}={value}")
+            return shortened(" ".join([word, *rest])), shlex.quote(shortened(f"{key}={value}"))
     return None
 
 
@@ -169,7 +170,7 @@ def _another_way(text: str) -> str | None:
         return f"`normexp reproduce {bare}`"
     if (found := _WITH_SIGN.fullmatch(bare)) and found[1] in keys_by_word():
         meant = f"{keys_by_word()[found[1]]}={found[2]}"
-        return shortened(meant) if meant != text else None
+        return shlex.quote(shortened(meant)) if meant != text else None
     return WHOLE.get(bare)
 
 
@@ -189,7 +190,7 @@ def _example(text: str) -> str:
         if text in options(group):
             return f"; did you mean {group}={text}?"
         if key == group and value.strip():
-            return f"; did you mean {group}={value.strip()}?"
+            return f"; did you mean {shlex.quote(shortened(f'{group}={value.strip()}'))}?"
         if text == group:
             return f"; allowed: {group}=NAME, one of {', '.join(options(group))}"
     return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -68,7 +69,7 @@ def nearest_file(path: Path, *suffixes: str) -> str:
     for suffix in suffixes:
         beside = {other.stem: other for other in path.parent.glob(f"*{suffix}") if other.is_file()}
         if close := nearest(path.stem, beside):
-            return did_you_mean(str(beside[close]))
+            return did_you_mean(shlex.quote(str(beside[close])))
     return ""
 
 
@@ -83,7 +84,7 @@ def nearest_path(path: Path) -> str:
         if close is None or not close.isprintable():
             return ""
         found /= close
-    return did_you_mean(str(found)) if found != path else ""
+    return did_you_mean(shlex.quote(str(found))) if found != path else ""
 
 
 def check_current_folder() -> None:

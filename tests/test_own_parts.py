@@ -16,7 +16,9 @@ DOCS = Path(__file__).parents[1] / "docs" / "own_parts.md"
 TINY = ["steps=2", "batch_size=16", "threads=1", "--quiet"]
 MINE = "plugins=[my_parts,odd_parts]"
 ODD = """
+import itertools
 import sys
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,6 +110,45 @@ built = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
 
 def rows():
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 10))
+
+
+class OldWeightNorm(nn.Module):
+    def __init__(self, num_classes, norm):
+        super().__init__()
+        with warnings.catch_warnings(action="ignore"):
+            self.layer = nn.utils.weight_norm(nn.Linear(64, num_classes))
+
+    def forward(self, x):
+        return self.layer(x.flatten(1))
+
+
+class Computed(nn.Module):
+    def __init__(self, num_classes, norm):
+        super().__init__()
+        self.layer = nn.Linear(64, num_classes)
+        self.double = 2 * self.layer.weight
+
+    def forward(self, x):
+        return x.flatten(1) @ self.double.T
+
+
+class Kept(Norm):
+    made = None
+
+    def normalization(self, num_features):
+        Kept.made = Kept.made or nn.BatchNorm1d(num_features)
+        return Kept.made
+
+
+def drawing(step, total):
+    return float(np.random.rand())
+
+
+COUNTED = itertools.count(1)
+
+
+def counting(step, total):
+    return 1 / next(COUNTED)
 
 
 def no_schedule(x):
@@ -452,6 +493,16 @@ def test_own_parts_a_scale_of_numpy_is_a_number_in_the_record(cli, folder):
     assert not normexp.load(run).left_out
 
 
+def test_own_parts_a_scheme_that_keeps_a_module_for_the_next_run_is_refused(cli, folder):
+    words = ("run", "norm=odd_parts.Kept", "model=mlp", MINE, *TINY)
+    assert cli(*words)[0] == 0
+    status, _, stderr = cli(*words, "seed=1")
+    told = "(BatchNorm1d) is of a network built before; make a new one at every call"
+    assert (status, len(stderr.splitlines())) == (2, 1)
+    assert "model=mlp norm=odd_parts.Kept: " in stderr
+    assert told in stderr
+
+
 def test_own_parts_a_network_that_was_trained_already_is_refused(cli, folder):
     words = ("run", "model=odd_parts.once", MINE, *TINY)
     assert cli(*words)[0] == 0
@@ -670,6 +721,20 @@ MISTAKES = {
     "a schedule of nothing": (
         ["schedule=odd_parts.rising", "schedule.to='float(\"nan\")'"],
         "returns the factor of the learning rate (nan for the first step)",
+    ),
+    "a schedule that draws": (["schedule=odd_parts.drawing"], "for the first step, which has one factor)"),
+    "a schedule that counts": (
+        ["schedule=odd_parts.counting"],
+        "for the first step, which has one factor)",
+    ),
+    "torch's old weight_norm": (
+        ["model=odd_parts.OldWeightNorm"],
+        "dataset=digits: layer (Linear): its weight was computed by torch.nn.utils.weight_norm, and cannot be copied; "
+        "make it with torch.nn.utils.parametrizations.weight_norm",
+    ),
+    "a tensor that was computed": (
+        ["model=odd_parts.Computed"],
+        "dataset=digits: the network: its double was computed when it was built, and cannot be copied; compute it in",
     ),
     "a schedule that fails": (["schedule=odd_parts.keyed"], "odd_parts.keyed: is no schedule"),
     "a schedule that ends": (["schedule=odd_parts.listed"], ", which the last row of the curves asks for"),

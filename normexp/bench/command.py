@@ -9,6 +9,7 @@ from pathlib import Path
 
 from normexp.bench.suites import ABOUT
 from normexp.config import compose
+from normexp.config.allowed import check_count
 from normexp.config.overrides import check_once
 from normexp.errors import UserError, unknown
 from normexp.runs.run import check_writable
@@ -58,8 +59,7 @@ def bench(words: Sequence[str], quick: bool, rounds: int | None, out: str | None
 
 
 def _check_rounds(rounds: int, names: Sequence[str], quick: bool) -> None:
-    if rounds < 1:
-        raise UserError(f"bench: --rounds {rounds}: must be an integer in [1, inf)")
+    check_count("bench: --rounds", rounds)
     if quick:
         raise UserError(f"bench: --quick has few rounds of its own; leave out --rounds {rounds}")
     if all(name in WITHOUT_ROUNDS for name in names):

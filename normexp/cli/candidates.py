@@ -13,7 +13,7 @@ from normexp.config.hints import OF_GRIDS
 from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
 from normexp.config.text import shown
 from normexp.experiments.keys import LEDGER, RENDER, REPORT, REPRODUCE
-from normexp.experiments.shape import SCALES
+from normexp.experiments.names import SCALES
 
 Candidates = Iterable[tuple[str, str]]  # a word, and a line about it
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from normexp.errors import UserError
 
 JOB = ("job", "hydra", "all")  # what may follow Hydra's --cfg
@@ -45,6 +47,7 @@ def _explain(word: str) -> None:
             "jobs=N how many run side by side"
         )
     if key in OPTIONS and "=" in word:
-        raise UserError(f"{word}: {key} is an option, not a key; did you mean --{key} {word.partition('=')[2]}?")
+        value = shlex.quote(word.partition("=")[2])
+        raise UserError(f"{word}: {key} is an option, not a key; did you mean --{key} {value}?")
     if key == "experiment" and "=" in word:
         raise UserError(f"{word}: experiments have a command of their own: normexp reproduce {word.partition('=')[2]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 
 from normexp.config.options import option, options
@@ -43,7 +44,7 @@ def _meant(words: Sequence[str]) -> str | None:
     key, equals, value = words[0].partition("=")
     group, dot, rest = key.partition(".")
     near = nearest(group, ("norm", "plugins")) if equals else None
-    return near and f"{near}{dot}{rest}={shortened(value)}"
+    return near and shlex.quote(f"{near}{dot}{rest}={shortened(value)}")
 
 
 def bench(arguments: argparse.Namespace) -> int:

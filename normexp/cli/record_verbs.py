@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from normexp.config.allowed import check_count
 from normexp.config.text import amount, shortened
 from normexp.errors import UserError, unknown
 from normexp.records import printable_lines
 
-COUNT = "an integer in [1, inf)"  # what an option that counts must be
 logger = logging.getLogger("normexp")
 
 
@@ -110,9 +110,10 @@ def sample(arguments: argparse.Namespace) -> int:
     """Print texts that the network of a run writes."""
     from normexp.runs.sample import sample as texts_of
 
-    for name, allowed in {"length": COUNT, "texts": COUNT, "temperature": "above 0"}.items():
-        if not getattr(arguments, name) > 0:
-            raise UserError(f"sample: --{name} {getattr(arguments, name)}: must be {allowed}")
+    for name in ("length", "texts"):
+        check_count(f"sample: --{name}", getattr(arguments, name))
+    if not arguments.temperature > 0:
+        raise UserError(f"sample: --temperature {arguments.temperature}: must be above 0")
     plugins = _plugins(arguments.words)
     options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file, plugins)
     begin = "\n" if arguments.prompt is None else arguments.prompt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from normexp.cli.parser import Parser, Verbs
@@ -14,7 +15,7 @@ def folder(out: str) -> str:
     """Refuse `--out t.tex`, where a folder of that name would be made."""
     path = Path(out)
     if path.suffix in FILES and not path.is_dir():
-        meant = path.with_suffix("")
+        meant = shlex.quote(str(path.with_suffix("")))
         raise UserError(f"--out {out}: is a folder for several files, not one; did you mean --out {meant}?")
     return out
 

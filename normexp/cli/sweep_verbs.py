@@ -6,6 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
+from normexp.config.allowed import check_count
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ def worker(arguments: argparse.Namespace) -> int:
 
     if arguments.sweep is None:
         raise UserError("worker: no SWEEP given; give the folder results/.sweeps/ID that `normexp sweep` prints")
-    if arguments.threads < 1:
-        raise UserError(f"worker: --threads {arguments.threads}: must be an integer in [1, inf)")
+    check_count("worker: --threads", arguments.threads)
     return serve(arguments.sweep, arguments.threads)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from normexp.cli.candidates import NAMING, TRAINING
@@ -33,7 +34,7 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     if len(name) <= 1:
         return UserError(f"{kind}; allowed: {listed(flags, wrong)}")
     near = {flag.lstrip("-"): flag for flag in flags}
-    usual = [word for word, setting in known.items() if _is_usual(setting.partition("=")[0])]
+    usual = [word for word, setting in known.items() if _is_usual(setting.strip("'").partition("=")[0])]
     if key := nearest(name, usual, LIKE_KEY) or nearest(undecorated(name), usual, LIKE_KEY):
         near[key] = known[key]
     close = nearest(name, near, LIKE_FLAG)
@@ -43,18 +44,18 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
 def _flag(wrong: str, value: str, flags: Sequence[str]) -> str | None:
     """Return the flag that a letter of other programs stands for, or that reads a file of settings; with its value."""
     if value.endswith((".yaml", ".yml")) and "--config" in flags:
-        return f"--config {shortened(value)}"
+        return f"--config {shlex.quote(shortened(value))}"
     letter = wrong.partition("=")[0].removeprefix("-")
     if value == NO_VALUE:
         return next((flag for flag in (*SWITCHES.get(letter, ()), *LETTERS.get(letter, ())) if flag in flags), None)
-    return next((f"{flag} {shortened(value)}" for flag in LETTERS.get(letter, ()) if flag in flags), None)
+    return next((f"{flag} {shlex.quote(shortened(value))}" for flag in LETTERS.get(letter, ()) if flag in flags), None)
 
 
 def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the words that may stand for a setting, and the setting as it has to be typed."""
     value = _value(wrong, words)
     keys = _keys(wrong.lstrip("-").partition("=")[0]) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
-    yield from ((word, f"{key}={value}") for word, key in keys.items())
+    yield from ((word, shlex.quote(shortened(f"{key}={value}"))) for word, key in keys.items())
     if seeds := so_many_seeds(value):
         yield "seeds", seeds
     if verb in TRAINING:

@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -175,7 +176,7 @@ def _meant(word: str, rest: Sequence[str]) -> str:
     words = [word, *(each for each in rest if each != "run")]
     option = next((f"{group}={word}" for group in groups() if word in options(group) and word != "none"), None)
     if "=" in word:
-        return did_you_mean(shortened(f"`normexp run {' '.join(words)}`"))
+        return did_you_mean(shortened(f"`normexp run {shlex.join(words)}`"))
     if apart := written_apart(words[:3]):
         return did_you_mean(f"`normexp run {apart[1]}`")
     if word in options("experiment"):

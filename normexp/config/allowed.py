@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import word_hint
 from normexp.config.text import check_digits, shortened, shown
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean
 
 _SPEC = re.compile(
     r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool|norm)? ?"
@@ -111,7 +112,7 @@ class Allowed:
         """Say how one value is typed as a list of one, where that may be what was meant."""
         one = self._convert(value)
         fits = one is not None and self.length in (None, 1) and self._in_range(one)
-        return f"; did you mean {key}=[{shortened(shown(value))}]?" if fits else ""
+        return did_you_mean(shlex.quote(f"{key}=[{shortened(shown(value))}]")) if fits else ""
 
     def _largest(self, value: Any) -> str:
         """Say which numbers the arithmetic holds, where one lies beyond."""
@@ -144,6 +145,17 @@ class Allowed:
         above = value > low or (value == low and self.interval[0] == "[")
         below = value < high or (value == high and self.interval[-1] == "]")
         return above and below
+
+
+def check_count(option: str, value: int) -> None:
+    """Raise UserError for a number of things below 1, given to an option of a command (`bench: --rounds`)."""
+    if value < 1:
+        raise UserError(f"{option} {value}: must be {from_on(1).describe()}")
+
+
+def from_on(least: int) -> Allowed:
+    """Return the rule of a count."""
+    return Allowed(kind="int", interval=f"[{least}, inf)")
 
 
 def _unquoted(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.util import find_spec
@@ -79,9 +80,9 @@ def path_hint(group: str, name: str) -> str:
     if (code := _CODE.match(name)) and code[1] != group:
         return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
     if group == "dataset" and (path.is_dir() or (path.suffix in (".zip", ".tar") and path.is_file())):
-        return did_you_mean(f"dataset=image_folder dataset.path={name}")
+        return did_you_mean(f"dataset=image_folder {shlex.quote(f'dataset.path={name}')}")
     if group == "dataset" and path.suffix in DATA:
-        return did_you_mean(f"dataset={DATA[path.suffix]} dataset.file={name}")
+        return did_you_mean(f"dataset={DATA[path.suffix]} {shlex.quote(f'dataset.file={name}')}")
     is_code = path.suffix == ".py" and path.parent == Path() and path.is_file()
     return _named_in(group, path.stem) if is_code else ""
 

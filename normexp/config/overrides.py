@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from normexp.config.allowed import from_on
 from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import groups, keys_by_word, options, root
@@ -55,7 +57,7 @@ def written_apart(words: Sequence[str]) -> tuple[str, str] | None:
         rest = words[i + 1 : i + (3 if words[i + 1] == "=" else 2)]
         value = "".join(rest).removeprefix("=")
         if key and word.count("=") == word.endswith("=") and value and "=" not in value:
-            return shortened(" ".join([word, *rest])), shortened(f"{key}={value}")
+            return shortened(" ".join([word, *rest])), shlex.quote(shortened(f"{key}={value}"))
     return None
 
 
@@ -84,7 +86,7 @@ def take_out(overrides: Sequence[str], key: str) -> tuple[list[str], list[str]]:
 def whole_number(key: str, text: str, least: int) -> int:
     """Read the value of a key that is of a sweep. Raises UserError for what is no integer from `least` on."""
     if not (text.isdecimal() and len(text) < 10 and int(text) >= least):
-        raise UserError(f"{key}={text}: must be an integer in [{least}, inf)")
+        raise UserError(f"{key}={text}: must be {from_on(least).describe()}")
     return int(text)
 
 
@@ -168,7 +170,7 @@ def _another_way(text: str) -> str | None:
         return f"`normexp reproduce {bare}`"
     if (found := _WITH_SIGN.fullmatch(bare)) and found[1] in keys_by_word():
         meant = f"{keys_by_word()[found[1]]}={found[2]}"
-        return shortened(meant) if meant != text else None
+        return shlex.quote(shortened(meant)) if meant != text else None
     return WHOLE.get(bare)
 
 
@@ -188,7 +190,7 @@ def _example(text: str) -> str:
         if text in options(group):
             return f"; did you mean {group}={text}?"
         if key == group and value.strip():
-            return f"; did you mean {group}={value.strip()}?"
+            return f"; did you mean {shlex.quote(shortened(f'{group}={value.strip()}'))}?"
         if text == group:
             return f"; allowed: {group}=NAME, one of {', '.join(options(group))}"
     return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"

@@ -25,9 +25,9 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
 from normexp.experiments.in_vain import check_replaced, check_seeds_of_figures, check_unread
 from normexp.experiments.look_alikes import check_looks
+from normexp.experiments.names import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.noise import images_of
 from normexp.experiments.reach import check_reach
-from normexp.experiments.shape import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.trials import combinations, points
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from normexp.config.schema import Strict, check_once, refusal
 from normexp.evidence.claims.fields import BEST_OF, At, Text, Where
 from normexp.evidence.curves import extremes, said_extremes
-from normexp.experiments.shape import SCALES, Scale
+from normexp.experiments.names import SCALES, Scale
 
 
 def _listed(value: Any) -> Any:

@@ -16,8 +16,8 @@ from normexp.config.schema import short_repr
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.folders import folder_problem
+from normexp.experiments.names import SCALES
 from normexp.experiments.no_yaml import no_yaml
-from normexp.experiments.shape import SCALES
 from normexp.records.meaning import meant
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it

@@ -17,6 +17,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import freeze, frozen_path
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import breaks_ties, rung_points, rungs, survivors
+from normexp.experiments.names import check_arms
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import (
     choice_path,
@@ -25,7 +26,6 @@ from normexp.experiments.selection import (
     undecided_choices,
     write_choice,
 )
-from normexp.experiments.shape import check_arms
 from normexp.experiments.trials import choosings, combinations
 from normexp.records import FINISHED, write_atomically
 from normexp.records.files import MOST_TEXT, read_regular, remove_empty

@@ -19,7 +19,7 @@ from normexp.evidence.curves import extremes, is_share, said_extremes
 from normexp.experiments.figures import FigureSpec, check_range
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
 from normexp.experiments.labels import check_labels
-from normexp.experiments.shape import Scale
+from normexp.experiments.names import Scale
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
 

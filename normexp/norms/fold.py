@@ -151,7 +151,9 @@ def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
     layer, module = model.get_submodule(layer_name), model.get_submodule(norm_name)
     in_groups = isinstance(layer, nn.modules.conv._ConvTransposeNd) and layer.groups > 1
     foldable = is_plain(layer) and not in_groups
-    return foldable and not isinstance(module, LAYERS) and _has_state(module) and not touched(module)
+    return (
+        foldable and not isinstance(module, LAYERS) and _has_state(module) and not any(map(touched, module.modules()))
+    )
 
 
 def is_plain(layer: nn.Module) -> bool:

@@ -40,7 +40,10 @@ def find_runs(paths: Iterable[str | Path], may_lack: bool = False) -> list[RunDi
 
 def _without_runs(path: Path) -> UserError:
     if not os.path.lexists(path):
-        return UserError(f"{printable(path)}: no such file or folder{nearest_path(path)}")
+        hint = nearest_path(path)
+        is_setting = "=" in path.parts[0] and not hint
+        why = "is a setting, and paths alone are taken here" if is_setting else f"no such file or folder{hint}"
+        return UserError(f"{printable(path)}: {why}")
     if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
         return UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
     return UserError(f"{printable(path)}: holds no run directory (none with a {STATUS}); {_instead(path)}")

@@ -11,7 +11,7 @@ from typing import Any
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import false_discovery_rate
-from normexp.experiments.shape import CLAIMS
+from normexp.experiments.names import CLAIMS
 from normexp.records import damaged, printable, read_json
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)

@@ -10,7 +10,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.experiments.load import laws, read
-from normexp.experiments.shape import CLAIMS
+from normexp.experiments.names import CLAIMS
 from normexp.records import find_runs, printable
 from normexp.report.judged import read_report
 

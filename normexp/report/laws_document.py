@@ -8,7 +8,7 @@ from pathlib import Path
 
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import read
-from normexp.experiments.shape import CLAIMS
+from normexp.experiments.names import CLAIMS
 from normexp.report.judged import read_report
 from normexp.report.laws import SCALE, Check, Law, read_laws, seconds_of
 

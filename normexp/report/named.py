@@ -14,7 +14,7 @@ from normexp.config.own import PLUGINS
 from normexp.errors import UserError, nearest_path, unknown
 from normexp.experiments.keys import RENDER, RESULTS
 from normexp.experiments.load import check_file, is_file, names, unknown_experiment
-from normexp.experiments.shape import SCALES
+from normexp.experiments.names import SCALES
 
 
 def split(words: Sequence[str], keys: Sequence[str], own: bool = False) -> tuple[list[str], dict[str, str]]:

@@ -17,8 +17,8 @@ from normexp.experiments.composed import composed
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPRODUCE, RESULTS
 from normexp.experiments.load import document_of, laws, load, names, read, scales, usual_scale
+from normexp.experiments.names import CLAIMS
 from normexp.experiments.reproduce import Reproduction, chosen_arms
-from normexp.experiments.shape import CLAIMS
 from normexp.records import read_json
 from normexp.report.judged import shown_verdict
 from normexp.report.named import plugins_of, results_of, split

@@ -36,7 +36,7 @@ from normexp.training.length import length_of
 from normexp.training.network import make_model
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
-from normexp.training.unkept_state import check_initialized, check_state
+from normexp.training.unkept_state import check_computed, check_initialized, check_state
 
 TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
@@ -123,6 +123,7 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     own = any("." in config.choices[group] for group in ("model", "dataset"))
     shape = f"; an example has shape {data.input_shape}"
     with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
+        check_computed(model)
         trial = copy.deepcopy(model)
         batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
         if own:

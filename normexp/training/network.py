@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from torch import nn
 
@@ -17,6 +18,7 @@ from normexp.norms.convert import WAY_OUT, convert
 from normexp.norms.kernels.modules import LAZY, has_lazy_layers
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
+_TAKEN: WeakSet[nn.Module] = WeakSet()  # networks that runs of this process were given, and what has numbers in them
 
 
 def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outputs: int) -> nn.Module:
@@ -34,26 +36,38 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         if "placement" in parameters and "placement" not in node:
             taken["placement"] = instantiate_part(config, "placement", Placement)
         network = instantiate_part(config, "model", nn.Module, **taken, norm=norm)
-        _check_new(node["_target_"], network)
+        _take(config, network)
         if has_lazy_layers(network):
             raise UserError(f"model={node['_target_']}: {LAZY}")
         return network
     network = instantiate_part(config, "model", nn.Module, **taken)
-    _check_new(node["_target_"], network)
+    _check_new(config, network)
     try:
         converted = convert(network, norm)
     except ValueError as error:
         reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
         raise UserError(f"model={node['_target_']}: {reason}; let it take the scheme by a parameter `norm`") from None
     converted.keeps_initialization = True  # type: ignore[assignment]
+    _take(config, converted)
     return converted
 
 
-def _check_new(target: str, network: nn.Module) -> None:
-    """Raise UserError for a network that was built for another run in this process, and has its weights."""
-    if getattr(network, "is_taken_by_a_run", False):
-        raise UserError(f"model={target}: returns the network that it returned before; build a new one at every call")
-    network.is_taken_by_a_run = True  # type: ignore[assignment]
+def _check_new(config: Config, network: nn.Module) -> None:
+    """Raise UserError for what was built for another run in this process, and has its weights or estimates."""
+    if network in _TAKEN:
+        model = config["model"]["_target_"]
+        raise UserError(f"model={model}: returns the network that it returned before; build a new one at every call")
+    if kept := next((name for name, module in network.named_modules() if module in _TAKEN), None):
+        kind = type(network.get_submodule(kept)).__name__
+        chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm"))
+        raise UserError(f"{chosen}: {kept} ({kind}) is of a network built before; make a new one at every call")
+
+
+def _take(config: Config, network: nn.Module) -> None:
+    """Note what a run has that no other may: the network, and every module in it with numbers of its own."""
+    _check_new(config, network)
+    parts = (module for module in network.modules() if module._parameters or module._buffers)
+    _TAKEN.update([network, *parts])
 
 
 def _callable(config: Config) -> Callable[..., Any]:

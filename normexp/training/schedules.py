@@ -99,10 +99,14 @@ def check_schedule(schedule: Callable[[int], Any], name: str, steps: int) -> Non
 
 def _wrong(schedule: Callable[[int], Any], step: int, which: str) -> str:
     try:
-        factor = as_setting(schedule(step)).factor
+        factor, again = (as_setting(schedule(step)).factor for _ in range(2))
     except (TypeError, ValueError) as error:
         return first_line(error)
     except Exception as error:
         what = f", at step {step} of {step}, which the last row of the curves asks for" if which == BEHIND else ""
         return kind_and_line(error) + what
-    return "" if which == BEHIND or 0 <= factor < math.inf else f"{factor} for the {which} step"
+    if which == BEHIND:
+        return ""
+    if not 0 <= factor < math.inf:
+        return f"{factor} for the {which} step"
+    return "" if again == factor else f"{factor} and then {again} for the {which} step, which has one factor"

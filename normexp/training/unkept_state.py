@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torch import Tensor, nn
+from torch.nn.utils.weight_norm import WeightNorm
 
 from normexp.errors import UserError
 from normexp.seeding import random_kept
@@ -33,6 +34,18 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
     before, after = _remembered(trial, batch), _remembered(trial, batch)
     if changed := next((name for name, value in after.items() if before.get(name, value) != value), None):
         raise ValueError(f"remembers {changed}, which changes with every call; {KEPT} (register_buffer)")
+
+
+def check_computed(model: nn.Module) -> None:
+    """Raise ValueError for a tensor that a module computed when it was built, and keeps: that cannot be copied."""
+    for name, module in model.named_modules():
+        kept = (each for each, value in vars(module).items() if isinstance(value, Tensor) and value.grad_fn is not None)
+        if attribute := next(kept, None):
+            old = any(isinstance(hook, WeightNorm) for hook in module._forward_pre_hooks.values())
+            instead = "make it with torch.nn.utils.parametrizations.weight_norm" if old else "compute it in forward()"
+            by = " by torch.nn.utils.weight_norm" if old else " when it was built"
+            part = f"{name} ({type(module).__name__})" if name else "the network"
+            raise ValueError(f"{part}: its {attribute} was computed{by}, and cannot be copied; {instead}")
 
 
 def check_initialized(model: nn.Module, known: Mapping[str, nn.Parameter]) -> None:

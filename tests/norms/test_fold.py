@@ -151,6 +151,29 @@ def test_fold_keeps_a_layer_of_which_another_method_was_given():
     check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left=1)
 
 
+class WithActivation(nn.BatchNorm2d):
+    """Calls torch's forward, which asks for the rank, so that torch.fx cannot read it."""
+
+    def __init__(self, channels, act):
+        super().__init__(channels)
+        self.act = act
+
+    def forward(self, x):
+        return self.act(super().forward(x))
+
+
+@pytest.mark.parametrize(("act", "left"), [(nn.Identity(), 0), (nn.Dropout(), 0), (nn.ReLU(), 1)])
+def test_fold_tells_by_calling_it_what_a_subclass_with_parts_is(act, left):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), WithActivation(4, act), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
+    check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left)
+
+
+def test_fold_keeps_a_subclass_with_a_hook_on_a_part():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), WithActivation(4, nn.Identity()))
+    model[1].act.register_forward_hook(lambda module, inputs, output: 2 * output)
+    check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left=1)
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.jit
 @pytest.mark.parametrize("change", [fold, lambda model: convert(model, GroupNorm(num_groups=2))])
 @pytest.mark.parametrize(
@@ -159,6 +182,8 @@ def test_fold_keeps_a_layer_of_which_another_method_was_given():
         (lambda: "resnet18", "str is no network; give a torch.nn.Module"),
         (lambda: nn.Linear, "type is no network"),
         (lambda: torch.jit.script(nn.Conv2d(3, 4, 3)), r"compiled by torch\.jit"),
+        (lambda: nn.Sequential(torch.ao.nn.quantized.ReLU6()), r"quantized or prepared for it \(0 is a torch\.ao"),
+        (lambda: nn.Sequential(torch.ao.quantization.FakeQuantize()), "quantized or prepared for it .*give the float"),
     ],
 )
 def test_what_is_no_network_is_told(change, make, why):

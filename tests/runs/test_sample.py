@@ -125,5 +125,5 @@ def test_a_run_with_a_scheme_of_somebodys_own_says_how_it_is_sampled(tmp_path, c
     status, again, _ = cli("sample", *shlex.split(more[1]))
     assert (status, again.strip() in stdout) == (0, True)
     assert cli("sample", "./-r", "plugins=sampled_norms")[2].strip() == (
-        "normexp: plugins=sampled_norms: must be a list of non-empty texts; did you mean plugins=[sampled_norms]?"
+        "normexp: plugins=sampled_norms: must be a list of non-empty texts; did you mean 'plugins=[sampled_norms]'?"
     )

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 
 from normexp.config import Config, compose
+from normexp.config.allowed import check_count
 from normexp.config.identity import PATH_KEYS
 from normexp.config.options import option, options
 from normexp.config.text import amount, override_text
@@ -95,8 +96,7 @@ def verify_drift(
             recorded seconds.
         table: a CSV file that gets a row per experiment and scale, beside those that it has.
     """
-    if limit < 1:
-        raise UserError(f"verify drift: --limit {limit}: must be an integer in [1, inf)")
+    check_count("verify drift: --limit", limit)
     if table:
         read_table(table)  # what is no such table is noticed before anything is trained
     counts: Counter[str] = Counter()

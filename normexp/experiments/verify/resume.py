@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.config import Config, compose
+from normexp.config.allowed import check_count
 from normexp.config.overrides import check_once
 from normexp.config.recipe import with_recipe
 from normexp.errors import UserError
@@ -62,8 +63,7 @@ class Outcome:
 def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> int:
     """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not."""
     typed = list(overrides) or USUAL.split()
-    if kills < 1:
-        raise UserError(f"verify resume: --kills {kills}: must be an integer in [1, inf)")
+    check_count("verify resume: --kills", kills)
     check_once(typed)
     if given := [word for word in typed if word.startswith("results_dir=")]:
         raise UserError(f"verify resume: {given[0]}: it trains in a folder of its own; leave it out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import traceback
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -27,6 +28,7 @@ TORCHS = (
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GRID = torch.linspace(-8, 8, 161, dtype=torch.double, device="cpu")  # wherever this is imported first
 CLOSE = 1e-9
+QUANTIZED = re.compile(r"torch\.ao\..*\b(quantized|qat|fake_quantize|observer)\b")  # where torch has such modules
 LAZY = "has lazy layers, which have no weights yet; pass a batch through it first"
 
 
@@ -40,6 +42,10 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError("model: compiled by torch.compile; give the network inside it, model._orig_mod")
     if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
         raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
+    if quantized := next((each for each in model.named_modules() if QUANTIZED.match(type(each[1]).__module__)), None):
+        name, module = quantized
+        what = f"quantized or prepared for it ({name} is a {type(module).__module__}.{type(module).__name__})"
+        raise ValueError(f"model: {what}; give the float network that it was made of, and quantize the result")
     if put := next((name for name in ("forward", "train", "eval") if name in vars(model)), None):
         raise ValueError(f"model: its {put}() was put on this one network; only what its class does is read")
     if model._forward_hooks or model._forward_pre_hooks:

@@ -13,7 +13,7 @@ from normexp.norms.base import Rows, num_outputs
 from normexp.norms.kernels import dataflow
 from normexp.norms.kernels.absorption import absorb
 from normexp.norms.kernels.dataflow import copied, held_in
-from normexp.norms.kernels.modules import touched, why_unread
+from normexp.norms.kernels.modules import NORMS, touched, why_unread
 from normexp.norms.kernels.readers import described
 from normexp.norms.kernels.replacement import swap
 
@@ -121,6 +121,23 @@ def alike(one: fx.Node, other: fx.Node) -> bool:
     return same and described(one) == described(other)
 
 
+def unread(model: nn.Module) -> set[type[nn.Module]]:
+    """Return the types of normalizations with parts whose forward cannot be read: torch's, called there, asks the rank.
+
+    What they are is found by calling them, as of those without parts.
+    """
+    with_parts = {type(each): each for each in model.modules() if isinstance(each, NORMS) and any(each.children())}
+    return {kind for kind, each in with_parts.items() if each is not model and not _can_be_read(each)}
+
+
+def _can_be_read(module: nn.Module) -> bool:
+    try:
+        dataflow.Leaves().trace(copied(module))
+    except Exception:  # a forward may do anything with what stands for its input
+        return False
+    return True
+
+
 class ChildlessAreLeaves(dataflow.Leaves):
     """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn.
 
@@ -128,9 +145,8 @@ class ChildlessAreLeaves(dataflow.Leaves):
     module of the network keeps its output as an attribute, for others to read.
     """
 
-    whole = (Rows,)
-
     def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
+        self.whole = (Rows, *unread(root))
         graph = super().trace(root, concrete_args)
         for value in (each for module in root.modules() for each in held_in(vars(module))):
             if issubclass(type(value), fx.Proxy):  # isinstance would ask the proxy itself

@@ -12,9 +12,9 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import SELECTION, TARGETS
 from normexp.experiments.freeze import Change, changes_since_frozen
+from normexp.experiments.names import CLAIMS
 from normexp.experiments.reproduce import command
 from normexp.experiments.selection import choice_text, read_choice, read_selection
-from normexp.experiments.shape import CLAIMS
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import SEEDS, STEPS
 from normexp.report.experiment.choices import choice_notes

@@ -8,7 +8,7 @@ from normexp.evidence.claims.reading import MissingRuns
 from normexp.evidence.claims.steps_to_target import best_by_seed, steps_of_each
 from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Steps
-from normexp.experiments.shape import BEST_OF
+from normexp.experiments.names import BEST_OF
 from normexp.report.experiment.measured import Measured
 
 Target = float | int | str  # a number, or `best of ARM`

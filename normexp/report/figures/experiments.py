@@ -8,7 +8,7 @@ from dataclasses import replace
 from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import Figure
-from normexp.experiments.shape import check_named
+from normexp.experiments.names import check_named
 from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext

@@ -16,6 +16,8 @@ TOP = Path(__file__).resolve().parent.parent
 TABLE, DOCUMENT = TOP / "results" / "drift.csv", TOP / "docs" / "drift.md"
 HEAD = """# Committed runs, trained again
 
+Do the committed results come out again, on other processors and at later commits?
+
 One run of every experiment, the cheapest of those that finished without diverging, was trained again at {commits}
 and compared with its committed record: {counts}. (The command below is newer than these
 commits; what it trains with is theirs.)

@@ -9,7 +9,8 @@ from normexp.cli.verbs import main
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "schemes.md"
 TITLE = (
-    "# Schemes\n\nWritten by `python scripts/make_scheme_matrix.py`; a test compares it with a fresh measurement.\n\n"
+    "# Schemes\n\nWhat each scheme can do, one row a scheme: invariances, batches of one, half precision and so on.\n\n"
+    "Written by `python scripts/make_scheme_matrix.py`; a test compares it with a fresh measurement.\n\n"
 )
 
 if __name__ == "__main__":

@@ -162,6 +162,8 @@ def table(outcomes: Iterable[Outcome]) -> str:
     lines = [
         "# Mutants of the schemes",
         "",
+        "Would the tests notice a mistake in a scheme? Mistakes were put in on purpose, to see.",
+        "",
         "Written by `python scripts/mutate_norms.py --table docs/mutants.md`: each row is one small mistake put into a",
         "copy of the package, and the first test of the scheme that fails on it.",
         "",

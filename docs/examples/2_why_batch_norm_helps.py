@@ -40,6 +40,8 @@ spread = probes[(probes["statistic"] == "unit_std_mean") & probes["layer"].str.s
 for arm, rows in spread[spread["step"] == spread["step"].max()].groupby("arm", sort=False):
     right.plot(range(1, len(rows) + 1), rows["value"], marker="o", label=arm)
 _ = right.set(xlabel="nonlinearity", ylabel="deviation over examples", yscale="log")
+figure.savefig(f"{results_dir}/why_batch_norm_helps.png")
+print(f"figure: {results_dir}/why_batch_norm_helps.png")
 
 # %%
 # Without normalization every layer of sigmoids shrinks what distinguishes one example from another, until the last

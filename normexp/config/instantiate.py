@@ -35,10 +35,17 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     except UserError as error:
         raise UserError(f"{target}: {error}") from None
     except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
-        close = nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None
         why = f"{kind_and_line(error)}{line_in(error, module)}"
-        raise UserError(f"{target}: cannot be imported ({why}){did_you_mean(close)}") from error
+        raise UserError(f"{target}: cannot be imported ({why}){_near(module, name, error)}") from error
     return found
+
+
+def _near(module: str, name: str, error: BaseException) -> str:
+    """Return what may have been meant: another name of the module, or a file of the current folder."""
+    if isinstance(error, ModuleNotFoundError) and is_inside(module, [error.name or ""]):
+        close = nearest(module, [path.stem for path in Path().glob("*.py")], cutoff=0.7)
+        return did_you_mean(close) or f"; no {module.replace('.', '/')}.py in the current folder, and not installed"
+    return did_you_mean(nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None)
 
 
 def is_inside(module: str, roots: Sequence[str]) -> bool:

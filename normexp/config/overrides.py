@@ -181,6 +181,8 @@ def _example(text: str) -> str:
         return f"; settings in a file: --config {path}; an experiment of your own: normexp reproduce {path}"
     if os.path.isfile(os.path.join(text, "config.yaml")):  # False, too, where no path can be so long
         return "; the settings of a run: --like RUN, of one"
+    if text.endswith(",") and "[" in text:  # the shell took `model.widths=[100, 100]` for two words
+        return "; a list is one word in quotes: 'model.widths=[100,100]'"
     if text.endswith(",") or ",," in text:
         return "; a value is missing beside a comma"
     if meant := _another_way(text):

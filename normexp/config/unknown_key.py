@@ -13,6 +13,7 @@ from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 ALIKE, VERY_ALIKE = 0.7, 0.75  # of difflib's ratio: of a hundred keys one is half as like any word
+DEPTH = ("depth", "layers", "hidden_layers")
 ORDER = ("optim", "model", "schedule", "init", "norm", "dataset")  # groups that a plain word may be of, likely first
 
 
@@ -37,17 +38,24 @@ class Unknown:
         group, _, rest = self.key.partition(".")
         if group in OF_GRIDS:
             return UserError(f"{shortened(f'{self.key}={self.text}')} is of a grid; use `normexp sweep`")
-        place = place_hint(self.key, self.leaves)
+        place, deeper = place_hint(self.key, self.leaves), self._deeper()
         if group not in groups():
             allowed = ", ".join(name for name in self.leaves if "." not in name) + " and GROUP.KEY"
         else:
             of_group = (name for name in self.leaves if name.startswith(f"{group}."))
             allowed = ", ".join(of_group) or f"no key of {group}"
-        hint = did_you_mean(self._typed(place) if place else self._meant())
-        if group in groups() and not place and (having := self._options_with(group, rest)):
+        hint = did_you_mean(self._typed(place) if place else deeper or self._meant())
+        if group in groups() and not (place or deeper) and (having := self._options_with(group, rest)):
             usual = self._fitting(group, rest) or having[0]
             hint = f"; {' or '.join(having)} has it: {group}={usual} {self._typed(self.key)}"
         return UserError(f"key {shortened(self.key)!r} does not exist; allowed: {allowed}{hint}")
+
+    def _deeper(self) -> str | None:
+        """Return the widths of as many layers as were asked for, where a network has widths in place of a depth."""
+        widths, count = self.leaves.get("model.widths"), int(self.text) if self.text.isdecimal() else 0
+        if not isinstance(widths, list) or undecorated(self.key.removeprefix("model.")) not in DEPTH:
+            return None
+        return shlex.quote(f"model.widths={[widths[-1]] * count}".replace(" ", "")) if 0 < count < 20 else None
 
     def _meant(self) -> str | None:
         """Return what was meant: a word of other programs, the last part of a key, or what is spelt alike."""

@@ -67,7 +67,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
 
 
 def fill_gaps(data: Data) -> Data:
-    """Put the mean of the training split's values into the gaps (NaN) of every split."""
+    """Put the mean of the training split's values, of words their shares, into the gaps (NaN) of every split."""
     if not any(np.isnan(split.x).any() for split in (data.train, data.validation, data.test)):
         return data
     known = ~np.isnan(data.train.x)
@@ -209,13 +209,14 @@ def _handle_gaps(
     dropped = np.zeros(len(table), dtype=bool)
     for gap in (gap for name, gap in gappy.items() if name not in filled):
         dropped |= gap
-    return dropped, _note(len(table), dropped, [name for name in gappy if name not in filled], filled)
+    lacking = [name for name in gappy if name not in filled]
+    rows = f"{dropped.sum():,} of {len(table):,} rows without {_some(lacking, ' or ')} dropped" if lacking else ""
+    return dropped, "; ".join(filter(None, (rows, _some([_filled(table, *each) for each in filled.items()], "; "))))
 
 
-def _note(total: int, dropped: Array, lacking: Sequence[str], filled: dict[str, Array]) -> str:
-    means = _some([f"{gap.sum():,} missing {name} = mean of the training split" for name, gap in filled.items()], "; ")
-    rows = f"{dropped.sum():,} of {total:,} rows without {_some(lacking, ' or ')} dropped" if lacking else ""
-    return "; ".join(filter(None, (rows, means)))
+def _filled(table: Table, name: str, gap: Array) -> str:
+    value = "share of every word in" if table.column(name).dtype.kind == "U" else "mean of"
+    return f"{gap.sum():,} missing {name} = {value} the training split"
 
 
 def _some(said: Sequence[str], between: str = ", ") -> str:

@@ -108,7 +108,8 @@ def _laws(reports: Sequence[Report]) -> Iterator[str]:
     theirs, every = _total(laws, FULL_SCALE), _total(reports, FULL_SCALE)
     if theirs:
         yield f"Of the full-scale claims {_cell(theirs)} stand in experiments on laws of theory."
-        yield f"At set-ups that were published stand the other {_cell(every - theirs)}."
+        if others := every - theirs:  # a search may find those of laws alone
+            yield f"At set-ups that were published stand the other {_cell(others)}."
         yield ""
 
 

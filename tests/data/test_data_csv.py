@@ -147,7 +147,7 @@ def test_csv_fills_gaps_with_the_mean_of_the_training_split_alone(csv, split_see
     assert {y: a[y] for y in (1, 3, 4, 6)} == {1: 1, 3: 3, 4: 5, 6: 9}
     assert data.note == (
         "1 of 6 rows without y dropped; 1 missing a = mean of the training split; "
-        "1 missing town = mean of the training split"
+        "1 missing town = share of every word in the training split"
     )
 
 

@@ -92,6 +92,13 @@ def test_laws_at_full_scale_are_counted_apart_from_published_set_ups(results: Pa
     assert second == "At set-ups that were published stand the other 0 / 1 / 0."
 
 
+def test_of_laws_alone_no_other_full_scale_claims_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, "law", "paper", [claim("full scale", "holds") | {"compare": "follows"}])
+    text = "\n".join(lines(tmp_path))
+    assert "Of the full-scale claims 1 / 0 / 0 stand in experiments on laws of theory." in text
+    assert "the other" not in text
+
+
 def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:
     text = lines(results)
     assert "- **holds at this scale**: A scaled claim. 0.5 [0.25, inf], n=5 [page 1]" in text

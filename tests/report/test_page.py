@@ -112,6 +112,10 @@ def test_page_has_claims_table_figures_curves_and_origins(page):
     assert len(data_of(text)["series"]) == 25
 
 
+def test_page_says_what_its_verdicts_mean(page):
+    assert "A claim holds where the whole 95 % interval" in page.read_text(encoding="utf-8")
+
+
 def test_commands_on_the_page_train_the_recorded_configurations(page, results):
     """Older records were made before there were recipes, and name none."""
     from normexp.config import compose

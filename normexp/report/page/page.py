@@ -114,5 +114,10 @@ def _ledger(reports: Sequence[Report]) -> str:
         "a law of theory on a network of ours. "
         "scaled: at a smaller scale of ours, where only the ordering is judged. own: claimed by no source."
     )
+    verdicts = (
+        "A claim holds where the whole 95 % interval of its result, corrected for the experiment's other claims, lies "
+        "where it says, is contradicted where it lies elsewhere, and is undecided where it does both."
+    )
     content = html.element("h2", "Claims by kind", id="ledger-head") + html.plain_rows(heads, rows, "Counts")
-    return html.element("section", content + html.element("p", legend), id="ledger", aria_labelledby="ledger-head")
+    content += html.element("p", verdicts) + html.element("p", legend)
+    return html.element("section", content, id="ledger", aria_labelledby="ledger-head")

@@ -58,6 +58,9 @@ def add_table(verbs: Verbs[Parser]) -> None:
     )
     _add_paths(command)
     command.add_argument("--by", metavar="KEY,...", help="one row per value of these keys, instead of one per arm")
+    command.add_argument(
+        "--against", metavar="ARM", help="every row's difference to this one, paired by seed, with interval and p"
+    )
     _add_table_format(command)
     command.add_argument("--out", metavar="DIR", type=folder, help="write table.md, .csv, .tex and .html there as well")
 

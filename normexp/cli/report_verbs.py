@@ -79,7 +79,7 @@ def table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands import table_command
 
     format = _format("table", arguments)
-    options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    options = {"by": _keys(arguments.by), "last": arguments.last_sweep, "beside": arguments.against}
     print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
     return 0
 

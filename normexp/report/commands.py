@@ -72,7 +72,12 @@ def _files(chart: Chart, stem: Path, theme: Theme, formats: Sequence[str]) -> li
 
 
 def table_command(
-    words: Sequence[str], out: str | None = None, format: str = "md", by: Sequence[str] = (), last: bool = False
+    words: Sequence[str],
+    out: str | None = None,
+    format: str = "md",
+    by: Sequence[str] = (),
+    last: bool = False,
+    beside: str | None = None,
 ) -> str:
     """Return the table of all runs at or below some paths, to be printed."""
     from normexp.report.formats import FORMATS, PRINTED
@@ -82,7 +87,7 @@ def table_command(
         raise unknown("table format", format, PRINTED)
     if out is not None:
         check_writable(Path(out), "--out")
-    content = table(chosen_runs(words, last), by)
+    content = table(chosen_runs(words, last), by, beside)
     if out is not None:
         for suffix, render in FORMATS.items():
             write(Path(out) / f"table.{suffix}", render(content))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import mean, standard_deviation
+from normexp.report.against import against
 from normexp.report.frame import Frame, where
 from normexp.report.measurements import factor, is_share, title
 from normexp.report.notes import notes
@@ -36,6 +37,7 @@ class Row:
         seeds: number of finished runs.
         finite: how many of them did not diverge.
         by_seed: metric -> seed -> the same values.
+        diverged: seeds of the runs that did.
     """
 
     key: Mapping[str, str]
@@ -43,6 +45,7 @@ class Row:
     seeds: int
     finite: int
     by_seed: Mapping[str, Mapping[int, float]]
+    diverged: Sequence[int] = ()
 
     def text(self, metric: str) -> str:
         """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged.
@@ -79,13 +82,14 @@ def summary(values: Sequence[float], runs: int, percent: bool = False) -> str:
     return text if len(values) == runs else f"{text} ({len(values)} of {runs} finite)"
 
 
-def table(frame: Frame, by: Sequence[str] = ()) -> Table:
+def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Table:
     """Build the table of a frame.
 
     Args:
         by: keys whose values make the rows, instead of the arms.
+        beside: an arm, or a value of the first of these keys: the first metric's difference to it stands in every row.
 
-    Raises: UserError for a key that no run has, and where no run can be read.
+    Raises: UserError for a key that no run has, for such an arm, and where no run can be read.
     """
     frame.check_readable()
     frame, studies = _without_studies(frame)
@@ -97,16 +101,22 @@ def table(frame: Frame, by: Sequence[str] = ()) -> Table:
     shown = keys if by else [key for key in keys if key == "arm" or keys_of_run[key].nunique() > 1]
     arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
     meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
+    compared = None if beside is None else against(rows, by[0] if by else "arm", beside, metrics[0])
     return Table(
         title=_title(frame.keys([key for key in places if key not in shown]), by),
-        heads=[*shown, "runs" if by else "seeds", "finite", *arrows],
+        heads=[*shown, "runs" if by else "seeds", "finite", *arrows, *(compared.heads if compared else ())],
         rows=[
-            [*(row.key[key] for key in shown), str(row.seeds), f"{row.finite}/{row.seeds}", *map(row.text, metrics)]
-            for row in rows
+            [
+                *(row.key[key] for key in shown),
+                *(str(row.seeds), f"{row.finite}/{row.seeds}"),
+                *map(row.text, metrics),
+                *(compared.cells(i) if compared else ()),
+            ]
+            for i, row in enumerate(rows)
         ],
-        values=[row.plain(metrics) for row in rows],
+        values=[row.plain(metrics) | (compared.plain(i) if compared else {}) for i, row in enumerate(rows)],
         texts=len(shown),
-        notes={"": [meaning, *notes(frame), *studies]},
+        notes={"": [meaning, *([compared.note] if compared else []), *notes(frame), *studies]},
     )
 
 
@@ -138,7 +148,8 @@ def rows_of(frame: Frame, keys_of_run: pd.DataFrame) -> list[Row]:
         values = {metric: [float(v) for v in part["value"]] for metric, part in done.items()}
         by_seed = {metric: dict(zip(seeds[part.index], part["value"], strict=True)) for metric, part in done.items()}
         key = dict(zip(map(str, keys_of_run), map(str, name), strict=True))
-        found.append(Row(key, values, len(finished), int((finished["status"] == "done").sum()), by_seed))
+        diverged = [int(seed) for seed in seeds[finished.index[finished["status"] == "diverged"]]]
+        found.append(Row(key, values, len(finished), len(finished) - len(diverged), by_seed, diverged))
     return found
 
 

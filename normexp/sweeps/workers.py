@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from normexp.errors import Interrupted
 from normexp.runs.signals import stop_signals
-from normexp.sweeps.pool import Worker
+from normexp.sweeps.pool import STOPPED, Worker
 from normexp.training.cores import physical_cores
 
 if TYPE_CHECKING:
@@ -60,16 +62,22 @@ def worker_pool(jobs: int | None, cells: int, kept: KeptWorkers | None = None) -
             left: a sum rounds by the number of threads, and the last cell of a sweep must end as it began.
         cells: to train; no more workers than that are needed.
         kept: where they come from, and go to where nothing has stopped them; without it they end.
+
+    Raises: Interrupted where a signal came before all of them were there to be stopped.
     """
     workers: list[Worker] = []
+    stopped = threading.Event()
 
     def stop() -> None:
+        stopped.set()
         for worker in workers:
             worker.stop()
 
     try:
         with stop_signals(stop):
             add_workers(workers, jobs, cells, kept or KeptWorkers())
+            if stopped.is_set():
+                raise Interrupted(STOPPED)
             yield workers
         while kept and workers:
             kept.keep(workers.pop(0))  # the first again: what was timed, it has timed

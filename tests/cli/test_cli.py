@@ -178,6 +178,28 @@ def test_cli_errors_become_an_exit_status_and_one_line(cli, monkeypatch, error, 
     assert cli("list") == (status, "", line)
 
 
+class Interrupting:
+    """A finder of modules at whose work Ctrl-C is pressed."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == module.__name__:
+            raise KeyboardInterrupt
+
+
+def test_cli_interrupted_while_it_is_imported_or_ends_is_one_line(monkeypatch, capsys):
+    def end(*_: object) -> int:
+        raise KeyboardInterrupt  # the second Ctrl-C, while the first one's line is made
+
+    from normexp.__main__ import main as started
+
+    monkeypatch.setattr(module, "main", end)
+    assert started() == 130
+    monkeypatch.delitem(sys.modules, module.__name__)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    assert started() == 130
+    assert capsys.readouterr().err == "normexp: interrupted\n" * 2
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_cli_debug_shows_the_traceback_wherever_it_stands(place):
     arguments = ["run", "norm=bacth"]

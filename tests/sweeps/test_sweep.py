@@ -513,6 +513,19 @@ def test_workers_are_kept_for_the_next_plan_of_the_same_threads(monkeypatch):
     assert len(closed) == 4
 
 
+def test_sweep_stopped_before_its_workers_are_there_trains_nothing(sweep, results, monkeypatch):
+    """As while the cores are counted; a batch system sends SIGTERM once."""
+
+    def count() -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 2
+
+    monkeypatch.setattr("normexp.sweeps.workers.physical_cores", count)
+    status, stderr = sweep("seed=0,1")
+    assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
+    assert not find_runs([results], may_lack=True)
+
+
 def test_workers_that_were_stopped_are_not_kept(monkeypatch):
     kept, closed = KeptWorkers(), []
     monkeypatch.setattr(Worker, "close", lambda worker: closed.append(worker))

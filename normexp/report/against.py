@@ -29,11 +29,13 @@ class Against:
         name: of the arm.
         metric: the one that is compared.
         estimates: one per row; None for that arm itself, and below two seeds in common.
+        p_values: of these, corrected.
     """
 
     name: str
     metric: str
     estimates: Sequence[PointEstimate | None]
+    p_values: Sequence[float]
 
     @property
     def heads(self) -> list[str]:
@@ -51,7 +53,7 @@ class Against:
 
     def cells(self, row: int) -> list[str]:
         """Return the two cells of a row."""
-        estimate, p = self.estimates[row], self._p[row]
+        estimate, p = self.estimates[row], self.p_values[row]
         if estimate is None:
             return [EMPTY, EMPTY]
         interval, unit = estimate.confidence_interval(), factor(self.metric)
@@ -64,14 +66,15 @@ class Against:
         ends: tuple[Value, ...] = (None, None, None, None, None)
         if estimate is not None:
             interval = estimate.confidence_interval()
-            ends = (estimate.value, interval.low, interval.high, estimate.n, self._p[row])
+            ends = (estimate.value, interval.low, interval.high, estimate.n, self.p_values[row])
         return dict(zip(("difference", "difference_low", "difference_high", "pairs", "p"), ends, strict=True))
 
-    @property
-    def _p(self) -> list[float]:
-        two_sided = [each and min(1.0, 2 * min(each.p_above(0), each.p_below(0))) for each in self.estimates]
-        corrected = iter(holm([p for p in two_sided if p is not None]))
-        return [math.nan if p is None else next(corrected) for p in two_sided]
+
+def _corrected(estimates: Sequence[PointEstimate | None]) -> list[float]:
+    """Return the two-sided p-values of no difference, corrected for all that there are; NaN where there is none."""
+    there = [each for each in estimates if each is not None]
+    corrected = iter(holm([min(1.0, 2 * min(each.p_above(0), each.p_below(0))) for each in there]))
+    return [math.nan if each is None else next(corrected) for each in estimates]
 
 
 def against(rows: Sequence[Row], key: str, name: str, metric: str) -> Against:
@@ -85,7 +88,8 @@ def against(rows: Sequence[Row], key: str, name: str, metric: str) -> Against:
     for row in rows:
         _check_seeds(row, name, metric)
     baselines = {_rest(row, key): row for row in rows if row.key[key] == name}
-    return Against(name, metric, [_difference(row, baselines.get(_rest(row, key)), metric) for row in rows])
+    estimates = [_difference(row, baselines.get(_rest(row, key)), metric) for row in rows]
+    return Against(name, metric, estimates, _corrected(estimates))
 
 
 def _check_seeds(row: Row, name: str, metric: str) -> None:

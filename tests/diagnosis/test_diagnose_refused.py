@@ -1,0 +1,70 @@
+"""What cannot be diagnosed is one line."""
+
+import math
+
+import pytest
+import torch
+from networks_to_diagnose import small
+from one_line import one_line_error
+from torch import nn
+
+from normexp.diagnosis.batches import batches
+from normexp.diagnosis.diagnose import diagnose
+from normexp.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [("resnet18", "str is no network"), (nn.BatchNorm2d(3).to("meta"), "on the meta")]
+)
+def test_what_is_no_network_is_one_line(model, why):
+    with pytest.raises(UserError, match=f"^model: {why}"):
+        diagnose(model, torch.randn(4, 3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [3, "images", {}, [], [1], ([],), torch.tensor(3.0), torch.zeros(0, 3, 8, 8), torch.full((4, 3, 8, 8), math.inf)],
+    ids=lambda data: str(getattr(data, "shape", data)),
+)
+def test_data_that_are_none_are_one_line(data):
+    with pytest.raises(UserError, match="data: "):
+        diagnose(small(), data)
+
+
+def test_a_list_of_batches_is_told_from_inputs_and_labels():
+    x, y = torch.randn(4, 3, 2, 2), torch.tensor([0, 1, 2, 0])
+    for data in (x, (x, y), [x, y], [(x, y)], [[x, y]], iter([x])):
+        assert [len(each) for each in batches(data)] == [4]
+    assert [len(each) for each in batches([x, x[:2]])] == [4, 2]
+    assert [len(each) for each in batches(torch.utils.data.DataLoader(list(zip(x, y, strict=True)), 3))] == [3, 1]
+
+
+def test_a_batch_that_the_network_does_not_take_is_one_line():
+    with one_line_error(r"cannot be called with a batch of shape \(4, 5\)"):
+        diagnose(small(), torch.randn(4, 5))
+
+
+class NeedsTargets(nn.Sequential):
+    """As torchvision's detectors, which return losses in train()."""
+
+    def forward(self, x):
+        assert not self.training, "targets should not be none when in training mode"
+        return super().forward(x)
+
+
+class Picky(nn.Module):
+    def forward(self, x):
+        raise KeyError("pixel_values")
+
+
+def test_a_network_that_cannot_be_called_in_train_is_a_fault_of_its_own_kind():
+    found = diagnose(NeedsTargets(*small()), torch.randn(32, 3, 8, 8))
+    (stopped,) = [each for each in found.faults if each.kind == "train()"]
+    assert stopped.layer == ""
+    assert stopped.text == "stops with AssertionError: targets should not be none when in training mode"
+    assert set(found.layers) == {"1", "5"}
+
+
+def test_whatever_a_network_raises_is_one_line():
+    with pytest.raises(UserError, match=r"cannot be called with a batch of shape \(4, 5\): KeyError: 'pixel_values'"):
+        diagnose(Picky(), torch.randn(4, 5))

@@ -1,0 +1,45 @@
+"""Every experiment of the repository is sound."""
+
+import pytest
+
+from normexp.experiments.experiment import run_place
+from normexp.experiments.figures import MODELS
+from normexp.experiments.load import load, names, read, scales, usual_scale
+
+EVERY = [(name, scale) for name in names() for scale in scales(name)]
+
+
+@pytest.mark.parametrize(("name", "scale"), EVERY)
+def test_experiment_is_sound(name, scale, tmp_path):
+    """Loading composes every run and checks arms, metrics, figures and claims."""
+    experiment = load(name, scale)
+    places = {run_place(tmp_path, experiment, arm, point) for arm in experiment.arms for point in experiment.points()}
+    assert len(places) == len(experiment.arms) * len(experiment.points())
+    assert experiment.claims or experiment.published
+    assert scale == "paper" or "paper" not in scales(name) or experiment.deviations
+
+
+@pytest.mark.parametrize("name", [name for name in names() if "paper" in scales(name)])
+def test_scale_paper_is_only_where_a_set_up_was_published(name):
+    """It has printed numbers, or equalities of a document only, or is a published law, or follows a paper's figure that
+    prints no number, or a summary's number of the paper's network.
+    """
+    experiment = read(name, "paper")
+    without_a_table = ("arpit2016_batch_size_1", "ba2016_figure6", "cooijmans2017_gamma", "salimans2016_cost")
+    exact = all(claim.compare == "equals" for claim in experiment.claims)
+    law = any(claim.compare in ("follows", "leaves") for claim in experiment.claims)
+    assert exact or law or experiment.published or name in without_a_table
+
+
+def test_experiment_figures_are_those_that_can_be_drawn():
+    from normexp.report.figures.kinds import KINDS
+
+    assert set(KINDS) == set(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    {"covariate_shift": "cpu", "ioffe2015_figure1": "cpu", "zhang2017": "desk", "law_rezero": "paper"}.items(),
+)
+def test_usual_scale_is_the_smallest_that_is_more_than_a_preview(name, scale):
+    assert usual_scale(name) == scale

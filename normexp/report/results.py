@@ -76,16 +76,17 @@ class Results:
         }
         return Results(where(self.frame, texts), self.paths)
 
-    def table(self, format: str = "md", by: str | Sequence[str] = ()) -> str:
+    def table(self, format: str = "md", by: str | Sequence[str] = (), against: str | None = None) -> str:
         """Return the table that `normexp table` prints: mean ± standard deviation of the last evaluation.
 
         Args:
             format: md, csv, tex or html.
             by: the key or keys whose values make the rows, instead of the arms.
+            against: an arm, to which every row's difference is told, paired by seed.
         """
         if format not in FORMATS:
             raise unknown("table format", format, FORMATS)
-        return FORMATS[format](table(self.frame, [by] if isinstance(by, str) else by))
+        return FORMATS[format](table(self.frame, [by] if isinstance(by, str) else by, against))
 
 
 def load(*paths: str | os.PathLike[str]) -> Results:

@@ -6,6 +6,7 @@ import pytest
 from fabricated import Fabric
 from scipy.stats import ttest_rel
 
+from normexp import load
 from normexp.errors import UserError
 from normexp.records import RunDirectory
 from normexp.report.formats import FORMATS
@@ -62,6 +63,11 @@ def test_a_run_that_diverged_is_the_worst_and_is_compared_by_rank(fabricate: Fab
     assert rms["test accuracy (%) minus none [95 %]"].endswith(" by rank")
     assert rms["test accuracy (%) minus none [95 %]"].startswith("-∞")
     assert float(rms["p"]) < 0.05
+
+
+def test_python_has_the_same_table(fabricate: Fabric) -> None:
+    made(fabricate)
+    assert "minus none [95 %]" in load(fabricate.root).table(against="none")
 
 
 def test_seeds_that_only_one_arm_has_are_no_pairs(fabricate: Fabric) -> None:

@@ -126,7 +126,7 @@ BY_HAND: Mapping[str, str] = {
     "ioffe2015_figure1/deviations": "8 8 4 101 110 15 201 210 18 35 35 4 101 110 15 0.051 15 25",
     "ioffe2015_rates": "12.5 62.5 0.5 0.5 1",
     "ioffe2015_rates/deviations": "8 8 50,000",
-    "ioffe2015_table/deviations": "1.6 13.6 40 8 8 8 31 0.6",
+    "ioffe2015_table/deviations": "1.6 13.6 40 8 8 8 37 20 37 20 8 31 0.6",
     "law_batch_norm_explosion/deviations": "20 40",
     "law_gradient_projection/deviations": "6 100 2,000",
     "law_largest_rate/deviations": "100 102 110",

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
+from textwrap import fill
 from typing import Any
 from urllib.parse import quote
 
@@ -13,11 +14,13 @@ from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import LEVEL, holm
 from normexp.report.formats import escaped, prose
-from normexp.report.judged import VERDICTS, Judged, Report, shown_verdict, tested
+from normexp.report.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, shown_verdict, tested
 
 FULL_SCALE = "full scale"
 WORDS = ("text", "source", "place", "evidence", "remarks", "changed")
-MEANING = """\
+MEANING = f"""\
+{fill(MEANING_OF_VERDICTS, 120)}
+
 Counted as holds / contradicted / undecided, by kind:
 
 - **exact**: identities, arithmetic and theorems, tested to a tolerance; most of them could hardly fail.
@@ -27,8 +30,8 @@ Counted as holds / contradicted / undecided, by kind:
 - **own**: claimed by no source; what we looked for besides.
 
 A published number is judged at the published set-up only; at another scale it is *not judged*. Claims on runs that are
-trained in part are *not judged yet*, and counted nowhere. An asterisk: too few seeds
-to decide every claim of the family by ranks; the experiment says why it stands."""
+trained in part are *not judged yet*, and counted nowhere."""
+TOO_FEW = "An asterisk: too few seeds to decide every claim of the family by ranks; the experiment says why it stands."
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
@@ -51,7 +54,8 @@ def as_markdown(reports: Sequence[Report], ledger: Sequence[Report] = ()) -> Ite
     Args:
         ledger: the whole of which `reports` are a part; by default they are the whole.
     """
-    yield from ("# Claims", "", MEANING, "", *_count_table(reports), "", *_laws(reports))
+    too_few = [TOO_FEW, ""] if any(report.underpowered for report in reports) else []
+    yield from ("# Claims", "", MEANING, "", *too_few, *_count_table(reports), "", *_laws(reports))
     yield from (*_multiplicity(reports, ledger or reports), "")
     yield from (
         "## Every claim in a line",

@@ -15,6 +15,10 @@ from normexp.experiments.names import CLAIMS
 from normexp.records import damaged, printable, read_json
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
+MEANING_OF_VERDICTS = (
+    "A claim holds where the whole 95 % interval of its result, corrected for the experiment's other claims, lies "
+    "where it says, is contradicted where it lies elsewhere, and is undecided where it does both."
+)
 EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
 PREVIEW = "smoke"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)

@@ -10,7 +10,7 @@ from pathlib import Path
 from normexp import __version__
 from normexp.evidence.claims import KINDS
 from normexp.report.experiment.render import Rendered
-from normexp.report.judged import VERDICTS, Report
+from normexp.report.judged import MEANING_OF_VERDICTS, VERDICTS, Report
 from normexp.report.page import elements as html
 from normexp.report.page.section import Section, section
 
@@ -114,10 +114,6 @@ def _ledger(reports: Sequence[Report]) -> str:
         "a law of theory on a network of ours. "
         "scaled: at a smaller scale of ours, where only the ordering is judged. own: claimed by no source."
     )
-    verdicts = (
-        "A claim holds where the whole 95 % interval of its result, corrected for the experiment's other claims, lies "
-        "where it says, is contradicted where it lies elsewhere, and is undecided where it does both."
-    )
     content = html.element("h2", "Claims by kind", id="ledger-head") + html.plain_rows(heads, rows, "Counts")
-    content += html.element("p", verdicts) + html.element("p", legend)
+    content += html.element("p", MEANING_OF_VERDICTS) + html.element("p", legend)
     return html.element("section", content, id="ledger", aria_labelledby="ledger-head")

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, unknown
+from normexp.evidence.claims.reading import worst
 from normexp.evidence.curves import better_direction
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
 from normexp.report.measurements import factor, title
 from normexp.report.rounding import with_interval
-from normexp.report.table import Value
+from normexp.report.table import EMPTY, Value
 
 if TYPE_CHECKING:
     from normexp.report.tables import Row
 
-EMPTY = "-"
-WORST = {"higher": -math.inf, "lower": math.inf}  # what a run that diverged has reached
+BY_RANK = (
+    "by rank, where a run diverged or all differences are equal, the median over all runs of both, which are no pairs"
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,7 @@ class Against:
         family = sum(each is not None for each in self.estimates)
         return (
             f"Minus {self.name}: mean of the differences between runs of one seed, with its 95 % t interval, each by "
-            "itself; by rank, where a run diverged or all differences are equal, the median over all runs of both, "
-            "which are no pairs. p: of no difference, two-sided, corrected (Holm) for the rows that are compared, "
+            f"itself; {BY_RANK}. p: of no difference, two-sided, corrected (Holm) for the rows that are compared, "
             f"{family} here. These settings are compared, not schemes at their best."
         )
 
@@ -56,9 +57,7 @@ class Against:
         estimate, p = self.estimates[row], self.p_values[row]
         if estimate is None:
             return [EMPTY, EMPTY]
-        interval, unit = estimate.confidence_interval(), factor(self.metric)
-        text = with_interval(unit * estimate.value, unit * interval.low, unit * interval.high)
-        return [text + (" by rank" if isinstance(estimate, RankSumTest) else ""), f"{p:.2g}"]
+        return [difference(estimate, factor(self.metric)), f"{p:.2g}"]
 
     def plain(self, row: int) -> dict[str, Value]:
         """Return the columns of the CSV for a row."""
@@ -68,6 +67,17 @@ class Against:
             interval = estimate.confidence_interval()
             ends = (estimate.value, interval.low, interval.high, estimate.n, self.p_values[row])
         return dict(zip(("difference", "difference_low", "difference_high", "pairs", "p"), ends, strict=True))
+
+
+def difference(estimate: PointEstimate, unit: float, confidence: float = 0.95) -> str:
+    """Return `+1.2 [-0.4, +2.8]`, with `by rank` behind it where no pairs were compared.
+
+    Args:
+        unit: what the numbers are multiplied by: shares are shown in percent.
+    """
+    interval = estimate.confidence_interval(confidence)
+    text = with_interval(unit * estimate.value, unit * interval.low, unit * interval.high)
+    return text + (" by rank" if isinstance(estimate, RankSumTest) else "")
 
 
 def _corrected(estimates: Sequence[PointEstimate | None]) -> list[float]:
@@ -111,5 +121,5 @@ def _difference(row: Row, baseline: Row | None, metric: str) -> PointEstimate | 
 
 def _by_seed(row: Row, metric: str) -> Mapping[int, float]:
     """Return what every seed reached; one that diverged the worst that there is, where a metric's name says which."""
-    worst = WORST.get(better_direction(metric) or "")
-    return {**row.by_seed.get(metric, {}), **(dict.fromkeys(row.diverged, worst) if worst is not None else {})}
+    better = better_direction(metric)
+    return {**row.by_seed.get(metric, {}), **(dict.fromkeys(row.diverged, worst(better)) if better else {})}

@@ -16,8 +16,8 @@ from normexp.report.labels import NOTE, PLACES
 from normexp.report.measurements import check_metric, title
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
-from normexp.report.table import Table, Value
-from normexp.report.tables import EMPTY, Row, rows_of
+from normexp.report.table import EMPTY, Table, Value
+from normexp.report.tables import Row, rows_of
 from normexp.report.tidy import text
 
 if TYPE_CHECKING:

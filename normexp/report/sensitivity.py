@@ -14,8 +14,8 @@ from normexp.evidence.stats.estimates import PointEstimate
 from normexp.report.measurements import factor, is_share, title
 from normexp.report.record import Record
 from normexp.report.rounding import with_interval
-from normexp.report.table import Table, Value
-from normexp.report.tables import EMPTY, summary
+from normexp.report.table import EMPTY, Table, Value
+from normexp.report.tables import summary
 from normexp.report.tidy import text
 
 MEANING = (

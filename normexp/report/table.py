@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from normexp.records import printable
 
 Value = str | int | float | None
+EMPTY = "-"  # the cell of what a row does not have
 
 
 @dataclass(frozen=True)

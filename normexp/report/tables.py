@@ -12,7 +12,7 @@ from normexp.report.frame import Frame, where
 from normexp.report.measurements import factor, is_share, title
 from normexp.report.notes import notes
 from normexp.report.rounding import mean_and_deviation, number
-from normexp.report.table import Table, Value
+from normexp.report.table import EMPTY, Table, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,6 @@ MEANING = (
     "Mean ± standard deviation (divisor n - 1; none for one seed) over the seeds at the last step, not the best "
     "one; diverged runs are excluded."
 )
-EMPTY = "-"
 
 
 @dataclass(frozen=True)

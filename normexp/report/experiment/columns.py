@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import Cell, better_direction
-from normexp.evidence.stats import PointEstimate, RankSumTest, mean, paired, standard_deviation
+from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.experiments import tables
+from normexp.report.against import BY_RANK, difference
 from normexp.report.experiment.measured import Measured
 from normexp.report.measurements import factor, title
-from normexp.report.rounding import with_interval
-from normexp.report.table import Value
-from normexp.report.tables import EMPTY, summary
+from normexp.report.table import EMPTY, Value
+from normexp.report.tables import summary
 
 Values = Mapping[int, float]  # seed -> value
 Printed = tables.Published | tables.PublishedOnly
@@ -148,10 +148,8 @@ class Difference(Column):
 
     @property
     def meaning(self) -> str:
-        return (
-            f"Difference to {self.baseline}: mean over the seeds, paired by seed, with its 95 % t interval; by rank, "
-            "where a run diverged or all differences are equal, the median over all runs of both, which are no pairs."
-        )
+        pairs = "mean over the seeds, paired by seed, with its 95 % t interval"
+        return f"Difference to {self.baseline}: {pairs}; {BY_RANK}."
 
     def estimate(self, row: Row) -> PointEstimate | None:
         """Return None for the baseline itself, and below two pairs."""
@@ -165,9 +163,7 @@ class Difference(Column):
         estimate = self.estimate(row)
         if estimate is None:
             return EMPTY
-        interval, factor = estimate.confidence_interval(self.metric.measured.confidence), self.metric.factor
-        text = with_interval(factor * estimate.value, factor * interval.low, factor * interval.high)
-        return text + (" by rank" if isinstance(estimate, RankSumTest) else "")
+        return difference(estimate, self.metric.factor, self.metric.measured.confidence)
 
     def plain(self, row: Row) -> dict[str, Value]:
         estimate = self.estimate(row)

@@ -9,8 +9,7 @@ from normexp.evidence.claims import NOT_YET
 from normexp.evidence.verdicts import PAPER, published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row
-from normexp.report.table import Value
-from normexp.report.tables import EMPTY
+from normexp.report.table import EMPTY, Value
 
 
 @dataclass(frozen=True)

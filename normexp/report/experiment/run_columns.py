@@ -8,8 +8,7 @@ from normexp.evidence.curves import SECONDS_PER_STEP
 from normexp.evidence.learned import ERRORS, learned
 from normexp.report.experiment.columns import Column, Row
 from normexp.report.experiment.measured import Measured
-from normexp.report.table import Value
-from normexp.report.tables import EMPTY
+from normexp.report.table import EMPTY, Value
 
 
 @dataclass(frozen=True)

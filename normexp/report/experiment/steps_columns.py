@@ -13,8 +13,7 @@ from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.steps_to_target import Target, steps_by_seed
 from normexp.report.measurements import is_share, title
 from normexp.report.rounding import ratio
-from normexp.report.table import Value
-from normexp.report.tables import EMPTY
+from normexp.report.table import EMPTY, Value
 
 
 @dataclass(frozen=True)

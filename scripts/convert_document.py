@@ -163,6 +163,7 @@ def folding(originals: Sequence[Row]) -> str:
 def fold_kind(row: Row) -> str:
     if row["not_folded"]:
         return "refused: torch.fx cannot trace its forward, nothing is changed"
-    if row["folded"] != "0":
-        return "every one is folded" if row["unfolded"] == "0" else "some are folded, others have no layer of their own"
-    return "it has none" if row["unfolded"] == "0" else "none is folded: each is one module with its activation"
+    none_left, none_folded = row["unfolded"] == "0", row["folded"] == "0"
+    if none_folded:
+        return "it has none" if none_left else "none is folded: each is one with its activation, or group normalization"
+    return "every one is folded" if none_left else "some are folded, others are one with their activation or stand alone"

@@ -142,23 +142,16 @@ def _check_whole(run: RunDirectory) -> None:
 
 def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:
     """Return the record that counts. Raises Contradiction."""
-    status, others = one.status, other.status
+    states = [(one, one.status), (other, other.status)]
     if _told(one.config, ignored) != _told(other.config, ignored):
         raise Contradiction(f"{one.path} and {other.path} have different configurations")
-    finished, others_finished = status["status"] in FINISHED, others["status"] in FINISHED
-    if (
-        finished
-        and others_finished
-        and (status["status"], one.read(METRICS))
-        != (
-            others["status"],
-            other.read(METRICS),
-        )
-    ):
-        raise Contradiction(f"{one.path} and {other.path} have different results ({METRICS})")
-    if finished or others_finished:
-        return one if finished else other
-    return one if status.get("step", 0) >= others.get("step", 0) else other
+    finished = [(run, status["status"]) for run, status in states if status["status"] in FINISHED]
+    if len({(ended, run.read(METRICS)) for run, ended in finished}) > 1:
+        told = f"{one.path} and {other.path} have different results ({METRICS})"
+        raise Contradiction(f"{told}; move away the one that is not to count")
+    if finished:
+        return finished[0][0]
+    return max(states, key=lambda state: state[1].get("step", 0))[0]
 
 
 def _told(config: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:

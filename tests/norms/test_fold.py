@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+import torch.nn.functional as F
 from every_scheme import CONFIGS, instantiate
 from torch import nn
 from torchvision import models
@@ -162,9 +163,17 @@ class WithActivation(nn.BatchNorm2d):
         return self.act(super().forward(x))
 
 
+class WrittenAnew(WithActivation):
+    """Has torch's forward written anew, so that torch.fx can read it, as in timm."""
+
+    def forward(self, x):
+        return self.act(F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training))
+
+
+@pytest.mark.parametrize("kind", [WithActivation, WrittenAnew])
 @pytest.mark.parametrize(("act", "left"), [(nn.Identity(), 0), (nn.Dropout(), 0), (nn.ReLU(), 1)])
-def test_fold_tells_by_calling_it_what_a_subclass_with_parts_is(act, left):
-    model = nn.Sequential(nn.Conv2d(3, 4, 3), WithActivation(4, act), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
+def test_fold_tells_by_calling_it_what_a_subclass_with_parts_is(kind, act, left):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), kind(4, act), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
     check(model, torch.randn(5, 3, 8, 8, dtype=torch.double), left)
 
 

@@ -121,32 +121,17 @@ def alike(one: fx.Node, other: fx.Node) -> bool:
     return same and described(one) == described(other)
 
 
-def unread(model: nn.Module) -> set[type[nn.Module]]:
-    """Return the types of normalizations with parts whose forward cannot be read: torch's, called there, asks the rank.
-
-    What they are is found by calling them, as of those without parts.
-    """
-    with_parts = {type(each): each for each in model.modules() if isinstance(each, NORMS) and any(each.children())}
-    return {kind for kind, each in with_parts.items() if each is not model and not _can_be_read(each)}
-
-
-def _can_be_read(module: nn.Module) -> bool:
-    try:
-        dataflow.Leaves().trace(copied(module))
-    except Exception:  # a forward may do anything with what stands for its input
-        return False
-    return True
-
-
 class ChildlessAreLeaves(dataflow.Leaves):
-    """Traces a network down to modules without children, tokens taken as rows, and those of torch.nn.
+    """Traces a network down to modules without children, tokens taken as rows, normalizations and those of torch.nn.
 
+    What a normalization with parts is, as one with an activation, is found by calling it, as of those without.
     Notes of every call whether the module, or one in it, is in training then: a network may keep it so. And whether a
     module of the network keeps its output as an attribute, for others to read.
     """
 
+    whole = (Rows, *NORMS)
+
     def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
-        self.whole = (Rows, *unread(root))
         graph = super().trace(root, concrete_args)
         for value in (each for module in root.modules() for each in held_in(vars(module))):
             if issubclass(type(value), fx.Proxy):  # isinstance would ask the proxy itself

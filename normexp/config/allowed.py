@@ -88,7 +88,7 @@ class Allowed:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
             hint = word_hint(shown(value), self.choices) if self.choices else _seeds(key, value) or self._largest(value)
-            hint = hint or _interpolation(value)
+            hint = self._several(key, value) or hint or _interpolation(value)
             problem = f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}"
             raise UserError(self._in_quotes(key, whole) or problem)
         return converted
@@ -113,6 +113,13 @@ class Allowed:
         one = self._convert(value)
         fits = one is not None and self.length in (None, 1) and self._in_range(one)
         return did_you_mean(shlex.quote(f"{key}=[{shortened(shown(value))}]")) if fits else ""
+
+    def _several(self, key: str, value: Any) -> str:
+        """Say how several values are typed, where a list of some that are allowed was given in the place of one."""
+        if not isinstance(value, list) or len(value) < 2 or not all(map(self._takes, value)):
+            return ""
+        listed = ",".join(map(shown, value))
+        return f"; several are {shlex.quote(f'{key}={listed}')}, without brackets, in a sweep"
 
     def _largest(self, value: Any) -> str:
         """Say which numbers the arithmetic holds, where one lies beyond."""

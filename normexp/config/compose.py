@@ -1,12 +1,11 @@
 """Overrides as typed (`norm=batch optim.lr=0.3`) -> one checked, resolved configuration.
 
-Hydra composes the groups and parses the override grammar; every check is ours, so that each mistake is one
+Groups and options are Hydra's, and Hydra parses the override grammar; every check is ours, so that each mistake is one
 line with the nearest valid name (Hydra accepts `+typo=1` and `epochs=abc`).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -18,11 +17,12 @@ from normexp.config.config import Config, flat
 from normexp.config.hints import code_hint, option_hint
 from normexp.config.one_value import single_value
 from normexp.config.options import (
-    config_dir,
     groups,
     is_description,
     option,
     options,
+    root,
+    usual_options,
     without_descriptions,
 )
 from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 Tree = dict[str, Any]
-_HYDRA = threading.Lock()  # there is one Hydra in a process, and a second thread may compose, too
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class Defaults:
 
 def compose(overrides: Sequence[str] = ()) -> Config:
     """Compose and check one configuration; none gives the defaults. Raises UserError for anything that cannot work."""
+    check_current_folder()
     given = _given(parse_overrides(listed_overrides(overrides)))
     texts = _texts(given)
     given = {own.renamed(key, one.value, texts): one for key, one in given.items()}
@@ -139,39 +139,12 @@ def _with_fitting_inputs(chosen: Mapping[str, str]) -> dict[str, str]:
 @cache
 def _composed(chosen: tuple[tuple[str, str], ...]) -> Defaults:
     """Return the given options among the usual ones, without what they say of themselves."""
-    tree, usual = _usual()
-    tree = {**tree, **{group: _read(group, name) for group, name in chosen}}
+    choices = {**usual_options(), **dict(chosen)}
+    top = {key: value for key, value in root().items() if key != "defaults"}
+    tree = {group: option(group, name) for group, name in choices.items()} | top
     about = {group: {k: v for k, v in tree[group].items() if is_description(k)} for group in groups()}
-    about[""] = {key: value for key, value in tree.items() if is_description(str(key))}
-    return Defaults(without_descriptions(tree), about, {**usual, **dict(chosen)}, {})
-
-
-@cache
-def _usual() -> tuple[Tree, Mapping[str, str]]:
-    """Return the configuration of no override, by Hydra's composition, and its option of each group."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from omegaconf import OmegaConf, open_dict
-
-    check_current_folder()
-    with _HYDRA, initialize_config_dir(str(config_dir()), version_base="1.3"):
-        composed = hydra_compose("config", return_hydra_config=True)
-    picked = composed.hydra.runtime.choices
-    with open_dict(composed):
-        del composed["hydra"]
-    tree = OmegaConf.to_container(composed, resolve=True)
-    assert isinstance(tree, dict)
-    return {str(key): value for key, value in tree.items()}, {group: str(picked[group]) for group in groups()}
-
-
-@cache
-def _read(group: str, name: str) -> Tree:
-    """Return what Hydra would put under `group` for `group=name`: composing all anew takes a hundred times as long."""
-    from omegaconf import OmegaConf
-
-    tree = OmegaConf.to_container(OmegaConf.load(config_dir() / group / f"{name}.yaml"), resolve=True)
-    assert isinstance(tree, dict)
-    return {str(key): value for key, value in tree.items()}
+    about[""] = {key: value for key, value in top.items() if is_description(key)}
+    return Defaults(without_descriptions(tree), about, choices, {})
 
 
 def _part_keys(defaults: Defaults) -> list[str]:

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from normexp.config.options import groups, options
@@ -13,7 +14,7 @@ from normexp.config.overrides import parse_overrides
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
+    from hydra.core.override_parser.types import Override, RangeSweep
 
 MOST = 100_000  # cells of one sweep
 _NESTED = re.compile(r"""["'(){}\[\]\\]""")  # a comma may stand inside of these
@@ -35,7 +36,7 @@ def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _values(override: Override) -> Sequence[str]:
-    from hydra.core.override_parser.types import Glob
+    from hydra.core.override_parser.types import Glob, RangeSweep
 
     text = override.input_line or ""
     typed = text.partition("=")[0]  # with the +, ~ or @ that composing refuses
@@ -53,6 +54,8 @@ def _values(override: Override) -> Sequence[str]:
         if not names:
             raise UserError(f"{text}: matches no option; there are {', '.join(options(str(override.key_or_group)))}")
         return [f"{typed}={name}" for name in names]
+    if isinstance(value, RangeSweep):
+        _as_typed(value)
     try:
         values = list(itertools.islice(override.sweep_string_iterator(), MOST + 1))
     except ValueError as error:  # a range whose step is 0
@@ -60,3 +63,10 @@ def _values(override: Override) -> Sequence[str]:
     if not values:
         raise UserError(f"{text}: has no values")
     return [f"{typed}={value}" for value in values]
+
+
+def _as_typed(steps: RangeSweep) -> None:
+    """Let a range count in the decimals that were typed: of the fractions that are nearest 0.1, three are not 0.3."""
+    for end in ("start", "stop", "step"):
+        if isinstance(number := getattr(steps, end), float):
+            setattr(steps, end, Decimal(repr(number)))

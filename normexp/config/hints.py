@@ -25,6 +25,7 @@ KEYS = {  # what other programs call our keys
     "network": "model", "net": "model", "arch": "model", "initialization": "init", "dtype": "precision",
     "val": "dataset.validation", "val_split": "dataset.validation", "hidden": "model.widths", "depth": "model.layers",
     "filters": "model.widths", "beta1": "optim.betas", "beta2": "optim.betas",
+    **dict.fromkeys(("label", "labels", "y"), "dataset.target"), "na": "dataset.missing",
     "act": "model.activation", "nonlinearity": "model.activation",
     **dict.fromkeys(("context_length", "block_size", "seq_len"), "dataset.context"), "seeds": "seed",
     **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),
@@ -39,8 +40,10 @@ SHORT = {
     "bn": "batch", "ln": "layer", "gn": "group", "in": "instance", "wn": "weight", "ws": "weight_standard",
     "sn": "spectral", "frn": "filter_response", "dyt": "dynamic_tanh", "brn": "batch_renorm", "gbn": "ghost_batch",
 }  # fmt: skip
+CELLS = ("gru", "rnn")  # of the one recurrent network
 PLACES = ("file", "path", "archive", "folder", "root", "dir", "data_dir", "csv")  # say where data lie
-DATA = {".csv": "csv", ".txt": "text"}  # the end of a file's name -> its data set
+DATA = {".csv": "csv", ".tsv": "csv", ".txt": "text"}  # the end of a file's name -> its data set
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")  # may hold images
 OTHERS = {  # what other programs call our options of other groups, and values
     "kaiming": "he", "xavier": "glorot", "normalize": "standardize", "zscore": "standardize", "whiten": "zca",
     "gpu": "cuda", "fp16": "bf16", "float16": "bf16", "half": "bf16", "16": "bf16", "float32": "fp32", "32": "fp32",
@@ -71,18 +74,21 @@ def option_hint(group: str, name: str) -> str:
             return did_you_mean(f"{group}={candidate}")
     if group == "optim" and (optimizer := _of_torch(name)):
         return did_you_mean(f"optim=torch.optim.{optimizer} optim.lr=NUMBER")
-    return word_hint(name, options(group))
+    if name in CELLS and group == "model":
+        return did_you_mean(f"model=lstm_classifier model.cell={name}")
+    having = [candidate for candidate in options(group) if name.casefold() in candidate.split("_")]
+    return did_you_mean(having[0]) if len(having) == 1 else word_hint(name, options(group))
 
 
 def path_hint(group: str, name: str) -> str:
     """Return how data are given that were named in the place of a data set, or code by its file; else nothing."""
     path = Path(name)
-    if (code := _CODE.match(name)) and code[1] != group:
-        return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
-    if group == "dataset" and (path.is_dir() or (path.suffix in (".zip", ".tar") and path.is_file())):
+    if group == "dataset" and (path.is_dir() or (name.endswith(ARCHIVES) and path.is_file())):
         return did_you_mean(f"dataset=image_folder {shlex.quote(f'dataset.path={name}')}")
     if group == "dataset" and path.suffix in DATA:
         return did_you_mean(f"dataset={DATA[path.suffix]} {shlex.quote(f'dataset.file={name}')}")
+    if (code := _CODE.match(name)) and code[1] != group:
+        return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
     is_code = path.suffix == ".py" and path.parent == Path() and path.is_file()
     return _named_in(group, path.stem) if is_code else ""
 

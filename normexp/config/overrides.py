@@ -103,6 +103,15 @@ def _plain(value: Any) -> Any:
     return getattr(value, "text", value)
 
 
+def _has_a_sweep(value: Any) -> bool:
+    """Tell whether one of a value's items is a sweep of its own: of a choice, a list or a mapping."""
+    from hydra.core.override_parser.types import Glob, Sweep
+
+    items = value if isinstance(value, list) else getattr(value, "list", ())
+    inside = value.values() if isinstance(value, dict) else items
+    return any(isinstance(item, Sweep | Glob) or _has_a_sweep(item) for item in inside)
+
+
 @cache
 def _parser() -> OverridesParser:
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -126,6 +135,10 @@ def _parsed(text: str) -> Override:
             raise UserError(f"{shortened(text)}: a number of too many digits") from None
         if override.is_sweep_override():  # its values are made from numbers, not from what was typed
             check_digits(*text.split("=", 1))
+        if _has_a_sweep(override.value()):
+            raise UserError(
+                f"{shortened(text)}: range(), choice(), interval() and glob() stand alone; write the values out"
+            )
         return override
     raise UserError(f"{shortened(text)!r} is not key=value{_example(text)}")
 

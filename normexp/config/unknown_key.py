@@ -13,6 +13,8 @@ from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 ALIKE, VERY_ALIKE = 0.7, 0.75  # of difflib's ratio: of a hundred keys one is half as like any word
+MISSPELT = 0.8  # so like that the key may be meant, though it cannot take the value or is another option's
+KINDS = ("name", "type", "kind")  # what other programs call the key of the option itself
 DEPTH = ("depth", "layers", "hidden_layers")
 ORDER = ("optim", "model", "schedule", "init", "norm", "dataset")  # groups that a plain word may be of, likely first
 
@@ -38,17 +40,21 @@ class Unknown:
         group, _, rest = self.key.partition(".")
         if group in OF_GRIDS:
             return UserError(f"{shortened(f'{self.key}={self.text}')} is of a grid; use `normexp sweep`")
-        place, deeper = place_hint(self.key, self.leaves), self._deeper()
+        place, said = place_hint(self.key, self.leaves), self._option(group, rest) or self._deeper()
         if group not in groups():
             allowed = ", ".join(name for name in self.leaves if "." not in name) + " and GROUP.KEY"
         else:
             of_group = (name for name in self.leaves if name.startswith(f"{group}."))
             allowed = ", ".join(of_group) or f"no key of {group}"
-        hint = did_you_mean(self._typed(place) if place else deeper or self._meant())
-        if group in groups() and not (place or deeper) and (having := self._options_with(group, rest)):
+        hint = did_you_mean(self._typed(place) if place else said or self._meant())
+        if group in groups() and not (place or said) and (having := self._options_with(group, rest)):
             usual = self._fitting(group, rest) or having[0]
             hint = f"; {' or '.join(having)} has it: {group}={usual} {self._typed(self.key)}"
         return UserError(f"key {shortened(self.key)!r} does not exist; allowed: {allowed}{hint}")
+
+    def _option(self, group: str, key: str) -> str | None:
+        """Return how an option is chosen that was given as a key of its group: norm.name=batch."""
+        return f"{group}={self.text}" if key in KINDS and self.text in options(group) else None
 
     def _deeper(self) -> str | None:
         """Return the widths of as many layers as were asked for, where a network has widths in place of a depth."""
@@ -90,7 +96,7 @@ class Unknown:
         others = [name for name in keys_by_word() if name not in self.leaves]
         if close := nearest(word, words, VERY_ALIKE if whole else ALIKE):  # of the chosen option before another's
             return self._typed(words[close])
-        if close := nearest(word, others, VERY_ALIKE):
+        if close := nearest(word, others, MISSPELT):
             return next(self._having(close, self._among), None)
         close = nearest(self.key if "." in self.key else word, taking, ALIKE)
         return self._typed(close) if close else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -81,6 +81,10 @@ class Data:
         """Return the data with every split changed."""
         train, validation, test = map(change, (self.train, self.validation, self.test))
         return replace(self, train=train, validation=validation, test=test)
+
+    def noting(self, remark: str) -> Data:
+        """Return the data with one more remark, if it says anything."""
+        return replace(self, note="; ".join(filter(None, (self.note, remark))))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -251,8 +255,21 @@ def say_unseen(data: Data) -> Data:
         return data
     named = ", ".join(repr(shortened(data.classes[label])) for label in unseen[:MOST_NAMED])
     more = f" and {len(unseen) - MOST_NAMED} more" if len(unseen) > MOST_NAMED else ""
-    note = f"no training example of {'class' if len(unseen) == 1 else 'classes'} {named}{more}"
-    return replace(data, note="; ".join(filter(None, (data.note, note))))
+    return data.noting(f"no training example of {'class' if len(unseen) == 1 else 'classes'} {named}{more}")
+
+
+def say_repeated(data: Data) -> Data:
+    """Note how many test examples, with their targets, stand in the training split, too: they test nothing."""
+    known = set(_fingerprints(data.train))
+    again = sum(fingerprint in known for fingerprint in _fingerprints(data.test))
+    of_all = f"{again} of {amount(len(data.test), 'test example')}"
+    return data.noting(
+        f"{of_all} {'is a training example' if again == 1 else 'are training examples'}, too" if again else ""
+    )
+
+
+def _fingerprints(split: Split) -> Iterator[int]:
+    return (hash((x.tobytes(), y.tobytes())) for x, y in zip(split.x, split.y, strict=True))
 
 
 def choose(data: Data, wish: float, seed: int, what: str) -> Array:

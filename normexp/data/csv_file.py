@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.config.text import composed
-from normexp.data.base import Data, Dataset, say_unseen
+from normexp.data.base import Data, Dataset, say_repeated, say_unseen
 from normexp.data.content import content_of
 from normexp.data.csv_table import read_table, table_path
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
@@ -67,4 +67,4 @@ class CsvFile(Dataset):
 
     def load(self, seed: int) -> Data:
         of_task = replace(self, standardize_target=self.standardize_target and self.task == "regression")
-        return say_unseen(fill_gaps(super(CsvFile, of_task).load(seed)))
+        return say_repeated(say_unseen(fill_gaps(super(CsvFile, of_task).load(seed))))

@@ -31,10 +31,11 @@ from normexp.errors import UserError
 
 DELIMITERS = ",;\t|"
 LONG = 10_000_000  # bytes, which take seconds to read
-MISSING = ("", "?", "na", "n/a", "nan", "null", "none")  # whatever their case
+MISSING = ("", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")  # whatever their case
 LONGEST_MISSING = max(map(len, MISSING))
 MINUS = re.compile(r"\u2212(?=[\d.,])")  # as word processors and the spreadsheets of some languages write it
 LONG_WHOLE = re.compile(r"[+-]?\d{16,39}")
+SEPARATOR = re.compile(r"sep=.(?=\r?\n)")  # the first line of what some programs write for spreadsheets, which hide it
 CODE = re.compile(r"0\d+")
 FEW_ROWS = 20  # as many numbers may well be in order without being those of the rows
 
@@ -49,12 +50,14 @@ class Table:
         columns: name -> cells, in the file's order.
         lines: where in the file each row stands (the header is line 1).
         decimal: the sign before the decimals of a number.
+        sure: whether some number of the file says so.
     """
 
     path: Path
     columns: Mapping[str, tuple[str, ...]]
     lines: tuple[int, ...]
     decimal: str = "."
+    sure: bool = True
     _filled: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
     _plain: dict[str, Array | None] = field(default_factory=dict, init=False, repr=False)
     _readings: dict[str, tuple[list[str], str]] = field(default_factory=dict, init=False, repr=False)
@@ -86,11 +89,11 @@ class Table:
     def remark(self, name: str) -> str:
         """Say how a column is read whose cells have digits and are no plain numbers; nothing of another."""
         if self._plain_column(name) is not None:
-            return self.rounded(name) or self.coded(name) or self._counting(name)
+            return self.rounded(name) or self.coded(name) or self._undecided(name) or self._counting(name)
         cells = self.filled(name)
         first = next(row for row, cell in enumerate(cells) if cell and number_in(cell, self.decimal) is None)
         if not all(re.search(r"\d", cell) for cell in cells if cell):
-            return self.alike(name)
+            return self.alike(name) or self._naming(name)
         column = self.column(name)
         taken = "words" if column.dtype.kind == "U" else f"numbers (here {column[first]:.15g})"
         return f"{name} has {cells[first]!r}, taken as {taken}"
@@ -105,6 +108,18 @@ class Table:
         """Say which number of a column begins with a zero: it may be a code, as of a place or an article."""
         cell = next((cell for cell in self.filled(name) if cell.startswith("0") and CODE.fullmatch(cell)), None)
         return f"{name} has {cell!r}, taken as {float(cell):.15g}" if cell else ""
+
+    def _undecided(self, name: str) -> str:
+        """Say which number may be one of thousands, too, where no number of the file says what its signs are."""
+        cell = next((cell for cell in self.filled(name) if self.decimal in cell), None)
+        if self.sure or cell is None:
+            return ""
+        return f"{name} has {cell!r}, taken as {number_in(cell, self.decimal):.15g}"
+
+    def _naming(self, name: str) -> str:
+        """Say that no two rows have the same word, as in a column of names."""
+        words = [cell for cell in self.filled(name) if cell]
+        return f"{name} has another word in every row" if len(set(words)) == len(words) >= FEW_ROWS else ""
 
     def _counting(self, name: str) -> str:
         """Say that a column holds the numbers of the rows, as tables have that were saved with their index."""
@@ -181,7 +196,9 @@ def read_table(path: Path) -> Table:
     """Read a CSV file with a header, separated by comma, semicolon, tab or bar (whichever the header has most of).
 
     Where no comma separates columns, the sign before decimals is the comma if some number can only mean that (0,5) and
-    none says the point. Blank lines are skipped. Raises UserError, naming the line, for what is no such file.
+    none says the point (`decimal_sign`). Blank lines are skipped, and a first one that says `sep=;`.
+
+    Raises UserError, naming the line, for what is no such file.
     """
     text = _text(path)
     delimiter = _delimiter(path, text)
@@ -191,7 +208,7 @@ def read_table(path: Path) -> Table:
     _check_rows(path, rows, len(names))
     columns = zip(*(cells for _, cells in rows), strict=True)
     stripped = {name: _plain(cells) for name, cells in zip(names, columns, strict=True)}
-    return Table(path, stripped, tuple(line for line, _ in rows), decimal_sign(delimiter, stripped.values()))
+    return Table(path, stripped, tuple(line for line, _ in rows), *decimal_sign(delimiter, stripped.values()))
 
 
 def _plain(cells: Iterable[str]) -> tuple[str, ...]:
@@ -219,7 +236,7 @@ def _text(path: Path) -> str:
         raise UserError(f"{path}: empty file; the first line must name the columns")
     if len(data) > LONG:
         logger.info(f"{path}: reading {len(data) / 1e6:.0f} MB")
-    return composed(text)
+    return composed(SEPARATOR.sub("", text, count=1) if SEPARATOR.match(text) else text)
 
 
 def _delimiter(path: Path, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.data.base import Data, choose, move, say_unseen
+from normexp.data.base import Data, choose, move, say_repeated, say_unseen
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, check_names, class_names, read_tree
@@ -53,7 +53,7 @@ class ImageFolder(LabelledImages):
         return data
 
     def load(self, seed: int) -> Data:
-        return say_unseen(super().load(seed))
+        return say_repeated(say_unseen(super().load(seed)))
 
     def _set_test_apart(self, data: Data) -> Data:
         wish = 0.2 if self.test is None else self.test

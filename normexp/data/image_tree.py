@@ -7,18 +7,18 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from normexp.config.text import composed
+from normexp.config.text import amount, composed
 from normexp.data.base import Array, check_fits
 from normexp.data.images import SUFFIXES, decode
 from normexp.data.members import check_complete, files, is_litter, members, size
-from normexp.data.progress import announce, byte_bar
+from normexp.data.progress import announce, byte_bar, logger
 from normexp.errors import UserError
 
 LAYOUT = "it must hold train/CLASS/*.png (or .jpg) and, if you like, val/CLASS/* and test/CLASS/*, or CLASS/* alone"
 OTHERS = {".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic", ".heif", ".jp2", ".jxl", ".jfif", ".ppm", ".pgm"}
 LONG = 2**20  # bytes of images that take so long to decode that it is said
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}  # whatever their case
-SPLITS |= dict.fromkeys(("val", "valid", "validation"), "validation")
+SPLITS |= dict.fromkeys(("val", "valid", "validation", "dev"), "validation")
 
 Tree = dict[str, dict[str, dict[str, Array]]]  # split -> class -> file name -> uint8 (H, W, C)
 
@@ -34,6 +34,7 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     check_names(path, files(path))
     place = _Places(path)
     tree: Tree = {}
+    others: list[PurePosixPath] = []
     done, total = 0, size(path)
     if total > LONG:
         announce(f"decoding the images of {path}, once")
@@ -48,7 +49,17 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
                 done += image.size
                 check_fits(done // 2, f"{path}: {done / 2**30:.1f} GB of decoded images")  # they are stacked once more
                 tree.setdefault(split, {}).setdefault(kind, {})[str(member.name)] = image
+            else:
+                others.append(member.name)
+    _say_left_out(path, others, tree)
     return tree
+
+
+def _say_left_out(path: Path, others: Sequence[PurePosixPath], tree: Tree) -> None:
+    """Say which files among the images are not read: an image may have lost the end of its name."""
+    read = {str(PurePosixPath(name).parent) for kinds in tree.values() for images in kinds.values() for name in images}
+    if left := [name for name in others if str(name.parent) in read]:
+        logger.info(f"{path}: left out {amount(len(left), 'file')} among the images, no .png or .jpg ({left[0]})")
 
 
 def check_names(path: Path, found: Sequence[Path]) -> None:
@@ -139,8 +150,11 @@ class _Places:
                 return split, kind
         elif kind and kind.casefold() not in SPLITS and name.parent.parent == self.first.parent.parent:
             return "train", kind
+        outside = self.first if split else name  # of the two, if one lies in a split
         where = "SPLIT/CLASS/" if name == self.first or _split(self.first) else f"CLASS/ as {str(self.first)!r} is"
         reason = f" ({kind!r} names a split, no class)" if kind.casefold() in SPLITS else ""
+        if (folder := outside.parent.parent.name) and bool(split) != bool(_split(self.first)):
+            reason = f" ({folder!r} is no name of a split; allowed: train, val, test)"
         raise UserError(f"{self.path}: image {str(name)!r} is not in {where}{reason}; {LAYOUT}")
 
 

@@ -239,5 +239,5 @@ def _check_inside(path: Path, name: PurePosixPath) -> None:
 
 
 def is_litter(name: PurePosixPath) -> bool:
-    """Tell .DS_Store, ._copy.png and __MACOSX/ from the user's own files."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in name.parts)
+    """Tell what file managers leave (.DS_Store, ._copy.png, __MACOSX/, Thumbs.db) from the user's own files."""
+    return any(part.startswith(".") or part in ("__MACOSX", "Thumbs.db", "desktop.ini") for part in name.parts)

@@ -16,15 +16,25 @@ SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the poi
 SPACED = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{SEPARATORS}])\d{{3}}(?:\1\d{{3}})*([.,])\d+")
 
 
-def decimal_sign(delimiter: str, columns: Collection[Sequence[str]]) -> str:
-    """Return the file's sign before decimals; in a file of semicolons what may be one is enough."""
+def decimal_sign(delimiter: str, columns: Collection[Sequence[str]]) -> tuple[str, bool]:
+    """Return the file's sign before decimals, and whether some number says so, which can be read in no other way.
+
+    In a file of semicolons, which spreadsheets write where the comma stands before decimals, it is enough that one may
+    be such a number: 1,003 in a column where every number has the sign, and no number of the file has it twice.
+    """
     if delimiter == ",":
-        return "."
+        return ".", True
     having = {sign: [cell for column in columns for cell in column if sign in cell] for sign in ",."}
     signs = {sign for sign, cells in having.items() if any(sign_in(cell) == sign for cell in cells)}
-    if not signs and delimiter == ";":
-        signs = {sign for sign, cells in having.items() if any(map(SIGNED.fullmatch, cells))}
-    return "," if signs == {","} else "."
+    sure = bool(signs)
+    if not sure and delimiter == ";" and not any(cell.count(",") > 1 for cell in having[","]):
+        signs = {","} if any(map(_may_have_commas_before_decimals, columns)) else set()
+    return "," if signs == {","} else ".", sure
+
+
+def _may_have_commas_before_decimals(column: Sequence[str]) -> bool:
+    numbers = [cell for cell in column if any(map(str.isdigit, cell))]
+    return bool(numbers) and all("," in cell and SIGNED.fullmatch(cell) for cell in numbers)
 
 
 def sign_in(cell: str) -> str | None:

@@ -19,7 +19,7 @@ def in_float32(data: Data) -> Data:
         return data
     rounded = data.map(lambda split: replace(split, y=split.y.astype(np.float32)))
     said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
-    return replace(rounded, note="; ".join(filter(None, (data.note, said))))
+    return rounded.noting(said)
 
 
 def standardize_target(data: Data) -> Data:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from normexp.errors import UserError, unknown
+from normexp.evidence.curves import better_direction
 from normexp.evidence.curves import is_share as is_share
 from normexp.records import METRICS, PROBES, TIMING, RunDirectory
 
@@ -63,6 +64,11 @@ def drawn_unasked(known: Collection[str]) -> list[str]:
 def factor(metric: str) -> float:
     """Return by what a metric is multiplied to be shown: shares are in percent."""
     return 100.0 if is_share(metric) else 1.0
+
+
+def worst(metric: str) -> float:
+    """Return minus or plus infinity, whichever end of an axis is the bad one; plus where the name does not tell."""
+    return -math.inf if better_direction(metric) == "higher" else math.inf
 
 
 def possible(metric: str) -> tuple[float, float]:

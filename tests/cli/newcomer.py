@@ -25,7 +25,6 @@ TEXTS = {
     "huge.csv": "rooms,price\n" + "".join(f"{i},{'3e38' if i else '1e400'}\n" for i in range(20)),
     "semicolons.csv": TABLE.replace(",", ";"),
     "open.csv": TABLE.replace("30.5,c0", '"30.5,c0', 1),
-    "preamble.csv": "sep=,\n" + TABLE,
     "spaces.csv": TABLE.replace(",", " "),
     "constant.csv": "rooms,price\n" + "".join(f"{i},7\n" for i in range(20)),
     "gappy.csv": "rooms,area,price\n" + "".join(f",{i},{i}\n" for i in range(20)),

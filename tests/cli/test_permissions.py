@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import pytest
 
+from normexp.config.compose import compose
 from normexp.errors import UserError
 
 RIGHTS = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
@@ -93,9 +94,7 @@ def test_a_verb_in_a_current_folder_that_is_gone_is_one_line(cli, tmp_path, monk
 
 
 def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch):
-    from normexp.config.compose import _usual
-
     monkeypatch.chdir(tmp_path)
     tmp_path.rmdir()
     with pytest.raises(UserError, match=r"^the current folder does not exist any more; change to another one$"):
-        _usual.__wrapped__()
+        compose()

@@ -10,6 +10,8 @@ GRIDS = {
     "one value": ("seed=3", ["seed=3"]),
     "list of values": ("norm=none,batch", ["norm=none", "norm=batch"]),
     "range": ("seed=range(3)", ["seed=0", "seed=1", "seed=2"]),
+    "range of decimals": ("optim.lr=range(0.1,0.5,0.1)", [f"optim.lr={value}" for value in (0.1, 0.2, 0.3, 0.4)]),
+    "range that excludes its end": ("optim.lr=range(1,0.7,-0.1)", [f"optim.lr={value}" for value in (1.0, 0.9, 0.8)]),
     "range with a step": ("optim.lr=range(0.1,0.3,0.1)", ["optim.lr=0.1", "optim.lr=0.2"]),
     "choice": ("seed=choice(4,2)", ["seed=4", "seed=2"]),
     "glob": ("norm=glob(l*)", ["norm=layer"]),
@@ -46,6 +48,10 @@ def test_grid_of_nothing_is_one_cell():
 
 REFUSED = {
     "interval": ("optim.lr=interval(0,1)", "no finite list of values; use range()"),
+    "range among values": ("seed=range(3),7", "seed=range(3),7: range(), choice(), interval() and glob() stand alone"),
+    "glob among values": ("norm=none,glob(w*)", "stand alone; write the values out"),
+    "interval among values": ("optim.lr=0.1,interval(0.1,1)", "stand alone; write the values out"),
+    "range in a list": ("model.widths=[range(3)]", "stand alone; write the values out"),
     "empty range": ("seed=range(0)", "seed=range(0): has no values"),
     "glob of a number": ("seed=glob(*)", "glob() chooses options of a group; seed is none"),
     "glob of nothing": ("norm=glob(q*)", "matches no option; there are none, batch"),

@@ -71,12 +71,9 @@ def own_configs(tmp_path, monkeypatch, undrawn):
             options,
             option,
             composing._composed,
-            composing._usual,
-            composing._read,
         ):
             cached.cache_clear()
 
-    monkeypatch.setattr(composing, "config_dir", lambda: folder)
     monkeypatch.setattr(sys.modules["normexp.config.options"], "config_dir", lambda: folder)
     forget()
     yield edit

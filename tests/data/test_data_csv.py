@@ -325,7 +325,7 @@ def test_csv_shares_are_of_every_class(csv) -> None:
 
 
 def test_csv_says_which_classes_differ_in_capitals_alone(csv) -> None:
-    content = "a,kind\n" + "1,Yes\n2,yes\n3,no\n" * 4
+    content = "a,kind\n" + "".join(f"{i}1,Yes\n{i}2,yes\n{i}3,no\n" for i in range(1, 5))
     assert csv(content, target="kind", task="classification").load(0).note == (
         "kind has 'Yes' and 'yes', taken as two words"
     )
@@ -382,7 +382,7 @@ def test_csv_a_column_of_classes_is_read_once(csv, monkeypatch) -> None:
 
 
 def test_csv_codes_may_be_missing(csv) -> None:
-    content = "a,kind\n" + "1,01\n2,NA\n3,2\n" * 4
+    content = "a,kind\n" + "".join(f"{i}1,01\n{i}2,NA\n{i}3,2\n" for i in range(1, 5))
     data = csv(content, target="kind", task="classification", missing="drop").load(0)
     assert (data.classes, data.note) == (("01", "2"), "4 of 12 rows without kind dropped")
 
@@ -399,3 +399,38 @@ def test_csv_takes_accents_in_either_form(csv, form: str) -> None:
     text = f"{one},b,y\nmüll,1,2\n{unicodedata.normalize('NFD', 'müll')},2,3\nx,3,4\ny,3,4\n"
     data = csv(text, target="y", features=(other, "b")).load(0)
     assert data.train.x.shape[1] == 4
+
+
+def test_csv_says_how_many_test_rows_are_training_rows_too(csv) -> None:
+    once = [f"{7 * i},{i * i}\n" for i in range(60)]
+    data = csv("a,b\n" + "".join(once * 2), target="b", test=0.2).load(0)
+    again = sum(any((row == other).all() for other in data.train.x) for row in data.test.x)
+    assert 0 < again < len(data.test)
+    assert data.note == f"{again} of 24 test examples are training examples, too"
+    assert csv("a,b\n" + "".join(once), target="b", test=0.2).load(0).note == ""
+
+
+def test_csv_rows_of_another_target_are_no_repetition(csv) -> None:
+    assert csv("a,b\n" + "".join(f"{i % 2},{7 * i}\n" for i in range(40)), target="b").load(0).note == ""
+
+
+def test_csv_says_that_a_column_has_another_word_in_every_row(csv) -> None:
+    rows = [f"{first}{second}{{}},{{}}\n" for first in "abcdef" for second in "abcdef"]
+    content = "name,b\n" + "".join(row.format("x", 7 * i) for i, row in enumerate(rows))
+    assert csv(content, target="b").load(0).note == "name has another word in every row"
+
+
+def test_csv_first_line_that_names_the_separator_is_no_header(csv) -> None:
+    data = csv("sep=;\na;b\n" + "".join(f"{i},5;{7 * i}\n" for i in range(20)), target="b").load(0)
+    assert (data.train.x.shape[1], data.note) == (1, "")
+
+
+def test_csv_line_numbers_count_the_line_that_names_the_separator(csv) -> None:
+    with pytest.raises(UserError, match="line 4 has 1 cell"):
+        csv("sep=,\na,b\n1,2\n3\n", target="b").load(0)
+
+
+@pytest.mark.parametrize("word", ["#N/A", "<NA>"])
+def test_csv_what_other_programs_write_for_a_gap_is_one(csv, word) -> None:
+    content = "a,kind\n" + "".join(f"{i}1,x\n{i}2,{word}\n{i}3,y\n" for i in range(1, 5))
+    assert csv(content, target="kind", task="classification", missing="drop").load(0).classes == ("x", "y")

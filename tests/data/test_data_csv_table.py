@@ -89,8 +89,18 @@ SEPARATED = {
     ),
     "points, as another column says": ("a;b\n1.003;0.5\n2.500;2\n", [1.003, 2.5], ""),
     "points beside commas": ("a;b\n3.5;1,5\n2.25;2,5\n", [3.5, 2.25], ""),
-    "nothing says what points are": ("a;b\n1.003;1\n2.500;2\n", [1.003, 2.5], ""),
-    "nothing says what commas are": ("a;b\n1,003;1\n2,500;2\n", [1.003, 2.5], ""),
+    "nothing says what points are": ("a;b\n1.003;1\n2.500;2\n", [1.003, 2.5], "'1.003', taken as 1.003"),
+    "nothing says what commas are": ("a;b\n1,003;1\n2,500;2\n", [1.003, 2.5], "'1,003', taken as 1.003"),
+    "commas in some numbers of a column": (
+        "a;b\n1,765;1\n875;2\n",
+        [1765, 875],
+        "'1,765', taken as numbers (here 1765)",
+    ),
+    "two commas in another column's": (
+        "a;b\n1,765;11,728,000\n2,875;5\n",
+        [1765, 2875],
+        "'1,765', taken as numbers (here 1765)",
+    ),
     "points of thousands, decimal commas": (
         'a,b\n"1.003,50",1\n850,2\n"3,5",3\n2.500,4\n,5\n',
         [1003.5, 850, 3.5, 2500, np.nan],

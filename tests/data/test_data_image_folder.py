@@ -472,3 +472,31 @@ def test_class_names_are_one_in_either_form_of_accents(write_tree: Write, pictur
         for name, data in pictures.items()
     }
     assert ImageFolder(path=str(write_tree(renamed))).load(0).classes == ("dog", "kätzchen")
+
+
+def test_what_lies_among_the_images_and_is_not_read_is_said_once(write: Write, pictures: Pictures, caplog) -> None:
+    caplog.set_level("INFO", logger="normexp")
+    path = write(pictures | {"train/cat/forgotten": b"x", "train/dog/9.tga": b"x", "train/cat/Thumbs.db": b"x"})
+    for _ in range(2):
+        assert len(ImageFolder(path=str(path)).load(0).train) == 6
+    (said,) = [line for line in caplog.messages if "left out" in line]
+    assert said.startswith(f"{path}: left out 2 files among the images, no .png or .jpg (train/")
+
+
+def test_a_folder_called_dev_holds_the_validation_split(write: Write, pictures: Pictures) -> None:
+    renamed = {name.replace("test/", "dev/"): data for name, data in pictures.items()}
+    data = ImageFolder(path=str(write(renamed)), test=2).load(0)
+    assert (len(data.validation), len(data.test)) == (4, 2)
+
+
+@pytest.mark.parametrize("folder", ["extra", "training_set", "zz"])
+def test_a_folder_beside_train_that_names_no_split_is_told(write: Write, pictures: Pictures, folder: str) -> None:
+    odd = {name.replace("test/", f"{folder}/"): data for name, data in pictures.items()}
+    with pytest.raises(UserError, match=rf"\('{folder}' is no name of a split; allowed: train, val, test\)"):
+        ImageFolder(path=str(write(odd))).load(0)
+
+
+def test_images_that_are_in_both_splits_are_counted(write_tree: Write, pictures: Pictures) -> None:
+    training = {name: data for name, data in pictures.items() if name.startswith("train/")}
+    path = write_tree(training | {name.replace("train/", "test/"): data for name, data in training.items()})
+    assert ImageFolder(path=str(path)).load(0).note == "6 of 6 test examples are training examples, too"

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -168,6 +169,15 @@ def test_crosses_of_several_arms_at_one_rate_stand_apart(fabricate: Fabric) -> N
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
     places = {round(float(line.get_transform().transform(line.get_xydata())[0, 0]), 3) for line in crosses}
     assert len(places) == 2
+
+
+@pytest.mark.parametrize(("metric", "end"), [("validation/accuracy", 0), ("validation/loss", 1)])
+def test_crosses_without_a_value_stand_at_the_worse_end(fabricate: Fabric, metric: str, end: int) -> None:
+    experiment = choosing(fabricate, metric=metric, last={0.01: 0.5, 0.1: 0.7, 1.0: math.nan}, diverged=1.0)
+    with settings(theme()):
+        (axes,) = draw(chart(experiment, fabricate), theme()).axes
+    places = {float(line.get_ydata()[0]) for line in axes.lines if line.get_marker() == "x"}
+    assert places == {axes.get_ylim()[end]}
 
 
 def test_a_trial_that_ran_away_leaves_the_figure_and_is_named(fabricate: Fabric) -> None:

@@ -29,7 +29,7 @@ from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
-from normexp.report.measurements import factor, is_share, possible, title
+from normexp.report.measurements import factor, is_share, possible, title, worst
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 
@@ -115,7 +115,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
         log=logarithmic(data["value"][data["value"] <= top], metric) | {"x"},
         title=f"Choosing the {of_key(RATE)}: {experiment.title}",
-        panels={name: Panel(name, possible=possible(metric), top=top) for name in dict.fromkeys(data["panel"])},
+        panels={each: Panel(each, "", possible(metric), worst(metric), top=top) for each in data["panel"].unique()},
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",

@@ -31,6 +31,7 @@ class Panel:
         y_label: empty for that of the chart.
         possible: the smallest and the largest value that there can be, at which bands and intervals end: 0 and 100 of
             shares in percent, 0 and infinity of losses.
+        worst: plus or minus infinity, on whose side runs stand that diverged without a value.
         x, y: the axes' ends; None for the data's own.
         top: the largest vertical value worth showing; what is beyond it leaves the panel, marked and named.
         log: its logarithmic axes, beside those of the chart.
@@ -39,6 +40,7 @@ class Panel:
     title: str = ""
     y_label: str = ""
     possible: Range = UNBOUNDED
+    worst: float = math.inf
     x: Range | None = None
     y: Range | None = None
     log: frozenset[str] = frozenset()

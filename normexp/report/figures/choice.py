@@ -13,7 +13,7 @@ from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import of_arms
 from normexp.report.figures.words import of_key
-from normexp.report.measurements import factor, is_share, possible, title
+from normexp.report.measurements import factor, is_share, possible, title, worst
 
 MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
@@ -31,7 +31,14 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
     top = top_of(data["value"], metric)
     far = logarithmic(data["value"][data["value"] <= top], metric)
     panels = {
-        key: Panel(of_key(key) if len(over) > 1 else "", possible=possible(metric), log=far | _log(data, key), top=top)
+        key: Panel(
+            of_key(key) if len(over) > 1 else "",
+            "",
+            possible(metric),
+            worst(metric),
+            log=far | _log(data, key),
+            top=top,
+        )
         for key in over
     }
     places = sorted(set(data["place"])) if len(over) == 1 else []

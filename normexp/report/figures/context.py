@@ -21,7 +21,7 @@ from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
-from normexp.report.measurements import factor, possible, title
+from normexp.report.measurements import factor, possible, title, worst
 from normexp.report.record import Record
 
 MOST = 12  # arms whose rows have colours
@@ -251,8 +251,8 @@ class FigureContext(Generic[Spec]):
         return {axis: (unit[axis] * low, unit[axis] * high) for axis, (low, high) in here.items()}
 
     def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
-        known = possible(metric) if metric else panel.possible
-        return replace(panel, possible=known, x=limits.get("x"), y=limits.get("y"))
+        known = replace(panel, possible=possible(metric), worst=worst(metric)) if metric else panel
+        return replace(known, x=limits.get("x"), y=limits.get("y"))
 
     def value_label(self, axis: str, metric: str, at: str = "last") -> str:
         """Return the words for a metric: those of `labels`, or its name with its unit and where it was looked at."""
@@ -262,7 +262,7 @@ class FigureContext(Generic[Spec]):
 
 def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tuple[pd.DataFrame, dict[str, Panel]]:
     """Return the data twice, in a panel with everything and one that shows a part of it larger."""
-    part = Panel("enlarged", whole.y_label, whole.possible, zoom.get("x", whole.x), zoom.get("y", whole.y))
+    part = replace(whole, title="enlarged", x=zoom.get("x", whole.x), y=zoom.get("y", whole.y))
     both = pd.concat([data.assign(part=WHOLE), data.assign(part="part")], ignore_index=True)
     return both, {WHOLE: whole, "part": part}
 

@@ -22,7 +22,7 @@ from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short, times_ten
 from normexp.report.figures.styles import LineStyle, in_order
-from normexp.report.measurements import factor, is_share, possible, title
+from normexp.report.measurements import factor, is_share, possible, title, worst
 
 ALL = "all"
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
@@ -183,7 +183,9 @@ def multiples(context: FigureContext[Multiples]) -> Chart:
             across = data["layer"] if spec.panels == "layer" else data["line"]
             parts.append(data.assign(panel=statistic + " " + across))
             for name in dict.fromkeys(across):
-                panels[f"{statistic} {name}"] = Panel(name, context.label(statistic), possible(statistic))
+                panels[f"{statistic} {name}"] = Panel(
+                    name, context.label(statistic), possible(statistic), worst(statistic)
+                )
     both = pd.concat(parts, ignore_index=True)
     by_arm = spec.panels == "arm"
     names = [context.label(layer) for layer in layers]

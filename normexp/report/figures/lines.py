@@ -39,10 +39,11 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, theme: Theme) -> dict[str
             _draw(ax, chart, line, theme, _shift(chart, theme, i, len(lines[panel])))
             if i in dashes:
                 ax.lines[-1].set_linestyle(dashes[i])
-        shifts = _side_by_side(ax, chart, lines[panel], theme)
+        here = chart.panel_of(panel)
+        shifts = _side_by_side(ax, chart, here, lines[panel], theme)
         for i, line in enumerate(lines[panel]):
-            _crosses(ax, line, shifts[i], theme)
-            _triangles(ax, chart.panel_of(panel), line, theme, _shift(chart, theme, i, len(lines[panel])))
+            _crosses(ax, line, here, shifts[i], theme)
+            _triangles(ax, here, line, theme, _shift(chart, theme, i, len(lines[panel])))
         for reference in chart.references:
             draw_reference(ax, reference, reference.axis, theme)
     return lines
@@ -199,7 +200,7 @@ def _triangles(ax: Axes, panel: Panel, line: Line, theme: Theme, shift: float) -
         ax.plot(peak, high, "^", transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]
 
 
-def _side_by_side(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> list[list[float]]:
+def _side_by_side(ax: Axes, chart: Chart, here: Panel, lines: Sequence[Line], theme: Theme) -> list[list[float]]:
     """Return by how many points each cross of each line is shifted: those of several at one place stand apart.
 
     One place is one x where lines have bars; elsewhere it is what a cross covers, and none leaves the panel's sides.
@@ -212,7 +213,7 @@ def _side_by_side(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -
     found: list[tuple[int, Numbers, tuple[Numbers, list[int]]]] = []
     for i, line in enumerate(lines):
         for cross in line.crosses:
-            point = (ax.transScale + ax.transLimits).transform(_inside(ax, cross)) * size
+            point = (ax.transScale + ax.transLimits).transform(_inside(ax, cross, here)) * size
             group = next((each for each in groups if (abs(each[0] - point) < reach).all()), None)
             if group is None:
                 groups.append(group := (point, []))
@@ -227,15 +228,15 @@ def _side_by_side(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -
     return shifts
 
 
-def _inside(ax: Axes, cross: tuple[float, float]) -> tuple[float, float]:
-    """Return where a cross is drawn: at the panel's edge where its value is beyond it, or none."""
+def _inside(ax: Axes, cross: tuple[float, float], here: Panel) -> tuple[float, float]:
+    """Return where a cross is drawn: at the panel's edge where its value is beyond it, at the worse one of no value."""
     low, high = ax.get_ylim()
-    return cross[0], min(max(cross[1], low), high) if math.isfinite(cross[1]) else high
+    return cross[0], min(max(cross[1] if math.isfinite(cross[1]) else here.worst, low), high)
 
 
-def _crosses(ax: Axes, line: Line, shifts: Sequence[float], theme: Theme) -> None:
+def _crosses(ax: Axes, line: Line, here: Panel, shifts: Sequence[float], theme: Theme) -> None:
     """Draw the crosses of a line."""
     for cross, shift in zip(line.crosses, shifts, strict=True):
-        x, place = _inside(ax, cross)
+        x, place = _inside(ax, cross, here)
         style = {"markersize": 6 * theme.lines, "markeredgewidth": 1.6 * theme.lines, "zorder": 5}
         ax.plot(x, place, "x", color=line.style.color, clip_on=False, transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
-from normexp.report.measurements import check_metric, drawn_unasked, factor, is_share, possible, title
+from normexp.report.measurements import check_metric, drawn_unasked, factor, is_share, possible, title, worst
 
 SETTLED, AIR = 0.1, 0.05  # of a panel's height: what the ends of its lines take to be enlarged; of what is then shown
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
@@ -125,10 +125,10 @@ def _panels(part: pd.DataFrame, metric: str, place: str) -> dict[str, Panel]:
     first, last = float(part["step"].min()), float(part["step"].max())
     steps = (first, last) if place and first < last else None
     name = f"{place} {metric}"
-    made = {name: Panel(place, title(metric), possible(metric), steps, log=log, top=top)}
+    made = {name: Panel(place, title(metric), possible(metric), worst(metric), steps, log=log, top=top)}
     window = None if place else _settled(part, metric)
     if window:
-        made[f"{name} enlarged"] = Panel("enlarged", title(metric), possible(metric), *window)
+        made[f"{name} enlarged"] = Panel("enlarged", title(metric), possible(metric), worst(metric), *window)
     return made
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from normexp.config.schema import dotted, first_problem
+from normexp.config.schema import first_problem
+from normexp.config.text import dotted
 from normexp.errors import UserError
 from normexp.evidence.claims import Claim
 from normexp.evidence.claims.check import Axes, check_names

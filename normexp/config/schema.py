@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from normexp.config.text import short_repr
 from normexp.errors import UserError, unknown
 
-LONGEST = 60  # characters of a value that an error shows
 _KINDS = {
     "string": "a text", "float": "a number", "int": "a whole number", "bool": "true or false",
     "list": "a list", "tuple": "a list", "dict": "a mapping", "model": "a mapping",
@@ -86,17 +86,6 @@ def path_in(data: object, location: Sequence[str | int], keep_last: bool = False
             continue
         path.append(step)
     return tuple(path)
-
-
-def dotted(path: Path) -> str:
-    """Return `claims[3].of` for a path."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-
-
-def short_repr(value: object) -> str:
-    """Return a value as an error shows it: its representation, cut if it is long."""
-    text = repr(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def _words(error: ErrorDetails) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 from normexp.errors import UserError
@@ -16,6 +17,7 @@ _APART = re.compile(
 )  # what stands in quotes, and between items
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(_\d{3})+(\.\d*)?")
 LONGEST = 200  # characters of a value that an error repeats
+SHORT = 60  # of one that stands in a document
 
 
 def shown(value: object) -> str:
@@ -88,3 +90,14 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Return `claims[3].of` for a place in a document."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def short_repr(value: object) -> str:
+    """Return a value of a document as an error shows it: its representation, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= SHORT else text[: SHORT - 3] + "..."

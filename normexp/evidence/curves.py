@@ -117,6 +117,7 @@ class Cell:
 Curves = Mapping[Cell, Mapping[int, Curve]]  # cell -> seed -> curve
 
 
+PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 SECONDS_PER_STEP = "seconds_per_step"  # of training, mean so far; wall-clock, so no two runs have the same
 
 

@@ -16,7 +16,7 @@ from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Count, Equals, Follows
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
-from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
+from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
 from normexp.experiments.composed import check_refused, composed
@@ -29,8 +29,6 @@ from normexp.experiments.names import HELD_OUT, check_arms, check_named, unknown
 from normexp.experiments.noise import images_of
 from normexp.experiments.reach import check_reach
 from normexp.experiments.trials import combinations, points
-
-PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 
 
 def check(experiment: Experiment, document: Document) -> Experiment:

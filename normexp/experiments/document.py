@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from normexp.config import config_dir
-from normexp.config.schema import dotted
+from normexp.config.text import dotted
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import MOST_TEXT
 from normexp.records.parsing import LOADER, check_events

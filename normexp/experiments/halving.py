@@ -12,12 +12,15 @@ a rung do not continue those of the one before.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from normexp.experiments.experiment import Point
-from normexp.experiments.grids import Selection
 from normexp.experiments.noise import within_noise
 from normexp.experiments.sampling import drawn
 from normexp.experiments.trials import STEPS, Choosing, Trial, Values, combinations, losses, points, ranked, trials
+
+if TYPE_CHECKING:
+    from normexp.experiments.grids import Selection
 
 
 def rungs(select: Selection) -> int:

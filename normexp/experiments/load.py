@@ -12,7 +12,7 @@ import yaml
 
 from normexp.config import config_dir
 from normexp.config.own import PLUGINS
-from normexp.config.schema import short_repr
+from normexp.config.text import short_repr
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.folders import folder_problem

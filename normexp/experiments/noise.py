@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import TTest, paired
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.grids import Selection
 from normexp.experiments.trials import Trial
+
+if TYPE_CHECKING:
+    from normexp.experiments.grids import Selection
 
 
 def noise_is_unknown(select: Selection) -> bool:

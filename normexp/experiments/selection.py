@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.grids import Selection
 from normexp.experiments.halving import last_rung, rungs, trials_of
 from normexp.experiments.noise import within_noise
 from normexp.experiments.trials import SEEDS, STEPS, Trial, best, choosings, combinations, is_number, losses, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 from normexp.records.names import CHOSEN
+
+if TYPE_CHECKING:
+    from normexp.experiments.grids import Selection
 
 
 def choice_path(experiment: Experiment, results: Path) -> Path:

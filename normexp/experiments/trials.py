@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, Point, product, run_place
-from normexp.experiments.grids import Selection
 from normexp.records import METRICS, RunDirectory
+
+if TYPE_CHECKING:
+    from normexp.experiments.grids import Selection
 
 STEPS = "steps"
 SEEDS = "seeds"

@@ -10,7 +10,6 @@ from normexp.config.text import shown
 from normexp.errors import UserError
 from normexp.evidence.curves import AxisValue, axis_value
 from normexp.experiments.experiment import folder_name
-from normexp.experiments.freeze import recorded
 from normexp.records import RunDirectory, printable
 from normexp.report.options import run_options
 from normexp.report.record import Record
@@ -23,6 +22,8 @@ def declared_records(results: Path, name: str, scale: str, runs: Sequence[RunDir
 
     None of them is stale: whether its experiment has changed since, the YAML alone would tell.
     """
+    from normexp.experiments.freeze import recorded  # with the schema of claims, which takes long to import
+
     try:
         declaration = recorded(results / name / scale)
     except UserError:

@@ -14,8 +14,7 @@ from normexp.config import flat
 from normexp.config.identity import staleness
 from normexp.config.options import option, options
 from normexp.errors import UserError
-from normexp.evidence.curves import SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
-from normexp.experiments.check import PROBE
+from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
 from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, RunDirectory
 from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows

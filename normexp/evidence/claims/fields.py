@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from normexp.config.schema import refusal, short_repr
+from normexp.config.schema import refusal
+from normexp.config.text import short_repr
 from normexp.errors import UserError
 from normexp.evidence.claims.region import ALLOWED, Region, read_region
 from normexp.evidence.curves import AxisValue, Point, named_point

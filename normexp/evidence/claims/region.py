@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.config.schema import refusal, short_repr
+from normexp.config.schema import refusal
+from normexp.config.text import short_repr
 from normexp.errors import UserError
 from normexp.evidence.stats import Interval, Printed
 

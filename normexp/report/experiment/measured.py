@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import Curves, short_commit
+from normexp.evidence.curves import PROBE, Curves, short_commit
 from normexp.evidence.stats import Design
-from normexp.experiments.check import PROBE
 from normexp.experiments.experiment import Experiment
 from normexp.report.frame import experiment_frame
 from normexp.report.record import Record

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from normexp.evidence.curves import Cell, better_direction
-from normexp.experiments.check import PROBE
+from normexp.evidence.curves import PROBE, Cell, better_direction
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.images import at_width, check_size
 from normexp.norms.base import Norm
 
 
@@ -40,9 +41,8 @@ class ConvPool(nn.Module):
         normalize_output: bool = True,
     ) -> None:
         super().__init__()
-        if min(input_shape[1:]) < 12:
-            raise ValueError(f"model=convpool needs images of at least 12 x 12 pixels, not {input_shape[1:]}")
-        narrow, wide = max(1, round(96 * width)), max(1, round(192 * width))
+        check_size("convpool", input_shape, 12)
+        narrow, wide = at_width(96, width), at_width(192, width)
 
         def conv(c_in: int, c_out: int, size: int = 3, padding: int = 1) -> nn.Module:
             layer = nn.Conv2d(c_in, c_out, size, padding=padding)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.images import at_width
 from normexp.norms.base import Norm
 
 # (a, b): an inception module with a 1x1 and b 3x3 filters; b: a downsampling module with b filters
@@ -51,7 +52,7 @@ class InceptionSmall(nn.Module):
             return norm.block(nn.Conv2d(c_in, c_out, size, stride, padding=size // 2), make_activation(activation))
 
         def scaled(filters: int) -> int:
-            return max(1, round(filters * width))
+            return at_width(filters, width)
 
         channels = scaled(96)
         stages = [conv(input_shape[0], channels, 3)]

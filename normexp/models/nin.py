@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.images import at_width, check_size
 from normexp.norms.base import Norm
 
 
@@ -47,9 +48,8 @@ class NIN(nn.Module):
         standardize_batches: bool = False,
     ) -> None:
         super().__init__()
-        if min(input_shape[1:]) < 4:
-            raise ValueError(f"model=nin needs images of at least 4 x 4 pixels, not {input_shape[1:]}")
-        narrow, middle, wide = (max(1, round(channels * width)) for channels in (96, 160, 192))
+        check_size("nin", input_shape, 4)
+        narrow, middle, wide = (at_width(channels, width) for channels in (96, 160, 192))
 
         def conv(c_in: int, c_out: int, size: int = 1) -> nn.Module:
             layer = nn.Conv2d(c_in, c_out, size, padding=size // 2)

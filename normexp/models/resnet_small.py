@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.images import at_width, check_size
 from normexp.models.transformer.stream import Gain
 from normexp.norms.base import Norm
 
@@ -42,9 +43,8 @@ class ResNetSmall(nn.Module):
         skipinit: bool = False,
     ) -> None:
         super().__init__()
-        if min(input_shape[1:]) < 4:
-            raise ValueError(f"model=resnet_small needs images of at least 4 x 4 pixels, not {input_shape[1:]}")
-        narrow, middle, wide = (max(1, round(channels * width)) for channels in (16, 32, 64))
+        check_size("resnet_small", input_shape, 4)
+        narrow, middle, wide = (at_width(channels, width) for channels in (16, 32, 64))
         stem = nn.Conv2d(input_shape[0], narrow, 3, padding=1)
         layers: list[nn.Module] = [norm.block(stem, make_activation(activation))]
         for c_in, c_out, stride in ((narrow, narrow, 1), (narrow, middle, 2), (middle, wide, 2)):

@@ -1,0 +1,14 @@
+"""What the networks for images share: how small an image may be, and a share of the published width."""
+
+from __future__ import annotations
+
+
+def check_size(model: str, input_shape: tuple[int, ...], least: int) -> None:
+    """Raise ValueError for images (C, H, W) with a side of fewer pixels."""
+    if min(input_shape[1:]) < least:
+        raise ValueError(f"model={model} needs images of at least {least} x {least} pixels, not {input_shape[1:]}")
+
+
+def at_width(channels: int, width: float) -> int:
+    """Return this share of a layer's channels, at least one."""
+    return max(1, round(channels * width))

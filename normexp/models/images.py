@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 def check_size(model: str, input_shape: Sequence[int], least: int) -> None:
     """Raise ValueError for images (C, H, W) with a side of fewer pixels."""
-    if min(input_shape[1:]) < least:
-        raise ValueError(f"model={model} needs images of at least {least} x {least} pixels, not {tuple(input_shape[1:])}")
+    size = tuple(input_shape[1:])
+    if min(size) < least:
+        raise ValueError(f"model={model} needs images of at least {least} x {least} pixels, not {size}")
 
 
 def at_width(channels: int, width: float) -> int:

@@ -37,8 +37,8 @@ def over_targets(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool, 
 def target_range(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) -> list[float]:
     """Return targets from what both arms have early to what both reach: even steps in the logarithm of the distance.
 
-    The distance is that to 1 of an accuracy, else the metric itself. Early is the first evaluation after step 0, at
-    the worse arm's median; the end is the worse arm's median best.
+    The distance is the metric itself, and where more is better that to 1, as of an accuracy. Early is the first
+    evaluation after step 0, at the worse arm's median; the end is the worse arm's median best.
     """
     better = "higher" if larger_is_better else "lower"
     arms, worse = (theirs.values(), ours.values()), min if larger_is_better else max

@@ -15,7 +15,6 @@ from normexp.evidence.claims.region import ALLOWED, Region, read_region
 from normexp.evidence.curves import AxisValue, Point, named_point
 from normexp.evidence.stats import Printed
 
-BEST_OF = "best of "
 THE_OTHERS = "the others"
 _AT = re.compile(r"last|best|mean|range|step \d+")
 _AT_EVERY = re.compile(r"last|every|step \d+")

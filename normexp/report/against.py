@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.claims.reading import worst
 from normexp.evidence.curves import better_direction
+from normexp.evidence.reading import worst
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
 from normexp.report.measurements import factor, title
 from normexp.report.rounding import with_interval

@@ -69,11 +69,6 @@ def _read_at(given: str) -> str:
     return given
 
 
-def step_of(at: str) -> int | None:
-    """Return N of `step N`; None of another place on the curves."""
-    return int(at.removeprefix("step ")) if at.startswith("step ") else None
-
-
 def _read_at_every(given: str) -> str:
     if not _AT_EVERY.fullmatch(given):
         raise refusal(f"{given!r} is none of last, every, step N")

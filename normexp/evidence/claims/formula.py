@@ -17,9 +17,10 @@ from typing import Any
 
 from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
-from normexp.evidence.claims.reading import MissingRuns, Runs, runs_by_point, value_at
+from normexp.evidence.claims.reading import Runs, runs_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
 from normexp.evidence.curves import Curve, Curves
+from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import Interval, t_interval
 
 LEVEL = 0.01  # over all places together

@@ -13,12 +13,13 @@ from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
 from normexp.evidence.claims.estimands import Count, StepsToTarget, is_judged
 from normexp.evidence.claims.formula import follows, leaves
-from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
+from normexp.evidence.claims.reading import different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
 from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
+from normexp.evidence.reading import MissingRuns
 from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
 from normexp.evidence.verdicts import PAPER
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from normexp.evidence.claims.reading import MissingRuns, Runs, best
+from normexp.evidence.claims.reading import Runs
 from normexp.evidence.claims.steps_to_target import steps_of
 from normexp.evidence.curves import Column, Curve
+from normexp.evidence.reading import MissingRuns, best
 from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, PointEstimate, median, paired, speed_up
 
 POINTS = 9

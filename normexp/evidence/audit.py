@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
 from normexp.errors import UserError
-from normexp.evidence.stats import Printed
+from normexp.evidence.stats import Printed, without_last_bits
 
 NUMBERS = "numbers.csv"
 CORRECT, ROUNDED, OWN, WRONG = "correct", "rounded wrongly", "its own scheme", "wrong"
@@ -85,8 +85,8 @@ def judged(printed: str, computed: str, agrees: str = "") -> str:
     """Return the verdict on a printed text; `agrees` (True, False) decides about sentences."""
     if agrees:
         return CORRECT if agrees == "True" else WRONG
-    number, exact = Printed.of(printed), _without_last_bits(float(computed))
-    value = _without_last_bits(number.value)
+    number, exact = Printed.of(printed), digits(float(computed))
+    value = digits(number.value)
     if not number.rounding:  # a fraction is exact
         return CORRECT if exact == value else WRONG
     unit = Decimal(1).scaleb(-places(printed))
@@ -96,9 +96,9 @@ def judged(printed: str, computed: str, agrees: str = "") -> str:
     return CORRECT if right else ROUNDED
 
 
-def _without_last_bits(value: float) -> Decimal:
-    """Return twelve digits of a value: of 0.1 + 0.2 they are 0.3."""
-    return Decimal(f"{value:.12g}")
+def digits(value: float) -> Decimal:
+    """Return the decimal digits of a value, without its last bits."""
+    return Decimal(repr(without_last_bits(value)))
 
 
 def counted(verdicts: Iterable[str]) -> str:

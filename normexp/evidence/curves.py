@@ -161,6 +161,11 @@ def better_direction(metric: str) -> str | None:
     return next((better for better, words in _BETTER.items() if name.endswith(words)), None)
 
 
+def cost_sign(metric: str) -> float:
+    """Return by what a metric is multiplied to be less for the better; 1 where its name does not tell."""
+    return -1.0 if better_direction(metric) == "higher" else 1.0
+
+
 def short_commit(commit: str | None) -> str:
     """Return nine digits of every commit in it, with the + that marks changed files; `no checkout` for None."""
     return "no checkout" if commit is None else re.sub("([0-9a-f]{9})[0-9a-f]{31}", r"\1", commit)

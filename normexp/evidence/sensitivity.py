@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from normexp.evidence.claims.reading import value_at
-from normexp.evidence.curves import Curve, better_direction
+from normexp.evidence.curves import Curve, better_direction, cost_sign
+from normexp.evidence.reading import value_at
 
 FEWEST = 3  # values of the hyperparameter: two have no curve between them
 
@@ -25,7 +25,7 @@ def sensitivity(curves: Mapping[float, Curve], metric: str) -> float:
     Source: Wortsman et al. 2023, arXiv:2309.14322, section 2, "learning rate sensitivity".
     Differs: there the mean is over the rates tried, which weighs the ends of an even grid twice as much.
     """
-    sign = -1.0 if better_direction(metric) == "higher" else 1.0
+    sign = cost_sign(metric)
     costs = [_cost(curves[place], metric, sign) for place in sorted(curves)]
     logs = [math.log(place) for place in sorted(curves)]
     behind = [cost - min(costs) for cost in costs]

@@ -47,9 +47,7 @@ class PublishedVerdict:
         return f"{self.verdict} (about {amount(self.more_seeds, 'more seed')})"
 
 
-def published_verdict(
-    values: Mapping[int, float], printed: str, margin: float | None, scale: str, confidence: float = CONFIDENCE
-) -> PublishedVerdict:
+def published_verdict(values: Mapping[int, float], printed: str, margin: float | None, scale: str) -> PublishedVerdict:
     """Judge a published number by our values.
 
     Args:
@@ -57,7 +55,6 @@ def published_verdict(
         printed: the number as the paper prints it, in the same unit ("72.2%" is the fraction 0.722).
         margin: declared before the runs, in that unit, at least 0; None where none was.
         scale: smoke, cpu or paper.
-        confidence: of the interval; more than 95 % where seeds are looked at more than once.
     Raises: UserError where the printed number or the margin is none.
     """
     if scale != PAPER or margin is None:
@@ -65,8 +62,8 @@ def published_verdict(
     region = Printed.of(printed).region(_checked(margin))
     sample = [value for _, value in sorted(values.items())]
     estimate = one_sample(sample)
-    verdict = _verdict(sample, estimate, region, confidence)
-    return PublishedVerdict(verdict, _more_seeds(estimate, region, confidence) if verdict == UNDECIDED else None)
+    verdict = _verdict(sample, estimate, region)
+    return PublishedVerdict(verdict, _more_seeds(estimate, region) if verdict == UNDECIDED else None)
 
 
 def _checked(margin: float) -> float:
@@ -75,21 +72,21 @@ def _checked(margin: float) -> float:
     return float(margin)
 
 
-def _verdict(sample: list[float], estimate: PointEstimate | None, region: Interval, confidence: float) -> str:
+def _verdict(sample: list[float], estimate: PointEstimate | None, region: Interval) -> str:
     if estimate is None:
         return UNDECIDED
     if not any(map(math.isfinite, sample)):  # `never` is reproduced by never, a number by no diverged run
         return REPRODUCED if region.low == math.inf and set(sample) == {math.inf} else NOT_REPRODUCED
-    interval = estimate.confidence_interval(confidence)
+    interval = estimate.confidence_interval(CONFIDENCE)
     if interval.inside(region):
         return REPRODUCED
     return NOT_REPRODUCED if interval.outside(region) else UNDECIDED
 
 
-def _more_seeds(estimate: PointEstimate | None, region: Interval, confidence: float) -> int | None:
+def _more_seeds(estimate: PointEstimate | None, region: Interval) -> int | None:
     """Return how many seeds are missing; one run does not tell, and neither do ranks."""
     if not isinstance(estimate, TTest):
         return None
     near, far = region.distances(estimate.value)
-    wanted = required_sample_size(estimate.sd, near, confidence, other=far)
+    wanted = required_sample_size(estimate.sd, near, CONFIDENCE, other=far)
     return None if wanted is None else max(1, wanted - estimate.n)

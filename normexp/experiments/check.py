@@ -14,7 +14,7 @@ from normexp.config.text import amount
 from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.claim import Claim
-from normexp.evidence.claims.estimands import Count, Equals, Follows
+from normexp.evidence.claims.estimands import Follows, is_tested
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
@@ -72,15 +72,19 @@ def _check_power(experiment: Experiment, document: Document) -> None:
     if experiment.scale == "smoke" or experiment.underpowered:
         return
     seeds = len(experiment.grid["seed"])
-    tested = [claim for claim in experiment.claims if not isinstance(claim, Count | Equals | Follows)]
-    design = experiment.design
-    least = smallest_over_looks(tested, design) if design else smallest_adjusted_p(tested, seeds)
-    if tested and least > LEVEL:
+    family, design = tested(experiment), experiment.design
+    least = smallest_over_looks(family, design) if design else smallest_adjusted_p(family, seeds)
+    if family and least > LEVEL:
         raise document.error(
-            f"{amount(seeds, 'seed')} cannot decide {len(tested)} claims: the least adjusted p that one "
+            f"{amount(seeds, 'seed')} cannot decide {len(family)} claims: the least adjusted p that one "
             f"by ranks can have is {least:.2g}, above {LEVEL:g}; add seeds, drop claims, or say `underpowered: reason`",
             "claims",
         )
+
+
+def tested(experiment: Experiment) -> list[Claim]:
+    """Return the claims that take part in the correction over all of them."""
+    return [claim for claim in experiment.claims if is_tested(claim, experiment.scale)]
 
 
 def _check_design(experiment: Experiment, document: Document) -> None:
@@ -91,7 +95,7 @@ def _check_design(experiment: Experiment, document: Document) -> None:
     if design.looks[-1] != len(set(design.seeds)):
         there = len(set(design.seeds))
         raise document.error(f"the last look has {design.looks[-1]} seeds, the grid has {there}", *at, "looks")
-    if not any(not isinstance(claim, Count | Equals | Follows) for claim in experiment.claims):
+    if not tested(experiment):
         raise document.error("there is no claim that seeds could decide", *at)
     if any(isinstance(claim, Follows) for claim in experiment.claims):
         raise document.error("a law is tested once, at its own level; claims follows and leaves take no looks", *at)

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from normexp.config.schema import Strict, check_once, refusal
-from normexp.evidence.claims.fields import BEST_OF, At, Text, Where
+from normexp.evidence.best_of import BEST_OF
+from normexp.evidence.claims.fields import At, Text, Where
 from normexp.evidence.curves import extremes, said_extremes
 from normexp.experiments.names import SCALES, Scale
 

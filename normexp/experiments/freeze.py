@@ -28,7 +28,7 @@ from normexp.experiments.tables import Published
 from normexp.records import FINISHED, RunDirectory, write_atomically
 from normexp.records.files import make_folder, read_json
 from normexp.records.names import FROZEN
-from normexp.records.plain import plain
+from normexp.records.plain import plain, plain_json
 from normexp.records.ranges import ranges
 from normexp.training.commit import commit
 
@@ -165,7 +165,7 @@ def frozen_text(content: Mapping[str, Any], commit: str | None, date: str, runs:
     """Return the content of frozen.json: date, commit, runs that were there already, checksum and what was declared."""
     late = {"runs": runs} if runs else {}
     record = {"date": date, "commit": commit, **late, "sha256": checksum(content), "declared": content}
-    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return plain_json(record)
 
 
 def checksum(content: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from normexp.config.own import PLUGINS
 from normexp.config.schema import Strict, check_once, refusal
 from normexp.errors import UserError, did_you_mean
 from normexp.evidence.claims.fields import Text
+from normexp.evidence.curves import better_direction
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
 from normexp.experiments.keys import RESULTS
 
@@ -174,7 +175,7 @@ class Selection(SelectionAtScale):
 
     @property
     def highest(self) -> bool:
-        return self.metric.endswith("accuracy")
+        return better_direction(self.metric) == "higher"
 
 
 class Sequential(Strict):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from normexp.errors import UserError, unknown
+from normexp.evidence.best_of import BEST_OF
 
 CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
-BEST_OF = "best of "  # begins a target that is an arm's best value
 Scale = Literal["smoke", "cpu", "desk", "paper"]
 SCALES: tuple[str, ...] = get_args(Scale)
 HELD_OUT = "validation/"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import TTest, paired
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.trials import Trial
+from normexp.experiments.trials import Trial, goodness
 
 if TYPE_CHECKING:
     from normexp.experiments.grids import Selection
@@ -39,6 +39,6 @@ def within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selecti
     if isinstance(difference, TTest):
         return 0.0 in difference.confidence_interval()
     if (images := images_of(experiment, select)) is None:
-        return bool(first["mean"] == second["mean"])
+        return goodness(first, select) == goodness(second, select)
     share = min(1 - 1 / images, max(1 / images, first["mean"]))  # 1 of all images is known to one of them
     return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from normexp.config import Config
 from normexp.evidence.claims.estimands import Trend
-from normexp.evidence.claims.fields import step_of
+from normexp.evidence.reading import step_of
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 

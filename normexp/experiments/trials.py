@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
-from normexp.errors import UserError
+from normexp.evidence.curves import cost_sign
+from normexp.evidence.stats import without_last_bits
 from normexp.experiments.experiment import Experiment, Point, product, run_place
-from normexp.records import METRICS, RunDirectory
+from normexp.records import METRICS, RunDirectory, final_score, mean_score
 
 if TYPE_CHECKING:
     from normexp.experiments.grids import Selection
@@ -81,9 +82,9 @@ def trials(
     own = {key: given for key, given in ((STEPS, steps), (SEEDS, seeds)) if given is not None}
     found = []
     for values in compared:
-        scores = [final_score(run, choosing.select.metric) for run in choosing.runs(values, steps, seeds)]
-        mean = None if None in scores else sum(filter(None, scores)) / len(scores)
-        found.append({"values": values, **own, "scores": scores, "mean": mean})
+        runs = map(RunDirectory, choosing.runs(values, steps, seeds))
+        scores = [final_score(run, choosing.select.metric) for run in runs]
+        found.append({"values": values, **own, "scores": scores, "mean": mean_score(scores)})
     return found
 
 
@@ -94,25 +95,14 @@ def losses(choosing: Choosing, tried: Sequence[Trial]) -> list[float]:
 
 
 def _mean_loss(run_paths: Sequence[Path], metric: str) -> float:
-    found = [final_score(run_path, metric) if _has(run_path, metric) else None for run_path in run_paths]
-    return math.inf if None in found else sum(filter(None, found)) / len(found)
+    runs = list(map(RunDirectory, run_paths))
+    mean = mean_score([final_score(run, metric) if _has(run, metric) else None for run in runs])
+    return math.inf if mean is None else mean
 
 
-def _has(run_path: Path, metric: str) -> bool:
-    rows = RunDirectory(run_path).rows(METRICS)
-    return bool(rows) and metric in rows[0]
-
-
-def final_score(run_path: Path, metric: str) -> float | None:
-    """Return a finished run's last value of a metric; None if it diverged, or the value is not finite."""
-    run = RunDirectory(run_path)
-    if run.status["status"] == "diverged":
-        return None
+def _has(run: RunDirectory, metric: str) -> bool:
     rows = run.rows(METRICS)
-    if not rows or metric not in rows[0]:
-        raise UserError(f"{run_path}: has no {metric}; it has {', '.join(rows[0] if rows else [])}")
-    score = float(rows[-1][metric])
-    return score if math.isfinite(score) else None
+    return bool(rows) and metric in rows[0]
 
 
 def ranked(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -> list[Trial]:
@@ -136,9 +126,10 @@ def best(tried: Sequence[Trial], select: Selection) -> list[Trial]:
 
 
 def goodness(trial: Trial, select: Selection) -> float:
-    """Return the mean score, larger for the better; -inf where there is none."""
-    mean = trial["mean"]
-    return -math.inf if mean is None else float(mean) if select.highest else -float(mean)
+    """Return the mean score without its last bits, larger for the better; -inf where there is none."""
+    if trial["mean"] is None:
+        return -math.inf
+    return -cost_sign(select.metric) * without_last_bits(trial["mean"])
 
 
 def _order(value: Any, searched: Sequence[Any]) -> float:

@@ -43,5 +43,7 @@ from normexp.records.printable import printable_lines as printable_lines
 from normexp.records.run import RunDirectory as RunDirectory
 from normexp.records.run import environment_before as environment_before
 from normexp.records.run import read_rows as read_rows
+from normexp.records.scores import final_score as final_score
+from normexp.records.scores import mean_score as mean_score
 from normexp.records.together import Together as Together
 from normexp.records.together import together_before as together_before

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.claims.reading import worst
 from normexp.evidence.curves import better_direction
+from normexp.evidence.reading import worst
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
 from normexp.report.measurements import factor, title
 from normexp.report.rounding import with_interval
@@ -103,7 +103,7 @@ def against(rows: Sequence[Row], key: str, name: str, metric: str) -> Against:
 
 
 def _check_seeds(row: Row, name: str, metric: str) -> None:
-    if len(row.by_seed.get(metric, ())) < len(row.values.get(metric, ())):
+    if len(_by_seed(row, metric)) < len(row.values.get(metric, ())) + len(row.diverged):
         place = " ".join(row.key.values())
         way_out = "compare arms (without --by), or filter the runs"
         raise UserError(f"table: --against {name}: {place} has several runs of one seed; {way_out}")
@@ -114,12 +114,11 @@ def _rest(row: Row, key: str) -> tuple[tuple[str, str], ...]:
 
 
 def _difference(row: Row, baseline: Row | None, metric: str) -> PointEstimate | None:
-    if baseline is None or baseline is row:
+    if baseline is None or baseline is row or not any(metric in each.values for each in (row, baseline)):
         return None
     return paired(_by_seed(row, metric), _by_seed(baseline, metric))
 
 
 def _by_seed(row: Row, metric: str) -> Mapping[int, float]:
-    """Return what every seed reached; one that diverged the worst that there is, where a metric's name says which."""
-    better = better_direction(metric)
-    return {**row.by_seed.get(metric, {}), **(dict.fromkeys(row.diverged, worst(better)) if better else {})}
+    """Return what every seed reached; one that diverged the worst there is, unknown where the metric does not tell."""
+    return {**row.by_seed.get(metric, {}), **dict.fromkeys(row.diverged, worst(better_direction(metric)))}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
-from normexp.evidence.curves import MEASURES, better_direction
-from normexp.evidence.stats import mean, paired
+from normexp.evidence.curves import MEASURES, better_direction, cost_sign
+from normexp.evidence.stats import mean, paired, without_last_bits
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE, PLACES
 from normexp.report.measurements import check_metric, title
@@ -203,10 +203,9 @@ def _place(text: str) -> float | None:
 
 def _ranked(group: Sequence[Row], metric: str) -> list[Row]:
     """Return the combinations that every seed survived, the best first."""
-    sign = -1 if better_direction(metric) == "higher" else 1
     whole = [row for row in group if 0 < len(row.values.get(metric, ())) == row.seeds]
     finite = [row for row in whole if all(map(math.isfinite, row.values[metric]))]
-    return sorted(finite, key=lambda row: sign * mean(row.values[metric]))
+    return sorted(finite, key=lambda row: cost_sign(metric) * without_last_bits(mean(row.values[metric])))
 
 
 def _line(group: Sequence[Row], choice: Choice) -> list[str]:

@@ -53,6 +53,7 @@ from normexp.report.tidy import Frame, text
 
 NEW = "new"  # the status of a run that was never started
 RUNS = "runs"  # the folder of an experiment's runs; those of its selection are beside it
+Group = tuple[Path, str, str]  # results folder, experiment and scale of a run; a run of no experiment has neither
 
 
 def experiment_frame(experiment: Experiment, results: Path) -> Frame:
@@ -77,13 +78,14 @@ def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
 def frame_of(paths: Iterable[str | Path]) -> Frame:
     """Read every run directory at or below the paths, those of experiments under the names they have there.
 
-    Runs that chose a hyperparameter count only where a path names their folder (`select`). Raises UserError where
-    there is no run directory.
+    Runs that chose a hyperparameter count only where a path names their folder (`select`). An experiment of which
+    several folders have results, as a colleague's beside one's own, is one in each. Raises UserError where there is no
+    run directory.
     """
-    found = _without_selection(paths)
+    groups = _by_experiment(_without_selection(paths))
     frames, plain = [], []
-    for group, runs in _by_experiment(found).items():
-        known = _known_frame(group, runs)
+    for group, runs in groups.items():
+        known = _in_folder(_known_frame(group, runs), _folder(group, groups))
         named = {record.directory.path for record in known.records}
         plain += [run for run in runs if run.path not in named]
         frames += [known] if named else []
@@ -164,9 +166,9 @@ def _without_selection(paths: Iterable[str | Path]) -> list[RunDirectory]:
     return [found[path] for path in sorted(found)]
 
 
-def _by_experiment(runs: Sequence[RunDirectory]) -> dict[tuple[Path, str, str], list[RunDirectory]]:
+def _by_experiment(runs: Sequence[RunDirectory]) -> dict[Group, list[RunDirectory]]:
     """Group runs by (results folder, experiment, scale), from where they lie: results/NAME/SCALE/runs/ARM/POINT."""
-    groups: dict[tuple[Path, str, str], list[RunDirectory]] = {}
+    groups: dict[Group, list[RunDirectory]] = {}
     for run in runs:
         above = [*run.path.parents, *[Path()] * 5]
         experiment_key = (above[4], above[3].name, above[2].name) if above[1].name == RUNS else (Path(), "", "")
@@ -174,7 +176,7 @@ def _by_experiment(runs: Sequence[RunDirectory]) -> dict[tuple[Path, str, str], 
     return groups
 
 
-def _known_frame(group: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> Frame:
+def _known_frame(group: Group, runs: Sequence[RunDirectory]) -> Frame:
     """Return the runs that an experiment has today, or that one of somebody's own declared; without any, none."""
     results, name, scale = group
     there = {run.path for run in runs}
@@ -183,6 +185,25 @@ def _known_frame(group: tuple[Path, str, str], runs: Sequence[RunDirectory]) -> 
         return Frame(tuple(records), tuple(experiment.axes), _unreadable(records))
     records = declared_records(results, name, scale, runs) if name else []
     return Frame(tuple(records), tuple(axis for axis, _ in records[0].point) if records else (), _unreadable(records))
+
+
+def _folder(group: Group, groups: Iterable[Group]) -> str:
+    """Return the folder of results below the one that all share that have the experiment; empty where one has."""
+    results, name, _ = group
+    folders = {each for each, other, _ in groups if other == name}
+    return PurePath(os.path.relpath(results, os.path.commonpath(folders))).as_posix() if len(folders) > 1 else ""
+
+
+def _in_folder(frame: Frame, folder: str) -> Frame:
+    """Return the frame of an experiment with a folder in its name, and in those of its runs."""
+
+    def below(name: str) -> str:
+        return PurePath(folder, name).as_posix()
+
+    records = tuple(
+        replace(record, run=below(record.run), experiment=below(record.experiment)) for record in frame.records
+    )
+    return Frame(records, frame.axes, _unreadable(records)) if folder else frame
 
 
 def _ours(name: str, scale: str) -> Experiment | None:

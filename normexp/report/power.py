@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
 from normexp.evidence.claims.power import least_over_looks, smallest_adjusted_p, smallest_sign_p
+from normexp.evidence.claims.region import Region
 from normexp.evidence.stats import LEVEL, Design
+from normexp.experiments.check import tested
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
 from normexp.report.experiment.measured import read_measured
@@ -34,15 +36,15 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
         f"seeds used so far: {', '.join(map(str, sorted(used)))}; these numbers come from them, so decide with others, "
         f"from {max(used) + 1} on, and judge by those alone"
     )
-    yield from _by_ranks([claim for claim, _ in verdicts], len(experiment.grid["seed"]), experiment.design)
+    yield from _by_ranks(tested(experiment), len(experiment.grid["seed"]), experiment.design)
     family, design = sum(verdict.p is not None for _, verdict in verdicts), experiment.design
     for claim, verdict in undecided:
         yield f"- {claim.text}: {_by_signs(verdict, family, design) or _wanted(claim, verdict, design)}"
 
 
-def _by_ranks(claims: list[Claim], n: int, design: Design | None) -> Iterator[str]:
+def _by_ranks(family: Sequence[Claim], n: int, design: Design | None) -> Iterator[str]:
     """Say how many seeds it takes until ranks can decide at all, where these cannot."""
-    least = partial(_least, partial(smallest_adjusted_p, claims), design)
+    least = partial(_least, partial(smallest_adjusted_p, family), design)
     if least(n) > LEVEL:
         enough = next(size for size in range(n, MANY) if least(size) < LEVEL)
         least_p = f"ranks give no claim here an adjusted p below {least(n):.2g}"
@@ -94,5 +96,7 @@ def _wanted(claim: Claim, verdict: Verdict, design: Design | None) -> str:
 
 def _other_question(claim: Claim) -> str:
     """Return what might be asked instead, with other seeds; nothing of a claim that has a margin on both sides."""
-    region = getattr(claim, "region", None)
-    return "; rather an equivalence, `in: within MARGIN of 0`" if region is None or region.one_sided else ""
+    region: Region | None = getattr(claim, "region", None)
+    if region is None or not region.one_sided:
+        return ""
+    return f"; rather an equivalence, `in: within MARGIN of {region.low if region.upward else region.high:g}`"

@@ -15,7 +15,7 @@ def number(value: float, percent: bool = False) -> str:
         return "?" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if percent:
         return f"{value:.2f}"
-    return f"{value:.0f}" if 1e4 <= abs(value) < LARGE else f"{value:.4g}"
+    return f"{value:.0f}" if 9999.5 <= abs(value) < LARGE - 0.5 else f"{value:.4g}"
 
 
 def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> str:
@@ -49,7 +49,7 @@ def ratio(value: float) -> str:
     """Write a ratio with three significant digits."""
     if not math.isfinite(value):
         return number(value)
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
+    return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".rstrip(".")
 
 
 def _to_the_same_digit(values: Sequence[float], uncertainty: float, sign: bool = False) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from normexp.evidence.curves import Curve, better_direction
+from normexp.evidence.curves import Curve, cost_sign
 from normexp.evidence.sensitivity import has_range, sensitivity
-from normexp.evidence.stats import RankSumTest, SignTest, mean, one_sample, paired
+from normexp.evidence.stats import Interval, RankSumTest, SignTest, mean, one_sample, paired, without_last_bits
 from normexp.evidence.stats.estimates import PointEstimate
 from normexp.report.measurements import factor, is_share, title
 from normexp.report.record import Record
@@ -47,24 +47,26 @@ class Arm:
     def cost(self, setting: float) -> float:
         """Return the mean at one value, the less the better; infinite where a run diverged."""
         values = self.last(setting)
-        sign = -1.0 if better_direction(self.metric) == "higher" else 1.0
-        return sign * mean(values) if len(values) == len(self.runs[setting]) else math.inf
+        return cost_sign(self.metric) * mean(values) if len(values) == len(self.runs[setting]) else math.inf
 
-    def text(self, setting: float) -> str:
+    def text(self, setting: float | None) -> str:
+        if setting is None:
+            return EMPTY
         values = [factor(self.metric) * value for value in self.last(setting)]
         return summary(values, len(self.runs[setting]), is_share(self.metric))
 
     @cached_property
-    def best(self) -> float:
-        """The value with the least cost."""
-        return min(self.runs, key=lambda setting: (self.cost(setting), setting))
+    def best(self) -> float | None:
+        """The value with the least cost; None where a run diverged at each."""
+        setting = min(self.runs, key=lambda setting: (without_last_bits(self.cost(setting)), setting))
+        return setting if math.isfinite(self.cost(setting)) else None
 
     @cached_property
     def sensitivities(self) -> dict[int, float]:
-        """Seed -> sensitivity, of shares in percent."""
+        """Seed -> sensitivity, in the unit of the metric."""
         seeds = next(iter(self.runs.values()))
         curves = {seed: {setting: runs[seed] for setting, runs in self.runs.items()} for seed in seeds}
-        return {seed: factor(self.metric) * sensitivity(of_seed, self.metric) for seed, of_seed in curves.items()}
+        return {seed: sensitivity(of_seed, self.metric) for seed, of_seed in curves.items()}
 
     @property
     def finite(self) -> str:
@@ -93,13 +95,13 @@ def sensitivity_table(
     settings = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
     if not has_range(settings):
         return None
-    one = min(settings, key=lambda setting: (sum(arm.cost(setting) for arm in arms), setting))
+    one = min(settings, key=partial(_cost_of_all, arms))
     at_one = f"{title(metric)} at {key}={text(one)}"
     return Table(
         title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
         rows=[_row(arm, arms[0], one, confidence) for arm in arms],
-        values=[_plain(arm, one, key, confidence) for arm in arms],
+        values=[_plain(arm, arms[0], one, key, confidence) for arm in arms],
         notes={"": [*notes, MEANING.format(key=key), SAME_RUNS]},
         label=f"sensitivity-{key}",
     )
@@ -116,22 +118,41 @@ def _arm(name: str, records: Sequence[Record], key: str, metric: str) -> Arm | N
     return Arm(name, metric, kept) if seeds and has_range(kept) else None
 
 
+def _cost_of_all(arms: Sequence[Arm], setting: float) -> tuple[int, float, float]:
+    """Return by what one value for all is chosen: the arms that diverge with it, then what it costs the others."""
+    costs = [arm.cost(setting) for arm in arms]
+    return costs.count(math.inf), without_last_bits(sum(filter(math.isfinite, costs))), setting
+
+
 def _row(arm: Arm, first: Arm, one: float, confidence: float) -> list[str]:
-    difference = None if arm is first else paired(arm.sensitivities, first.sensitivities)
-    found = one_sample(list(arm.sensitivities.values()))
+    found, difference = _sensitivity(arm), _difference(arm, first)
+    unit = factor(arm.metric)
     return [
-        arm.name, arm.text(one), text(arm.best), arm.text(arm.best),
-        _estimate(found, confidence, sign=False), _estimate(difference, confidence, sign=True), arm.finite,
+        arm.name, arm.text(one), text(arm.best) or EMPTY, arm.text(arm.best),
+        _estimate(found, unit, confidence, sign=False), _estimate(difference, unit, confidence, sign=True), arm.finite,
     ]  # fmt: skip
 
 
-def _estimate(found: PointEstimate | None, confidence: float, sign: bool) -> str:
+def _sensitivity(arm: Arm) -> PointEstimate | None:
+    return one_sample(list(arm.sensitivities.values()))
+
+
+def _difference(arm: Arm, first: Arm) -> PointEstimate | None:
+    return None if arm is first else paired(arm.sensitivities, first.sensitivities)
+
+
+def _estimate(found: PointEstimate | None, unit: float, confidence: float, sign: bool) -> str:
     if found is None:
         return EMPTY
-    if all(map(math.isfinite, _ranked(found))):  # no spread, to which an interval could belong
-        return f"{found.value:{'+' if sign else ''}.2g} with every seed"
-    interval = found.confidence_interval(confidence)
-    return with_interval(found.value, interval.low, interval.high, sign)
+    interval = _interval(found, confidence)
+    if interval is None:
+        return f"{unit * found.value:{'+' if sign else ''}.2g} with every seed"
+    return with_interval(unit * found.value, unit * interval.low, unit * interval.high, sign)
+
+
+def _interval(found: PointEstimate, confidence: float) -> Interval | None:
+    """Return the interval; None of values without a spread, to which it could belong."""
+    return None if all(map(math.isfinite, _ranked(found))) else found.confidence_interval(confidence)
 
 
 def _ranked(found: PointEstimate) -> Sequence[float]:
@@ -141,18 +162,21 @@ def _ranked(found: PointEstimate) -> Sequence[float]:
     return found.values if isinstance(found, SignTest) else (math.nan,)
 
 
-def _plain(arm: Arm, one: float, key: str, confidence: float) -> dict[str, Value]:
-    found = list(arm.sensitivities.values())
-    estimate = one_sample(found)
-    interval = estimate.confidence_interval(confidence) if estimate else None
+def _plain(arm: Arm, first: Arm, one: float, key: str, confidence: float) -> dict[str, Value]:
+    found, difference = _sensitivity(arm), _difference(arm, first)
     return {
-        "arm": arm.name, f"{key} for all": one, f"best {key}": arm.best, "n": len(found),
+        "arm": arm.name, f"{key} for all": one, f"best {key}": arm.best, "n": len(arm.sensitivities),
         f"{arm.metric} for all": _mean(arm, one), f"{arm.metric} best": _mean(arm, arm.best),
-        "sensitivity": mean(found),
-        "sensitivity low": interval.low if interval else None, "sensitivity high": interval.high if interval else None,
+        "sensitivity": mean(list(arm.sensitivities.values())), **_ends("sensitivity", found, confidence),
+        "minus the first": difference.value if difference else None, **_ends("minus the first", difference, confidence),
     }  # fmt: skip
 
 
-def _mean(arm: Arm, setting: float) -> float | None:
-    values = arm.last(setting)
+def _ends(name: str, found: PointEstimate | None, confidence: float) -> dict[str, Value]:
+    interval = _interval(found, confidence) if found else None
+    return {f"{name} low": interval.low if interval else None, f"{name} high": interval.high if interval else None}
+
+
+def _mean(arm: Arm, setting: float | None) -> float | None:
+    values = [] if setting is None else arm.last(setting)
     return mean(values) if values else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from normexp.evidence.curves import better_direction
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.against import against
 from normexp.report.frame import Frame, where
@@ -21,6 +22,7 @@ METRICS = (
     "test/accuracy", "test/rmse", "test/bits_per_byte",
     "validation/accuracy", "validation/rmse", "validation/bits_per_byte", "train/loss",
 )  # fmt: skip
+ARROWS = {"higher": " ↑", "lower": " ↓", None: ""}  # to what is better
 MEANING = (
     "Mean ± standard deviation (divisor n - 1; none for one seed) over the seeds at the last step, not the best "
     "one; diverged runs are excluded."
@@ -98,7 +100,7 @@ def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Ta
     rows = rows_of(frame, keys_of_run)
     metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
     shown = keys if by else [key for key in keys if key == "arm" or keys_of_run[key].nunique() > 1]
-    arrows = [f"{title(metric)} {'↑' if is_share(metric) else '↓'}" for metric in metrics]
+    arrows = [f"{title(metric)}{ARROWS[better_direction(metric)]}" for metric in metrics]
     meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
     compared = None if beside is None else against(rows, by[0] if by else "arm", beside, metrics[0])
     return Table(

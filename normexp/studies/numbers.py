@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.audit import CORRECT, ROUNDED, WRONG, judged, places
+from normexp.evidence.audit import CORRECT, ROUNDED, WRONG, digits, judged, places
 from normexp.evidence.stats import Printed
 from normexp.studies.base import Number
 
@@ -64,8 +64,7 @@ def explained(number: Number, wrong: str = "") -> Number:
 
 def _rounded(number: Number, more: int = 0, way: str = ROUND_HALF_UP) -> Decimal:
     """Return the computed value to the printed digits, or to `more` than these."""
-    exact = Decimal(f"{float(number.computed):.12g}")  # without the last bits of a float
-    return exact.quantize(Decimal(1).scaleb(-places(number.printed) - more), way)
+    return digits(float(number.computed)).quantize(Decimal(1).scaleb(-places(number.printed) - more), way)
 
 
 def _rounding(number: Number) -> str:

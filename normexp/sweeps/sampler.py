@@ -8,7 +8,6 @@ runs are ordinary runs; what was scored stands in RESULTS/optuna.journal (`norme
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,7 +22,7 @@ from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
 from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.curves import MEASURES
-from normexp.records import FINISHED, METRICS, RunDirectory
+from normexp.records import FINISHED, METRICS, RunDirectory, final_score, mean_score
 from normexp.sweeps.history import SAMPLERS, History, Search
 from normexp.sweeps.plan import Plan, Trial, check_varied, make_plan
 
@@ -210,11 +209,9 @@ class Study:
 
 def _score(plan: Plan) -> tuple[str, float | None]:
     """Return which metric of the validation split counts, and its mean over the runs; None where one diverged."""
-    directories = [RunDirectory(cell.path) for cell in plan.cells]
-    last = [directory.rows(METRICS)[-1] for directory in directories]
-    metric = next((name for name in MEASURES if name in last[0]), None)
+    runs = [RunDirectory(cell.path) for cell in plan.cells]
+    measured = runs[0].rows(METRICS)[-1]
+    metric = next((name for name in MEASURES if name in measured), None)
     if metric is None:
-        raise UserError(f"{directories[0].path}: has no {', '.join(MEASURES[:-1])} or {MEASURES[-1]}")
-    values = [float(row[metric] or "nan") for row in last]
-    diverged = any(directory.status["status"] == "diverged" for directory in directories)
-    return metric, None if diverged or not all(map(math.isfinite, values)) else sum(values) / len(values)
+        raise UserError(f"{runs[0].path}: has no {', '.join(MEASURES[:-1])} or {MEASURES[-1]}")
+    return metric, mean_score([final_score(run, metric) for run in runs])

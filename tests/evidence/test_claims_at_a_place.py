@@ -3,8 +3,10 @@
 import math
 
 import pytest
-from curve_maker import cells, curve
-from judged_claims import NAN, said, verdict
+from curve_maker import cells, curve, finals
+from judged_claims import NAN, claim, said, verdict
+
+from normexp.evidence.claims import judge
 
 # At
 
@@ -44,3 +46,20 @@ def test_step_after_the_end_is_undecided_and_after_the_divergence_worst() -> Non
     assert said(diverged, "equals", value=0.7, margin=0.0, at="step 30") == "holds"
     for at in ("last", "best", "mean", "step 35", "step 1000"):
         assert said(diverged, "equals", value=0.7, margin=0.5, at=at) == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "at_paper"),
+    [
+        ((0.9,), "test/accuracy", "undecided"),
+        ((0.9, 0.901, 0.899), "test/accuracy", "holds"),
+        ((0.9, 0.901, 0.899), "train/loss", "undecided"),
+    ],
+)
+def test_a_printed_number_is_judged_at_its_own_scale_alone(
+    values: tuple[float, ...], metric: str, at_paper: str
+) -> None:
+    """With one seed, or without its metric, it was undecided at another."""
+    printed = claim("within", value="0.9", margin=0.05, metric=metric, printed=True)
+    found = {scale: judge([printed], cells(BN=finals(values)), scale)[0].verdict for scale in ("cpu", "paper")}
+    assert found == {"cpu": "not judged", "paper": at_paper}

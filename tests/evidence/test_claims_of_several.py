@@ -1,6 +1,7 @@
 """A claim of several comparisons, and the claims of a table together."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,21 @@ from curve_maker import cells, finals
 from judged_claims import ARMS, BAD, GOOD, NAN, WILD, claim, verdict
 
 from normexp.evidence.claims import entry, judge
+from normexp.evidence.claims.judge import _wider
+from normexp.evidence.claims.result import TestResult
+from normexp.evidence.claims.verdict import Adjusted
+from normexp.evidence.stats import EquivalenceTest, Interval
 
 # Several comparisons
+
+
+def test_only_a_test_by_ranks_is_said_to_have_ties() -> None:
+    """That of a metric called stable_rank was, whatever its test."""
+    above, interval = claim("higher", than="LN"), Interval(-1.0, 1.0)
+    found = TestResult("stable_rank of BN minus LN (paired t)", 5, 0.5, lambda _: interval, EquivalenceTest(0.01, 1.0))
+    for method, remarks in (("paired t", 0), ("unpaired rank-sum", 1)):
+        result = replace(found, method=method)
+        assert len(list(_wider(above, result, "holds", Adjusted(0.01, 0.95, interval)))) == remarks
 
 
 def test_the_interval_of_what_contradicts_allows_for_all_comparisons() -> None:

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 from claim_maker import check_claim
 from one_line import one_line_error
-from scipy.special import stdtrit
 
 from normexp.evidence.claims import Verdict, judge
 from normexp.evidence.claims.estimands import kind_at
-from normexp.evidence.claims.formula import LEVEL
 from normexp.evidence.curves import Cell, Curve, Curves
-from normexp.evidence.stats import Design
 
 METRICS = ("angle", "formula", "rest")
 RATES = (0.1, 0.2, 0.4)
@@ -181,19 +178,3 @@ def test_runs_that_all_agree_with_the_formula_to_the_last_bit_but_one_follow_it(
 
     assert judged(same(0.1 + 0.2)).verdict == "holds"
     assert judged(same(0.3 * (1 + 1e-14))).verdict == "contradicted"
-
-
-def test_a_law_is_contradicted_no_more_often_for_being_looked_at_in_batches() -> None:
-    """Every look had spent the whole of the one in a hundred: five looks, up to five in a hundred."""
-    found, design = curves(n=12, factor=1.004, seed=3), Design(tuple(range(12)), (6, 12))
-    law = {"text": "a law", "source": "p. 1", "of": "BN", "metric": "angle", "formula": "formula"}
-    axes = {"rate": list(RATES)}
-    claims = [check_claim({**law, "compare": word}, ["BN"], METRICS, axes) for word in ("follows", "leaves")]
-    once, looked = judge(claims, found), judge(claims, found, design=design)
-    places = [verdicts[0].details["places"][0] for verdicts in (once, looked)]
-    t = [stdtrit(11, 1 - LEVEL * share / len(RATES) / 2) for share in (1.0, design.shares[1])]
-    widths = [place["high"] - place["low"] for place in places]
-    assert widths[1] / widths[0] == pytest.approx(t[1] / t[0])
-    assert "99% [" in once[0].evidence
-    assert f"{100 - design.shares[1]:.4g}% [" in looked[0].evidence
-    assert looked[1].details["places"] == looked[0].details["places"]

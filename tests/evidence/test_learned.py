@@ -9,9 +9,9 @@ from claim_maker import check_claim
 from curve_maker import cells, curve, finals
 
 from normexp.evidence.claims import judge
-from normexp.evidence.claims.reading import value_at
 from normexp.evidence.curves import Cell, Curve, Made
 from normexp.evidence.learned import chance_bound, learned
+from normexp.evidence.reading import value_at
 from normexp.report.experiment.columns import Difference, Metric, Row
 from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.run_columns import Learned

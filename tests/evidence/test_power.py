@@ -7,6 +7,7 @@ from claim_maker import read_claim
 from scipy.stats import mannwhitneyu
 
 from normexp.evidence.claims.claim import Claim
+from normexp.evidence.claims.estimands import is_tested
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_rank_p
 
 
@@ -33,8 +34,14 @@ def test_seven_claims_with_five_seeds_cannot_be_decided_by_ranks_but_with_six_th
 
 
 def test_counts_are_no_part_of_the_family_and_differences_have_no_least_p() -> None:
-    assert smallest_adjusted_p(family(6, counts=5), 5) == smallest_adjusted_p(family(6), 5)
+    assert [is_tested(claim, "cpu") for claim in family(1, 1, counts=1)] == [True, True, False]
     assert smallest_adjusted_p(family(0, 20), 3) == 0.0
+
+
+def test_a_printed_number_is_part_of_the_family_at_scale_paper_alone() -> None:
+    (claim,) = family(1)
+    printed = claim.model_copy(update={"printed": True})
+    assert [is_tested(printed, scale) for scale in ("cpu", "paper")] == [False, True]
 
 
 def test_one_seed_decides_nothing() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.evidence.stats import EVERYTHING, Interval, RankSumTest, paired
+from normexp.evidence.stats import EVERYTHING, Interval, RankSumTest, SignTest, paired
 from normexp.evidence.stats.rank_sum import EXACT, _depth, _normal_depth
 
 INF = math.inf
@@ -22,6 +22,20 @@ def test_rank_sum_is_that_of_the_published_example() -> None:
     assert estimate.value == pytest.approx(0.305)
     interval = estimate.confidence_interval()
     assert (interval.low, interval.high) == pytest.approx((-0.15, 0.76))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "bound"),
+    [(0.57, 0.56, 0.01), (0.91, 0.90, 0.01), (0.56, 0.57, -0.01), (0.1 + 0.2, 0.3, 0.0), (0.01, 0.0, 0.57 - 0.56)],
+)
+def test_values_apart_by_the_bound_are_ties_whatever_their_last_bits(first: float, second: float, bound: float) -> None:
+    estimate = RankSumTest.of([first] * 5, [second] * 5)
+    assert estimate.p_above(bound) == estimate.p_below(bound) == 1.0
+
+
+def test_values_on_the_bound_are_on_neither_side_whatever_their_last_bits() -> None:
+    signs = SignTest((1 - 0.9,) * 6)
+    assert signs.p_above(0.1) == signs.p_below(0.1) == 1.0
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 5), (5, 7), (10, 10)])

@@ -23,7 +23,8 @@ from normexp.experiments.selection import (
     undecided_choices,
     write_choice,
 )
-from normexp.experiments.trials import Choosing, combinations, final_score, trials
+from normexp.experiments.trials import Choosing, combinations, trials
+from normexp.records import RunDirectory, final_score
 
 NAME = "ioffe2015_figure1"
 
@@ -115,9 +116,10 @@ def test_choice_for_one_arm_is_that_of_all(experiment, results):
 def test_choice_by_a_metric_that_was_not_recorded_is_refused(experiment, results):
     fabricate(experiment, results, "With BN", ["0.1"] * 6)
     place = run_place(results, experiment, "With BN", every_point(experiment.select)[0], "select")
-    assert math.isclose(final_score(place, "validation/accuracy"), 0.1)
+    run = RunDirectory(place)
+    assert math.isclose(final_score(run, "validation/accuracy"), 0.1)
     with pytest.raises(UserError, match="has no test/loss; it has step, validation/accuracy"):
-        final_score(place, "test/loss")
+        final_score(run, "test/loss")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"chosen": {}}'])
@@ -138,6 +140,27 @@ def test_of_equals_the_lower_loss_is_chosen(experiment, results):
     write_choice(experiment, results, ["With BN"])
     assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.5}}
     assert strict(choice_path(experiment, results))["notes"] == {"With BN": ["tied with optim.lr=0.1"]}
+
+
+def test_means_that_differ_in_their_last_bits_are_equal(experiment, results):
+    """The mean of 0.7 and 0.1 is a little less than that of 0.5 and 0.3."""
+    fabricate(experiment, results, "With BN", ["0.7", "0.1", "0.5", "0.3", "0.1", "0.1"], losses=[0.6] * 2 + [0.8] * 4)
+    write_choice(experiment, results, ["With BN"])
+    assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.1}}
+    assert strict(choice_path(experiment, results))["notes"]["With BN"][1:] == ["tied with optim.lr=0.5"]
+
+
+def test_a_metric_in_whose_name_accuracy_only_ends_a_word_is_not_better_the_higher(experiment):
+    assert experiment.select.highest
+    assert not experiment.select.model_copy(update={"metric": "validation/inaccuracy"}).highest
+
+
+def test_a_score_that_is_missing_is_none(experiment, results):
+    """An empty cell of metrics.csv, which is what a curve has where nothing was measured, was a traceback."""
+    fabricate(experiment, results, "With BN", [""] * 6)
+    write_choice(experiment, results, ["With BN"])
+    notes = strict(choice_path(experiment, results))["notes"]["With BN"]
+    assert "no combination has a score: in each a run diverged" in notes
 
 
 def test_of_equals_with_equal_losses_the_smaller_value_is_chosen(experiment, results):

@@ -444,3 +444,12 @@ def test_claims_that_so_few_seeds_cannot_decide_by_ranks_are_refused(seeds, clai
     data["scales"]["cpu"]["underpowered"] = "a pilot; more seeds are planned"
     assert parse("x", "cpu", data).underpowered == "a pilot; more seeds are planned"
     assert parse("x", "smoke", data).underpowered == ""
+
+
+def test_printed_numbers_do_not_count_where_they_are_not_judged():
+    """Before the run they were part of the family, and after it not."""
+    data = copy.deepcopy(SOUND)
+    data["scales"]["cpu"] = {"grid": {"seed": list(range(5))}}
+    printed = {**STEPS, "in": [1, 2], "printed": True}
+    data["claims"] = [STEPS, *({**printed, "text": f"claim {i}"} for i in range(6))]
+    assert len(parse("x", "cpu", data).claims) == 7

@@ -93,3 +93,33 @@ def test_several_runs_of_one_seed_and_arms_that_are_not_there_are_one_line(fabri
         lines(runs, "none", ("norm",))
     with pytest.raises(UserError, match=r"--against arm 'bath' does not exist; .*did you mean batch"):
         lines(made(fabricate), "bath")
+
+
+def test_a_run_that_finished_is_not_replaced_by_one_of_its_seed_that_diverged(fabricate: Fabric) -> None:
+    runs = made(fabricate, optim__lr=0.1)
+    runs += [fabricate(norm="batch", optim__lr=10.0, seed=seed, status="diverged") for seed in range(4)]
+    with pytest.raises(UserError, match=r"batch has several runs of one seed"):
+        lines(runs, "none", ("norm",))
+
+
+def test_a_run_that_diverged_counts_where_nobody_knows_what_is_better(fabricate: Fabric) -> None:
+    def rank(value: float, norm: str, seed: int, status: str = "done") -> RunDirectory:
+        table = [{"step": step, "rank": value} for step in (0, 10)]
+        return fabricate(table=table, columns=("step", "rank"), norm=norm, seed=seed, status=status)
+
+    runs = [rank(value + seed / value, norm, seed) for value, norm in ((1, "none"), (9, "batch")) for seed in range(4)]
+    _, batch = lines(runs, "none")
+    _, lost = lines([*runs, *(rank(0, norm, 4, "diverged") for norm in ("none", "batch"))], "none")
+    assert not batch["rank minus none [95 %]"].endswith(" by rank")
+    assert lost["rank minus none [95 %]"].endswith(" by rank")
+
+
+def test_rows_without_the_metric_are_not_compared(fabricate: Fabric) -> None:
+    """Houses have no accuracy; that their runs diverged made them one more comparison to correct for."""
+    houses = [
+        fabricate(table=[], norm=norm, seed=seed, status="diverged", dataset="houses")
+        for norm in ("none", "batch") for seed in range(3)
+    ]  # fmt: skip
+    alone, beside = (lines(runs, "none") for runs in (made(fabricate), [*made(fabricate), *houses]))
+    assert [row["p"] for row in beside if row["dataset"] == "houses"] == ["-", "-"]
+    assert {row["p"] for row in alone} == {row["p"] for row in beside}

@@ -1,17 +1,22 @@
 """The frame: every run directory is a row, every value says whose it is, nothing is lost without a word."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from drawn import learning, made
 from fabricated import Fabric
 
+from normexp.experiments.freeze import frozen_text
 from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
+from normexp.records.names import FROZEN
 from normexp.report.commands import plot_command, table_command
 from normexp.report.figures.runs import curves_of
+from normexp.report.files import write
 from normexp.report.frame import Frame, experiment_frame, folder_frame, frame_of, joined
 from normexp.report.results import load
 
@@ -129,6 +134,25 @@ def test_runs_of_an_experiment_and_others_are_drawn_in_panels_of_their_own(fabri
     drawn = curves_of(joined([experiment_frame(ours.experiment, fabricate.root), folder_frame([fabricate()])]))
     experiment = f"{ours.experiment.name} · {ours.experiment.scale}"
     assert {panel.title for panel in drawn.panels.values()} == {experiment, "digits · cnn"}
+
+
+def test_an_experiment_of_two_folders_is_one_in_each(tmp_path: Path) -> None:
+    """A colleague's records beside one's own had the same names, at which tables and figures failed."""
+    for place, folder in enumerate(("mine", "theirs/results")):
+        fabric = Fabric(tmp_path / folder)
+        for arm in ("none", "batch"):
+            for seed in (0, 1):
+                fabric(0.6 + place / 10 + seed / 100, name=f"own/cpu/runs/{arm}/seed={seed}", norm=arm, seed=seed)
+        content = {"arm": {"none": {}, "batch": {}}, "grid": {}}
+        write(fabric.root / "own" / "cpu" / FROZEN, frozen_text(content, None, "2026-01-01"))
+    folders = [str(tmp_path / "mine"), str(tmp_path / "theirs")]
+    frame = frame_of(folders)
+    assert set(frame.runs["experiment"]) == {"mine/own", "theirs/results/own"}
+    assert frame.runs["run"].is_unique
+    text = table_command(folders)
+    assert re.search(r"mine/own +\| none +\| +2 +\| +2/2 +\| +60.5", text)
+    assert re.search(r"theirs/results/own +\| none +\| +2 +\| +2/2 +\| +70.5", text)
+    assert plot_command(folders, out=str(tmp_path / "out"))
 
 
 def test_a_frame_costs_neither_pandas_nor_torch_before_it_is_asked() -> None:

@@ -12,13 +12,14 @@ from normexp.evidence.claims.power import smallest_sign_p
 from normexp.evidence.stats import Design, SignTest
 from normexp.experiments.grids import Selection
 from normexp.experiments.selection import choice_path
-from normexp.report.power import power
+from normexp.report.power import _other_question, power
 
 ADVICE = "rather an equivalence, `in: within MARGIN of 0`"
 COMPARED = {
     "text": "t", "source": "Table 1", "compare": "difference", "metric": "test/accuracy",
     "of": "With BN", "than": "Plain",
 }  # fmt: skip
+ANY = ("text", "source", "metric", "of")  # that most claims have
 AHEAD = (0.03, -0.027, 0.0)  # by 0.001, with a deviation that is thirty times as large
 
 
@@ -33,6 +34,20 @@ def test_an_equivalence_is_advised_unless_the_claim_is_one(fabricate: Fabric, re
     *_, line = power(experiment.experiment, fabricate.root)
     assert line.startswith("- t: more than a thousand if the effect is as observed") or "fresh seeds" in line
     assert (ADVICE in line) is advised
+
+
+@pytest.mark.parametrize(
+    ("keys", "advised"),
+    [
+        ({"compare": "ratio", "than": "Plain", "in": "> 1"}, "`in: within MARGIN of 1`"),
+        ({"compare": "value", "in": "< 0.9"}, "`in: within MARGIN of 0.9`"),
+        ({"compare": "equals", "value": 1.0, "tolerance": 0.1}, ""),
+    ],
+)
+def test_an_equivalence_is_advised_around_the_end_of_the_region(keys: dict[str, object], advised: str) -> None:
+    """Around 0 the program refuses one of a ratio, and of a value it is another question."""
+    claim = read_claim({key: value for key, value in {**COMPARED, **keys}.items() if key in keys or key in ANY})
+    assert _other_question(claim) == (f"; rather an equivalence, {advised}" if advised else "")
 
 
 FITTED = {"text": "f", "source": "Table 1", "compare": "value", "metric": "test/accuracy", "of": "Plain", "in": "> 0.9"}

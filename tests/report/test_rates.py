@@ -66,7 +66,7 @@ def test_the_table_has_one_rate_for_all_each_at_its_best_and_the_sensitivity(fab
     text = files["sensitivity.md"]
     assert "| validation accuracy (%) at optim.lr=0.1 | best optim.lr | validation accuracy (%) there |" in text
     # Behind the best by 40, 0 and 20 points: (40 / 2 + 20 / 2) / 2 decades by the trapezoidal rule, for both seeds.
-    assert sensitivities(files) == pytest.approx([15, 15])
+    assert sensitivities(files) == pytest.approx([0.15, 0.15])
     assert "on the validation split, seeds 100, 101." in text
 
 
@@ -76,11 +76,32 @@ def test_equal_sensitivities_are_said_and_have_no_interval(fabricate: Fabric) ->
     assert "| 15 with every seed | +0 with every seed |" in " ".join(second.split())
 
 
+def test_programs_read_the_difference_too_and_no_interval_where_there_is_none(fabricate: Fabric) -> None:
+    """The interval of what is equal with every seed was from -inf to inf there."""
+    files = table(choosing(fabricate), fabricate)
+    plain, second = csv.DictReader(io.StringIO(files["sensitivity.csv"]))
+    assert (second["minus the first"], second["minus the first low"]) == ("0.0", "")
+    assert (second["sensitivity low"], second["sensitivity high"], plain["minus the first"]) == ("", "", "")
+
+
+def test_an_arm_that_diverges_at_every_rate_has_no_best_one_and_leaves_the_choice_to_others(fabricate: Fabric) -> None:
+    ends = {0.01: 0.5, 0.1: 0.9, 1.0: 0.7}
+    made_up = made(fabricate, grid={"optim.lr": list(ends), "seed": [0, 1]})
+    made_up.run(lambda arm, point, _: learning_to(ends[point["optim.lr"]]))
+    for arm, _, run in made_up.places():
+        if arm == "With BN":
+            run.write_status("diverged", step=6)
+    text = table(made_up.experiment, fabricate)["sensitivity.md"]
+    assert "| test accuracy (%) at optim.lr=0.1 |" in text
+    (row,) = (" ".join(line.split()) for line in text.splitlines() if line.startswith("| With BN"))
+    assert row.startswith("| With BN | diverged | - | - |")
+
+
 def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, diverged=1.0)
     files = table(experiment, fabricate)
     assert files["sensitivity.md"].count(" 4/6 |") == 2
-    assert sensitivities(files) == pytest.approx([31.25, 31.25])  # behind the best by 40, 0 and 80 or 90 points
+    assert sensitivities(files) == pytest.approx([0.3125, 0.3125])  # behind the best by 40, 0 and 80 or 90 points
     drawn = chart(experiment, fabricate)
     assert all(list(line.x) == [0.01, 0.1] and len(line.crosses) == 2 for line in lines_of(drawn, ""))
     assert "runs that diverged there, 2 of Plain; 2 of With BN" in caption(drawn)
@@ -100,9 +121,9 @@ def test_of_seeds_in_batches_the_interval_allows_for_all_looks(fabricate: Fabric
     made_up.statuses = {(arm, 5): "running" for arm in made_up.experiment.arms}  # of the second look
     made_up.run(lambda arm, point, _: learning_to(0.9 if point["optim.lr"] == 0.1 else ends.get(point["seed"], 0.1)))
     files = table(made_up.experiment, fabricate)
-    expected = TTest((10.0, 20.0, 30.0, 40.0)).confidence_interval(design.confidence(1))
+    expected = TTest((0.1, 0.2, 0.3, 0.4)).confidence_interval(design.confidence(1))
     (row, _) = csv.DictReader(io.StringIO(files["sensitivity.csv"]))
-    assert (float(row["sensitivity"]), row["n"]) == (pytest.approx(12.5), "4")
+    assert (float(row["sensitivity"]), row["n"]) == (pytest.approx(0.125), "4")
     assert float(row["sensitivity high"]) == pytest.approx(expected.high / 2)
     assert "look 1 of at most 2, 4 of at most 6 seeds" in files["sensitivity.md"]
 

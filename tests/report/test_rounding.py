@@ -55,6 +55,12 @@ def test_of_an_arm_that_diverged_in_every_run_no_end_is_a_number() -> None:
     assert with_interval(math.nan, -math.inf, math.inf) == "? [-∞, +∞]"
 
 
+def test_just_below_a_switch_of_notation_the_rounded_number_is_written_as_the_one_above() -> None:
+    assert (ratio(999.7), ratio(999.4), ratio(-999.7)) == ("1000", "999", "-1000")
+    assert (number(9999.7), number(9999.4), number(-9999.7)) == ("10000", "9999", "-10000")
+    assert number(999999.7) == number(1e6) == "1e+06"
+
+
 def test_ratios_have_three_digits() -> None:
     assert [ratio(value) for value in (4.4, 14.8, 443.2, 1234.0, math.inf, math.nan)] == [
         "4.40", "14.8", "443", "1234", "∞", "?"

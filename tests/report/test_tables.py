@@ -116,6 +116,12 @@ def test_validation_has_a_column_where_there_is_one(fabricate: Fabric) -> None:
     assert "validation accuracy (%) ↑" not in cells([fabricate()])[0]
 
 
+def test_arrows_point_to_what_is_better_and_none_where_nobody_knows(fabricate: Fabric) -> None:
+    table = [{"step": 0, "gram/error": 1.0, "rank": 3.0, "top5_accuracy": 0.5}]
+    (row,) = cells([fabricate(table=table, columns=("step", "gram/error", "rank", "top5_accuracy"))])
+    assert [*row][-3:] == ["gram error (%) ↓", "rank", "top5 accuracy (%) ↑"]
+
+
 def test_data_notes_are_under_the_table(fabricate: Fabric) -> None:
     run = fabricate(dataset="cifar10", note="CIFAR-10, JPEG copy")
     for format in ("md", "html"):

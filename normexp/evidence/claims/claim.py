@@ -35,7 +35,8 @@ from typing import Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
-from normexp.evidence.claims.fields import BEST_OF, THE_OTHERS, Arm, At, Place, Text, Where
+from normexp.evidence.best_of import BEST_OF
+from normexp.evidence.claims.fields import THE_OTHERS, Arm, At, Place, Text, Where
 from normexp.evidence.claims.region import Region
 from normexp.evidence.curves import better_direction
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 from normexp.evidence.claims.claim import Measured
 from normexp.evidence.claims.estimands import Difference, Interaction, Ratio, Trend, Value
 from normexp.evidence.claims.fields import Place, at_point
-from normexp.evidence.claims.reading import MissingRuns, shared_points, values, values_by_point
+from normexp.evidence.claims.reading import shared_points, values, values_by_point
 from normexp.evidence.claims.result import TestResult, all_of, compared
 from normexp.evidence.curves import AxisValue, Curves
+from normexp.evidence.reading import MissingRuns
 from normexp.evidence.stats import Interval, one_sample, paired, paired_differences
 from normexp.evidence.stats.speed_up import exponential, logarithm
 

@@ -15,6 +15,7 @@ from normexp.evidence.claims.claim import (
     check_better,
 )
 from normexp.evidence.claims.fields import Arm, AtEvery, In, Place, Rivals, Target, Text
+from normexp.evidence.verdicts import PAPER
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -228,6 +229,19 @@ AnyClaim = Annotated[
 ]
 
 
+def is_judged(claim: Claim, scale: str) -> bool:
+    """Tell whether a claim gets a verdict at a scale: a printed number does at scale paper only."""
+    return not claim.printed or scale == PAPER
+
+
+def is_tested(claim: Claim, scale: str) -> bool:
+    """Tell whether a claim takes part in the correction over all claims: it is judged there, by a test over seeds.
+
+    Counts and equalities are settled run by run, a law by a level of its own.
+    """
+    return is_judged(claim, scale) and not isinstance(claim, Count | Equals | Follows)
+
+
 def kind_at(claim: Claim, scale: str) -> Kind:
     """Return what sort of verdict the claim gets at a scale: what the YAML says, else what follows.
 
@@ -236,9 +250,9 @@ def kind_at(claim: Claim, scale: str) -> Kind:
     scaled       at our scale
     own          no paper claims it: the YAML says so, and of the controls of a law it is always so
     """
-    if claim.kind == "full scale" and scale != "paper":
+    if claim.kind == "full scale" and scale != PAPER:
         return "scaled"
     if claim.kind or isinstance(claim, Leaves):
         return claim.kind or "own"  # a control is ours
     exact = isinstance(claim, Equals) or (isinstance(claim, Follows) and claim.rounding is not None)
-    return "exact" if exact else "full scale" if scale == "paper" else "scaled"
+    return "exact" if exact else "full scale" if scale == PAPER else "scaled"

@@ -16,7 +16,6 @@ from normexp.evidence.claims.region import ALLOWED, Region, read_region
 from normexp.evidence.curves import AxisValue, Point, named_point
 from normexp.evidence.stats import Printed
 
-BEST_OF = "best of "
 THE_OTHERS = "the others"
 _AT = re.compile(r"last|best|mean|range|step \d+")
 _AT_EVERY = re.compile(r"last|every|step \d+")
@@ -69,11 +68,6 @@ def _read_at(given: str) -> str:
     if not _AT.fullmatch(given):
         raise refusal(f"{given!r} is none of last, best, mean, range, step N")
     return given
-
-
-def step_of(at: str) -> int | None:
-    """Return N of `step N`; None of another place on the curves."""
-    return int(at.removeprefix("step ")) if at.startswith("step ") else None
 
 
 def _read_at_every(given: str) -> str:

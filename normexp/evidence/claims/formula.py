@@ -3,8 +3,7 @@
 A place is a point of the grid, and with `at: every` a step of the curve. At each of them the mean over the seeds of
 measured minus predicted has a t interval; all of them together have 99 % (Bonferroni), so a law that is true is
 contradicted once in a hundred grids. A law that is asymptotic allows the remainder that it states beyond that; an
-identity has no interval, and every run is held to the rounding of its arithmetic. Of several looks at seeds that are
-added in batches each spends a share of the one in a hundred, and the verdict is that of the last one taken.
+identity has no interval, and every run is held to the rounding of its arithmetic.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from typing import Any
 
 from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
-from normexp.evidence.claims.reading import MissingRuns, Runs, runs_by_point, value_at
+from normexp.evidence.claims.reading import Runs, runs_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
 from normexp.evidence.curves import Curve, Curves
+from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import Interval, t_interval
 
 LEVEL = 0.01  # over all places together
@@ -82,33 +82,29 @@ def _ratio(distance: float, allowed: float) -> float:
     return distance / allowed if allowed else math.inf if distance else 0.0
 
 
-def follows(claim: Follows, curves: Curves, share: float = 1.0) -> TestResult:
+def follows(claim: Follows, curves: Curves) -> TestResult:
     """Does the measurement follow the formula at every place?
 
     Contradicted where one interval misses the remainder; holds where none does and each is narrow enough to say so
     (`resolution`); undecided otherwise, and with fewer than two seeds, unless the law is an identity.
-
-    Args:
-        share: of the level that this look at the seeds spends.
     """
-    level = LEVEL * share
-    places = comparisons(claim, curves, level)
+    places = comparisons(claim, curves)
     settled = UNDECIDED if any(map(_unknown, places)) else HOLDS
     if settled == HOLDS and claim.rounding is None:
         settled = UNDECIDED if any(place.blurred(claim.resolution) for place in places) else HOLDS
     if any(place.departs for place in places):
         settled = CONTRADICTED
-    return _result(claim, places, settled, level)
+    return _result(claim, places, settled)
 
 
-def leaves(claim: Follows, curves: Curves, share: float = 1.0) -> TestResult:
+def leaves(claim: Follows, curves: Curves) -> TestResult:
     """Does the control, which breaks an assumption of the law, leave the formula at some place?"""
     opposite = {HOLDS: CONTRADICTED, CONTRADICTED: HOLDS, UNDECIDED: UNDECIDED}
-    result = follows(claim, curves, share)
+    result = follows(claim, curves)
     return replace(result, settled=opposite[result.settled])
 
 
-def comparisons(claim: Follows, curves: Curves, level: float = LEVEL) -> list[Comparison]:
+def comparisons(claim: Follows, curves: Curves) -> list[Comparison]:
     """Return the law at every place of the grid. Raises MissingRuns where there is none."""
     samples = {
         where: sample
@@ -118,7 +114,7 @@ def comparisons(claim: Follows, curves: Curves, level: float = LEVEL) -> list[Co
     }
     if not samples:
         raise MissingRuns(f"{claim.of} has no finished run with a {claim.formula}")
-    confidence = 1 - level / len(samples)
+    confidence = 1 - LEVEL / len(samples)
     return [_compared(claim, where.strip(), sample, confidence) for where, sample in samples.items()]
 
 
@@ -180,22 +176,22 @@ def _unknown(place: Comparison) -> bool:
     return math.isnan(place.low) or math.isinf(place.high - place.low)
 
 
-def _result(claim: Follows, places: list[Comparison], settled: str, level: float) -> TestResult:
+def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResult:
     worst = max(places, key=lambda place: -math.inf if math.isnan(place.excess) else place.excess)
     among = f"{len(places)} places, " if len(places) > 1 else ""
     where = f" ({among}furthest {worst.where})" if among and worst.where else f" {worst.where}".rstrip()
     what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {worst.measured:.6g}, formula "
-    what += f"{worst.predicted:.6g}, {_allowed(claim, worst, level)}"
+    what += f"{worst.predicted:.6g}, {_allowed(claim, worst)}"
     details: Mapping[str, Any] = {"law": asdict(worst), "places": [asdict(place) for place in places]}
     few = claim.rounding is None and worst.n < 2
     note = "fewer than two seeds decide nothing" if few else ""
     return TestResult(what, worst.n, worst.measured, settled=settled, note=note, details=details)
 
 
-def _allowed(claim: Follows, place: Comparison, level: float) -> str:
+def _allowed(claim: Follows, place: Comparison) -> str:
     if claim.rounding is not None:
         return f"off by at most {max(abs(place.low), abs(place.high)):.2g}, rounding {place.remainder:.2g}"
     order = f", remainder {place.remainder:.2g}" + (f" ({claim.order})" if claim.order else "")
-    return f"{100 * (1 - level):.4g}% [{place.low:.3g}, {place.high:.3g}] of the difference" + (
+    return f"{100 * (1 - LEVEL):.4g}% [{place.low:.3g}, {place.high:.3g}] of the difference" + (
         order if claim.remainder else ""
     )

@@ -11,14 +11,15 @@ from normexp.config.text import amount
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
-from normexp.evidence.claims.estimands import Count, Follows, StepsToTarget
+from normexp.evidence.claims.estimands import Count, StepsToTarget, is_judged
 from normexp.evidence.claims.formula import follows, leaves
-from normexp.evidence.claims.reading import MissingRuns, different_origins, unfinished
+from normexp.evidence.claims.reading import different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
 from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
+from normexp.evidence.reading import MissingRuns
 from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
 from normexp.evidence.verdicts import PAPER
 
@@ -70,12 +71,11 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
 def _result(claim: Claim, scale: str, curves: Curves, share: float = 1.0) -> TestResult:
     """Return what the runs of one look say of a claim; `share` is that of the level."""
     try:
-        looked = (curves, share) if isinstance(claim, Follows | StepsToTarget) else (curves,)
+        looked = (curves, share) if isinstance(claim, StepsToTarget) else (curves,)
         result = _TESTS[claim.compare](claim, *looked)
-        unjudged = claim.printed and scale != PAPER
-        return replace(result, decision=None, settled=NOT_JUDGED) if unjudged else result
     except MissingRuns as reason:
-        return TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
+        result = TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
+    return result if is_judged(claim, scale) else replace(result, decision=None, settled=NOT_JUDGED)
 
 
 def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family: int, curves: Curves) -> Verdict:
@@ -117,12 +117,12 @@ def _wider(claim: Claim, result: TestResult, decided: str, adjusted: Adjusted | 
         return
     if isinstance(claim, StepsToTarget):
         yield "grid: the evaluations decide; the interval, which allows for what happened between them, would not"
-    elif "rank" in result.what:
+    elif "rank" in result.method:
         yield "ties: the ranks, with ties as they are, decide; the interval, made as if there were none, would not"
 
 
 def _decided(result: TestResult, adjusted: Adjusted | None) -> str:
-    if result.note:
+    if result.note and result.settled != NOT_JUDGED:
         return UNDECIDED
     if result.decision is None or adjusted is None:
         return result.settled

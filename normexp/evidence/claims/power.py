@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from normexp.evidence.claims.claim import Claim
-from normexp.evidence.claims.estimands import Count, Equals, Follows, StepsToTarget
+from normexp.evidence.claims.estimands import StepsToTarget
 from normexp.evidence.stats import Design
 
 
-def smallest_over_looks(claims: Sequence[Claim], design: Design) -> float:
+def smallest_over_looks(family: Sequence[Claim], design: Design) -> float:
     """Return the same of a sequential design: the least at any of its looks."""
-    return least_over_looks(partial(smallest_adjusted_p, claims), design, design.looks)
+    return least_over_looks(partial(smallest_adjusted_p, family), design, design.looks)
 
 
 def least_over_looks(least: Callable[[int], float], design: Design, looks: Sequence[int]) -> float:
@@ -26,7 +26,7 @@ def least_over_looks(least: Callable[[int], float], design: Design, looks: Seque
     return min([1.0, *(least(n) / share for n, share in each)])
 
 
-def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
+def smallest_adjusted_p(family: Sequence[Claim], n: int) -> float:
     """Return the least p, Holm-adjusted, at which this family could decide a claim that is judged by ranks.
 
     A claim about steps to a target is judged by ranks as soon as one run never gets there, and with n runs of each arm
@@ -35,13 +35,13 @@ def smallest_adjusted_p(claims: Sequence[Claim], n: int) -> float:
     that is judged by ranks could be decided first, whatever the runs say.
 
     Args:
+        family: claims that are tested (`is_tested`).
         n: runs per arm, at least 2 for any decision.
     """
     if n < 2:
         return 1.0
-    tested = [claim for claim in claims if not isinstance(claim, Count | Equals | Follows)]
-    by_rank = any(isinstance(claim, StepsToTarget) for claim in tested)
-    return min(1.0, len(tested) * smallest_rank_p(n)) if by_rank else 0.0
+    by_rank = any(isinstance(claim, StepsToTarget) for claim in family)
+    return min(1.0, len(family) * smallest_rank_p(n)) if by_rank else 0.0
 
 
 def smallest_sign_p(n: int) -> float:

@@ -24,6 +24,7 @@ class TestResult:
         estimate: the number in question, as it is printed.
         interval: of it, by confidence; None where there is none.
         decision: p-values of a statistical claim; None where nothing was tested.
+        method: of the test.
         settled: the verdict of a claim that is no statistical one (counts, exact equality).
         note: why there is neither.
         spread: for planning: standard deviation between seeds and the distances to the ends of the region.
@@ -39,6 +40,7 @@ class TestResult:
     estimate: float | None = None
     interval: Callable[[float], Interval | None] = lambda confidence: None
     decision: EquivalenceTest | None = None
+    method: str = ""
     settled: str = UNDECIDED
     note: str = ""
     spread: tuple[float, float, float] | None = None
@@ -67,10 +69,9 @@ def compared(
         ends = estimate.confidence_interval(confidence)
         return Interval(shown(ends.low), shown(ends.high))
 
-    decision = EquivalenceTest.of(estimate, region)
-    return TestResult(
-        f"{what} ({estimate.method})", n, shown(estimate.value), interval, decision, spread=_spread(estimate, region)
-    )
+    decision, method = EquivalenceTest.of(estimate, region), estimate.method
+    value, spread = shown(estimate.value), _spread(estimate, region)
+    return TestResult(f"{what} ({method})", n, value, interval, decision, method, spread=spread)
 
 
 def all_of(results: Sequence[TestResult]) -> TestResult:

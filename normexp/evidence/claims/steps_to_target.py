@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from normexp.evidence.claims.estimands import Count, StepsToTarget
 from normexp.evidence.claims.fields import Place
-from normexp.evidence.claims.reading import Runs, best, column_of
+from normexp.evidence.claims.reading import Runs
 from normexp.evidence.curves import Curve
+from normexp.evidence.reading import best, column_of
 from normexp.evidence.stats import Steps, steps_to_target
 
 

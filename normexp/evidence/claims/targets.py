@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from normexp.evidence.claims.reading import MissingRuns, Runs, best
+from normexp.evidence.claims.reading import Runs
 from normexp.evidence.claims.steps_to_target import steps_of
 from normexp.evidence.curves import Column, Curve
+from normexp.evidence.reading import MissingRuns, best
 from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, PointEstimate, median, paired, speed_up
 
 POINTS = 9
@@ -37,8 +38,8 @@ def over_targets(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool, 
 def target_range(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) -> list[float]:
     """Return targets from what both arms have early to what both reach: even steps in the logarithm of the distance.
 
-    The distance is that to 1 of an accuracy, else the metric itself. Early is the first evaluation after step 0, at
-    the worse arm's median; the end is the worse arm's median best.
+    The distance is the metric itself, and where more is better that to 1, as of an accuracy. Early is the first
+    evaluation after step 0, at the worse arm's median; the end is the worse arm's median best.
     """
     better = "higher" if larger_is_better else "lower"
     arms, worse = (theirs.values(), ours.values()), min if larger_is_better else max

@@ -12,6 +12,7 @@ from normexp.evidence.stats.estimates import paired as paired
 from normexp.evidence.stats.estimates import paired_differences as paired_differences
 from normexp.evidence.stats.interval import EVERYTHING as EVERYTHING
 from normexp.evidence.stats.interval import Interval as Interval
+from normexp.evidence.stats.last_bits import without_last_bits as without_last_bits
 from normexp.evidence.stats.multiplicity import LEVEL as LEVEL
 from normexp.evidence.stats.multiplicity import false_discovery_rate as false_discovery_rate
 from normexp.evidence.stats.multiplicity import holm as holm

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normexp.evidence.stats.interval import EVERYTHING, Interval
+from normexp.evidence.stats.last_bits import without_last_bits
 from normexp.evidence.stats.summary import middle
 
 Floats = npt.NDArray[np.float64]
@@ -61,11 +62,13 @@ class RankSumTest:
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value against "shifted by at most `bound`"."""
-        return _p_larger([low - bound for low, _ in self.first], [high for _, high in self.second])
+        ours = [low - min(bound, 0) for low, _ in self.first]
+        return _p_larger(ours, [high + max(bound, 0) for _, high in self.second])
 
     def p_below(self, bound: float) -> float:
         """Return the one-sided p-value against "shifted by at least `bound`"."""
-        return _p_larger([low for low, _ in self.second], [high - bound for _, high in self.first])
+        theirs = [low + max(bound, 0) for low, _ in self.second]
+        return _p_larger(theirs, [high - min(bound, 0) for _, high in self.first])
 
     def _differences(self) -> tuple[list[float], list[float]]:
         """Return the sorted pairwise differences, each at its least and at its largest."""
@@ -87,11 +90,12 @@ def _minus(first: float, second: float, unknown: float) -> float:
 def _p_larger(first: Sequence[float], second: Sequence[float]) -> float:
     """Return the probability, were all values of one population, of a rank sum of `first` at least this large.
 
-    Every choice of ranks is counted: scipy.stats.mannwhitneyu is exact only where no two values are equal.
+    Every choice of ranks is counted: scipy.stats.mannwhitneyu is exact only where no two values are equal. What differs
+    in its last bits alone is equal; a bound is added to values and not subtracted, which would leave little else.
     """
     from scipy.stats import rankdata
 
-    ranks = rankdata([*first, *second])
+    ranks = rankdata([without_last_bits(value) for value in (*first, *second)])
     if max(len(first), len(second)) > EXACT:
         return _normal_tail(ranks, len(first))
     doubled = [round(2 * rank) for rank in ranks]  # ties share their mean rank: twice it is whole

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from normexp.evidence.stats.interval import Interval
+from normexp.evidence.stats.last_bits import without_last_bits
 from normexp.evidence.stats.summary import middle
 
 
@@ -38,11 +39,15 @@ class SignTest:
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value against "the median is at most `bound`"."""
-        return self._p(sum(value > bound for value in self.values))
+        return self._p(sum(value > without_last_bits(bound) for value in self._rounded))
 
     def p_below(self, bound: float) -> float:
         """Return the one-sided p-value against "the median is at least `bound`"."""
-        return self._p(sum(value < bound for value in self.values))
+        return self._p(sum(value < without_last_bits(bound) for value in self._rounded))
+
+    @property
+    def _rounded(self) -> list[float]:
+        return [without_last_bits(value) for value in self.values]
 
     def _p(self, successes: int) -> float:
         from scipy.stats import binomtest

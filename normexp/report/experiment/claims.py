@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from normexp.evidence.claims.check import check_names
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change
 from normexp.experiments.reproduce import command
+from normexp.records import plain_json
 from normexp.report.experiment.measured import Measured
 
 
@@ -50,4 +50,4 @@ def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]], cha
     }
     if experiment.underpowered:
         head["underpowered"] = experiment.underpowered
-    return json.dumps({**head, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
+    return plain_json({**head, "claims": claims})

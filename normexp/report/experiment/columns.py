@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import Cell, better_direction
+from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.experiments import tables
 from normexp.report.against import BY_RANK, difference

@@ -74,6 +74,5 @@ class Verdict(Column):
         if row.verdict or not isinstance(row.published, tables.Published):
             return row.verdict
         measured, printed = self.metric.measured, row.published.printed
-        values = measured.at_look(self.metric.values(row))
-        verdict = published_verdict(values, printed, self.margin, self.scale, measured.confidence)
+        verdict = published_verdict(self.metric.values(row), printed, self.margin, self.scale)
         return NOT_YET if measured.waiting and verdict.is_judged else str(verdict)

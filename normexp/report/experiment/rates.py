@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from normexp.evidence.claims.reading import value_at
 from normexp.evidence.curves import Cell, better_direction, named_point
+from normexp.evidence.reading import value_at
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
 from normexp.experiments.figures import SELECTION, Figure

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from normexp.evidence.claims.reading import MissingRuns
+from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.steps_to_target import best_by_seed, steps_of_each
 from normexp.evidence.curves import Cell
+from normexp.evidence.reading import MissingRuns
 from normexp.evidence.stats import Steps
-from normexp.experiments.names import BEST_OF
 from normexp.report.experiment.measured import Measured
 
 Target = float | int | str  # a number, or `best of ARM`

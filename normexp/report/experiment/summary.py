@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
-from normexp.evidence.curves import better_direction
+from normexp.evidence.curves import better_direction, cost_sign
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.report.experiment.columns import Metric, Row
@@ -67,7 +67,7 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
     for point in dict.fromkeys(cell.point for cell in measured.curves):
         rows = [Row(cell) for cell in measured.curves if cell.point == point]
         known = [row for row in rows if column.centre(row) is not None]
-        known.sort(key=partial(_rank, column, -1.0 if better_direction(look.metric) == "higher" else 1.0))
+        known.sort(key=partial(_rank, column, cost_sign(look.metric)))
         where = ", ".join(f"{axis}={value}" for axis, value in point)
         named = "; ".join(f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST])
         yield f"- {f'{where}: ' if where else ''}{named}"

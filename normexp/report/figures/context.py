@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.claims.reading import MissingRuns, value_at
 from normexp.evidence.curves import Cell, Curve, better_direction
+from normexp.evidence.reading import MissingRuns, value_at
 from normexp.experiments.experiment import Experiment, product
 from normexp.experiments.figures import Figure
 from normexp.records import RunDirectory

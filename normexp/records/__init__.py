@@ -2,7 +2,7 @@
 
     config.yaml             resolved options, with the chosen option of every group
     status.json             running | done | diverged | failed | interrupted, with cause and step; once finished, the
-                            sha256 of every other file
+                            sha256 of the other files here
     metrics.csv             one row per evaluation; equal configs give equal bytes
     timing.csv              seconds spent training, images per second, peak memory
     probes.csv              step, probe, layer, statistic, value (header only under probe=none)

@@ -133,6 +133,20 @@ def test_run_directory_reads_what_was_written(run):
     assert run.config["seed"] == 0
 
 
+@pytest.mark.parametrize("recorded", [False, True], ids=["left by an attempt before", "with a sum of an older version"])
+def test_a_figure_that_is_drawn_again_damages_no_record(run, recorded):
+    for name in ("curves.png", "curves.md"):
+        (run.path / name).write_text("of one run")
+    run.finish("done", step=5)
+    if recorded:
+        run.write_status(**run.status | {"sha256": {**run.status["sha256"], "curves.png": "0" * 64}})
+    assert run.status["sha256"].keys() - {"curves.png"} == {"config.yaml"}
+    (run.path / "curves.png").write_text("of two runs")
+    (run.path / "curves.md").unlink()
+    run.check_sums()
+    assert run.read("curves.png") == b"of two runs"
+
+
 def test_run_directory_without_status_is_new(tmp_path):
     assert RunDirectory(tmp_path).status == {"status": "new"}
 

@@ -14,7 +14,7 @@ Nothing that is read back can execute code.
 """
 
 from normexp.records.curve_file import CurveFile as CurveFile
-from normexp.records.files import MOST_ROWS as MOST_ROWS
+from normexp.records.files import MOST_TABLE as MOST_TABLE
 from normexp.records.files import Damaged as Damaged
 from normexp.records.files import damaged as damaged
 from normexp.records.files import read_json as read_json

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.records.files import MOST_ROWS, MOST_TEXT, damaged, sha256_of, sweep_temporaries, write_atomically
+from normexp.records.fences import check_fence
+from normexp.records.files import (
+    MOST_ROWS,
+    MOST_TABLE,
+    MOST_TEXT,
+    damaged,
+    sha256_of,
+    sweep_temporaries,
+    write_atomically,
+)
 from normexp.records.forms import check_config, check_environment, check_rows, check_status
 from normexp.records.locks import is_locked, locked
 from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, STATUS
@@ -22,8 +31,7 @@ from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
 
 FIRST = 4096  # bytes of a file that a glance takes
-MOST_BYTES = 2**36  # of a file that is only hashed,
-MOST_TABLE = 2**30  # and of one that is no checkpoint
+MOST_BYTES = 2**36  # of a file that is only hashed
 OTHER_SUM = "it does not have the checksum of the finished run"
 
 Mappings = dict[str, Any]
@@ -77,13 +85,13 @@ class RunDirectory:
         except FileNotFoundError:
             return ""
 
-    def rows(self, name: str) -> list[dict[str, str]]:
+    def rows(self, name: str, most: int = MOST_ROWS) -> list[dict[str, str]]:
         """Return the rows of a CSV file that end in a line break, as text; none where there is no file.
 
         Raises: UserError where it is damaged, or lacks what is read of it by name.
         """
         try:
-            data = self.read(name)
+            data = self.read(name, most)
         except FileNotFoundError:
             return []
         rows = self._parsed(name, data, csv_rows)
@@ -139,6 +147,7 @@ class RunDirectory:
         packed = self.is_packed
         if self.path.exists():
             aside = free_name(self.path)
+            check_fence()
             self.path.rename(aside)
         if packed:
             self.path.mkdir(parents=True)
@@ -202,9 +211,9 @@ def free_name(path: Path) -> Path:
     return next(aside for n in count(1) if not (aside := Path(f"{path}{ASIDE}{n}")).exists())
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
+def read_rows(path: Path, most: int = MOST_ROWS) -> list[dict[str, str]]:
     """Return the rows of a run directory's CSV file that end in a line break; none where there is no file."""
-    return RunDirectory(path.parent).rows(path.name)
+    return RunDirectory(path.parent).rows(path.name, most)
 
 
 def environment_before(directory: RunDirectory) -> Mappings:

@@ -154,7 +154,6 @@ class Trainer:
             why = "begun in a stack" if self.checkpointer.path.exists() else "stopped before its first checkpoint"
             logger.info(f"the run was {why}: training begins again")
         if not self.resumes:
-            self.checkpointer.path.unlink(missing_ok=True)
             self.timer.reset()
             with fitting(self.config):
                 initialize_from_data(self.components)
@@ -165,6 +164,8 @@ class Trainer:
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
+        if not self.resumes:
+            self.checkpointer.path.unlink(missing_ok=True)
         self.recorder.begin(keep_until, self.config.recorded().to_yaml(), environment)
 
     def _train(self) -> str:

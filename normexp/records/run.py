@@ -219,6 +219,6 @@ def read_rows(path: Path, most: int = MOST_ROWS) -> list[dict[str, str]]:
 def environment_before(directory: RunDirectory) -> Mappings:
     """Return environment.json as the attempt before left it; nothing where it is damaged."""
     try:
-        return directory.environment
+        return RunDirectory(directory.path, directory.given).environment  # the directory itself keeps what it has read
     except UserError:
         return {}

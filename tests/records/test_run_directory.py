@@ -17,7 +17,7 @@ from one_line import one_line_error
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, write_atomically
+from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, together_before, write_atomically
 from normexp.records.curve_file import cell, csv_text
 from normexp.records.parsing import yaml_mapping
 
@@ -145,6 +145,13 @@ def test_a_figure_that_is_drawn_again_damages_no_record(run, recorded):
     (run.path / "curves.md").unlink()
     run.check_sums()
     assert run.read("curves.png") == b"of two runs"
+
+
+def test_what_a_run_was_before_is_not_what_its_directory_says_afterwards(run):
+    run.write_environment({"stacked": 3})
+    assert together_before(run).stacked == 3
+    run.write_environment({"threads": 1})
+    assert run.environment == {"threads": 1}
 
 
 def test_run_directory_without_status_is_new(tmp_path):

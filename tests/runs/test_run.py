@@ -353,6 +353,14 @@ def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_run_with_more_steps_between_evaluations_than_fit_leaves_one_line_and_no_trace(cli, results):
+    many = 10**13
+    status, _, stderr = cli("run", *TINY, f"steps={many}", f"eval_every={many}", f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert stderr.startswith(f"normexp: eval_every={many}: the memory has no room for 10,000,000,000,000 losses")
+    assert not results.exists()
+
+
 def test_run_refused_at_its_first_evaluation_leaves_one_line_and_no_trace(cli, tmp_path):
     """Only what a probe finds in the network can refuse it; the batch would be worth a note if the run were made."""
     applies = ("model=mlp", "norm=batch", "probe=equilibrium")

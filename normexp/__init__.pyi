@@ -3,6 +3,8 @@ from .config import compose as compose
 from .diagnosis.diagnose import diagnose as diagnose
 from .diagnosis.repair import recalibrate as recalibrate
 from .diagnosis.repair import to_groups as to_groups
+from .errors import Interrupted as Interrupted
+from .errors import Submitted as Submitted
 from .errors import UserError as UserError
 from .norms.convert import convert as convert
 from .norms.fold import fold as fold
@@ -13,6 +15,8 @@ from .sweeps.python import sweep as sweep
 
 __version__: str
 __all__ = [
+    "Interrupted",
+    "Submitted",
     "UserError",
     "compose",
     "convert",

@@ -2,7 +2,7 @@
 
     config.yaml             resolved options, with the chosen option of every group
     status.json             running | done | diverged | failed | interrupted, with cause and step; once finished, the
-                            sha256 of every other file
+                            sha256 of the other files here
     metrics.csv             one row per evaluation; equal configs give equal bytes
     timing.csv              seconds spent training, images per second, peak memory
     probes.csv              step, probe, layer, statistic, value (header only under probe=none)
@@ -14,7 +14,7 @@ Nothing that is read back can execute code.
 """
 
 from normexp.records.curve_file import CurveFile as CurveFile
-from normexp.records.files import MOST_ROWS as MOST_ROWS
+from normexp.records.files import MOST_TABLE as MOST_TABLE
 from normexp.records.files import Damaged as Damaged
 from normexp.records.files import damaged as damaged
 from normexp.records.files import read_json as read_json

@@ -9,8 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from normexp.records.fences import check_fence
-from normexp.records.files import MOST_ROWS, Damaged, is_full, open_regular, read_regular, unwritable, write_atomically
-from normexp.records.parsing import csv_rows
+from normexp.records.files import (
+    MOST_TABLE,
+    Damaged,
+    is_full,
+    open_regular,
+    quarantine,
+    read_regular,
+    unwritable,
+    write_atomically,
+)
+from normexp.records.parsing import decoded
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -40,8 +49,8 @@ class CurveFile:
 
     def start(self, keep_until: int) -> None:
         """Create the file, or keep the rows up to step `keep_until` of the one that is there."""
-        kept = [row for row in self._rows() if int(row["step"]) <= keep_until] if keep_until >= 0 else []
-        write_atomically(self.path, csv_text(self.columns, kept))
+        kept = self._rows(keep_until) if keep_until >= 0 else []
+        write_atomically(self.path, "".join([line(self.columns), *kept]))
 
     def append(self, row: Mapping[str, object]) -> None:
         try:
@@ -53,17 +62,22 @@ class CurveFile:
                 raise unwritable(self.path, error) from None  # half a row may stay, which the next attempt drops
             raise
 
-    def _rows(self) -> list[dict[str, str]]:
+    def _rows(self, until: int) -> list[str]:
         """Return the complete rows of an existing file with these columns (a killed run may leave half a row).
 
         A file that is damaged is set aside: what a run cannot do without is checked before it is continued.
         """
         try:
-            rows = csv_rows(read_regular(self.path, MOST_ROWS))
+            rows = decoded(read_regular(self.path, MOST_TABLE)).splitlines(keepends=True)
+            return [row for row in rows[1:] if self._is_whole(row, until)] if rows[:1] == [line(self.columns)] else []
         except FileNotFoundError:
             return []
-        except (ValueError, Damaged):
-            self.path.rename(f"{self.path}.damaged")
+        except (ValueError, csv.Error, Damaged):
+            quarantine(self.path)
             return []
-        whole = [row for row in rows if list(row) == self.columns and None not in row.values()]
-        return [row for row in whole if row["step"].isdecimal()]
+
+    def _is_whole(self, row: str, until: int) -> bool:
+        """Tell whether a line is a row up to a step. Rows are not parsed all at once: there may be millions."""
+        cells = next(csv.reader([row]), [])
+        whole = row.endswith("\n") and len(cells) == len(self.columns)
+        return whole and cells[0].isdecimal() and int(cells[0]) <= until

@@ -25,7 +25,8 @@ from normexp.records.printable import printable
 
 MOST_TEXT = 4 * 2**20  # bytes of a JSON or YAML file
 ORDINARY = 2**16  # bytes of a file that a run should have room for
-MOST_ROWS = 32 * 2**20  # bytes of a CSV file
+MOST_ROWS = 32 * 2**20  # bytes of a CSV file,
+MOST_TABLE = 2**30  # and of one that is hashed, or of a run that goes on
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -143,6 +144,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         if isinstance(error, OSError) and (is_full(error) or isinstance(error, IsADirectoryError)):
             raise unwritable(path, error) from None
         raise
+
+
+def quarantine(path: Path) -> None:
+    """Rename a file to NAME.damaged, out of the way of the run that begins again."""
+    if os.path.lexists(path):
+        check_fence()
+        path.rename(f"{path}.damaged")
 
 
 def make_folder(folder: Path) -> None:

@@ -13,19 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.records.files import MOST_ROWS, MOST_TEXT, damaged, sha256_of, sweep_temporaries, write_atomically
+from normexp.records.fences import check_fence
+from normexp.records.files import (
+    MOST_ROWS,
+    MOST_TABLE,
+    MOST_TEXT,
+    damaged,
+    sha256_of,
+    sweep_temporaries,
+    write_atomically,
+)
 from normexp.records.forms import check_config, check_environment, check_rows, check_status
 from normexp.records.locks import is_locked, locked
-from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, LOCK, STATUS, TRACEBACK
+from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, STATUS
 from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
 from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
 
 FIRST = 4096  # bytes of a file that a glance takes
-MOST_BYTES = 2**36  # of a file that is only hashed,
-MOST_TABLE = 2**30  # and of one that is no checkpoint
+MOST_BYTES = 2**36  # of a file that is only hashed
 OTHER_SUM = "it does not have the checksum of the finished run"
-_WITHOUT_SUM = (STATUS, LOCK, TRACEBACK)
 
 Mappings = dict[str, Any]
 
@@ -64,7 +71,7 @@ class RunDirectory:
     def read(self, name: str, most: int = MOST_ROWS) -> bytes:
         """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
         data = self.source.read(name, most)
-        if name not in _WITHOUT_SUM:
+        if _has_sum(name):
             self._check_sum(name, data, self._known_sums if self.given else self._recorded_sums())
         return data
 
@@ -78,13 +85,13 @@ class RunDirectory:
         except FileNotFoundError:
             return ""
 
-    def rows(self, name: str) -> list[dict[str, str]]:
+    def rows(self, name: str, most: int = MOST_ROWS) -> list[dict[str, str]]:
         """Return the rows of a CSV file that end in a line break, as text; none where there is no file.
 
         Raises: UserError where it is damaged, or lacks what is read of it by name.
         """
         try:
-            data = self.read(name)
+            data = self.read(name, most)
         except FileNotFoundError:
             return []
         rows = self._parsed(name, data, csv_rows)
@@ -112,7 +119,7 @@ class RunDirectory:
         write_atomically(self.path / STATUS, json.dumps({"status": status, **facts}, indent=2) + "\n")
 
     def finish(self, status: str, **facts: object) -> None:
-        """Write the status of a finished run, with the checksums of its other files."""
+        """Write the status of a finished run, with the checksums of what it has written."""
         self.write_status(status, **facts, sha256=dict(self._sums()))
 
     def write_environment(self, environment: Mappings) -> None:
@@ -140,6 +147,7 @@ class RunDirectory:
         packed = self.is_packed
         if self.path.exists():
             aside = free_name(self.path)
+            check_fence()
             self.path.rename(aside)
         if packed:
             self.path.mkdir(parents=True)
@@ -164,17 +172,15 @@ class RunDirectory:
     def _recorded_sums(self) -> Mapping[str, str]:
         """Return {file: checksum} of a finished run in a folder; an archive checks its members itself."""
         sums: dict[str, str] = {} if self.is_packed else self.status.get("sha256", {})
-        return sums
+        return {name: known for name, known in sums.items() if _has_sum(name)}
 
     def _check_sum(self, name: str, data: bytes, sums: Mapping[str, str]) -> None:
         if name in sums and hashlib.sha256(data).hexdigest() != sums[name]:
             raise damaged(self.path / name, OTHER_SUM)
 
     def _sums(self) -> Iterator[tuple[str, str]]:
-        folder = Folder(self.path)
-        for name in folder.names():
-            if name not in _WITHOUT_SUM and not name.startswith("."):
-                yield name, sha256_of(self.path / name, MOST_BYTES)
+        for name in filter(_has_sum, Folder(self.path).names()):
+            yield name, sha256_of(self.path / name, MOST_BYTES)
 
     def _mapping(
         self, name: str, parse: Callable[[bytes], Mappings], check: Callable[[Mapping[str, Any]], None]
@@ -195,19 +201,24 @@ class RunDirectory:
             raise damaged(self.path / name, error) from None
 
 
+def _has_sum(name: str) -> bool:
+    """Tell whether a run writes a file of this name. Its figure is drawn again whenever another run is beside it."""
+    return name in (CONFIG, ENVIRONMENT, CHECKPOINT) or (name.endswith(".csv") and not name.startswith("."))
+
+
 def free_name(path: Path) -> Path:
     """Return the name under which a damaged run directory is set aside: none that is there already."""
     return next(aside for n in count(1) if not (aside := Path(f"{path}{ASIDE}{n}")).exists())
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
+def read_rows(path: Path, most: int = MOST_ROWS) -> list[dict[str, str]]:
     """Return the rows of a run directory's CSV file that end in a line break; none where there is no file."""
-    return RunDirectory(path.parent).rows(path.name)
+    return RunDirectory(path.parent).rows(path.name, most)
 
 
 def environment_before(directory: RunDirectory) -> Mappings:
     """Return environment.json as the attempt before left it; nothing where it is damaged."""
     try:
-        return directory.environment
+        return RunDirectory(directory.path, directory.given).environment  # the directory itself keeps what it has read
     except UserError:
         return {}

@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, METRICS, PROBES, Damaged, damaged, read_rows
+from normexp.records import CHECKPOINT, METRICS, MOST_TABLE, PROBES, Damaged, damaged, read_rows
+from normexp.records.files import quarantine
 from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts
 from normexp.runs.known_curves import check_curves, known_curves
@@ -117,12 +118,6 @@ class Checkpointer:
     def _check_curves(self, step: int, curves: dict[str, list[object]]) -> None:
         """Raise UserError if the curves up to the checkpoint's last evaluation are not those it was saved with."""
         check_curves(self.directory, curves)
-        if not {"0", str(step)} <= {row["step"] for row in read_rows(self.directory / METRICS)}:
+        if not {"0", str(step)} <= {row["step"] for row in read_rows(self.directory / METRICS, MOST_TABLE)}:
             why = f"it has no row of step 0 or of step {step}, which the checkpoint continues"
             raise damaged(self.directory / METRICS, why)
-
-
-def quarantine(path: Path) -> None:
-    """Rename a file to NAME.damaged, out of the way of the run that begins again."""
-    if path.exists() or path.is_symlink():
-        path.rename(f"{path}.damaged")

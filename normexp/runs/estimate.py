@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -85,7 +85,7 @@ def _step_seconds(components: Components, compiles: bool) -> float:
     """
     seconds: list[float] = []
     untimed = WARM_UP if compiles else 0
-    updates = fit(components, stop=untimed + WARM_UP + STEPS)
+    updates = fit(_with_schedule_at_any_step(components), stop=untimed + WARM_UP + STEPS)
     for _ in range(untimed):
         next(updates)
     while len(seconds) < WARM_UP + STEPS and sum(seconds) < SECONDS:
@@ -94,6 +94,11 @@ def _step_seconds(components: Components, compiles: bool) -> float:
         seconds.append(time.perf_counter() - began)
     timed = seconds[WARM_UP:] or seconds[-1:]
     return sum(timed) / len(timed)
+
+
+def _with_schedule_at_any_step(components: Components) -> Components:
+    """Return the same with a schedule that behind the last step is as there: a run may be shorter than its estimate."""
+    return replace(components, schedule=lambda step: components.schedule(min(step, components.steps - 1)))
 
 
 def _evaluation_seconds(components: Components, size: int, compiles: bool) -> float:

@@ -6,27 +6,28 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from normexp.records import METRICS, MOST_ROWS, PROBES, damaged
-from normexp.records.sources import Folder, Source, source_of
+from normexp.records import METRICS, MOST_TABLE, PROBES, damaged
+from normexp.records.files import sha256_of
+from normexp.records.sources import Source, source_of
 
 
 def known_curves(folder: Path) -> dict[str, list[object]]:
     """Return {file: [bytes, sha256]} of a run's curves as they are."""
-    return {name: _digest(Folder(folder), name) for name in (METRICS, PROBES)}
+    return {name: [(path := folder / name).stat().st_size, sha256_of(path, MOST_TABLE)] for name in (METRICS, PROBES)}
 
 
 def check_curves(folder: Path, curves: Mapping[str, list[object]]) -> None:
     """Raise UserError if the curves do not begin as a checkpoint knows them; a run that is packed left it behind."""
     source = source_of(folder)
     for name, known in curves.items():
-        if _digest(source, name, known[0]) != known:
+        if _beginning(source, name, known[0]) != known:
             raise damaged(folder / name, "it is not as the checkpoint, which continues it, knows it")
 
 
-def _digest(source: Source, name: str, size: object = None) -> list[object]:
-    """Return [bytes, sha256] of a file, or of its first bytes; of one that is not there, of nothing."""
+def _beginning(source: Source, name: str, size: object) -> list[object]:
+    """Return [bytes, sha256] of a file's first bytes; of one that is not there, of nothing."""
     try:
-        content = source.read(name, MOST_ROWS)[: size if isinstance(size, int) else None]
+        content = source.read(name, MOST_TABLE)[: size if isinstance(size, int) else None]
     except FileNotFoundError:
         content = b""
     return [len(content), hashlib.sha256(content).hexdigest()]

@@ -30,7 +30,7 @@ def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
             `normexp run` trains.
         force: train again from the start, over the old record.
 
-    Raises: UserError for a mistake, in one line.
+    Raises: UserError for a mistake, in one line; Interrupted after Ctrl-C or SIGTERM, where the same call continues.
     """
     overrides = listed_overrides(overrides)
     with naming(recipe(overrides)):

@@ -17,7 +17,7 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError, kind_and_line
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory
+from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress, format_duration
 
@@ -184,7 +184,7 @@ def read_status(directory: RunDirectory) -> dict[str, Any]:
 
 def check_complete(directory: RunDirectory) -> None:
     """Raise UserError if a finished run has lost its curves: a plausible half is worse than none."""
-    status, rows = directory.status, directory.rows(METRICS)
+    status, rows = directory.status, directory.rows(METRICS, MOST_TABLE)
     last = rows[-1]["step"] if rows else "none"
     if not rows or (status["status"] == "done" and last != str(status.get("step"))):
         raise UserError(

@@ -250,18 +250,25 @@ class Stack:
             self._save("running")
 
     def _due(self) -> bool:
-        """Tell whether it is time to save; not where a loss since the last evaluation says that a run ends there."""
+        return time.monotonic() >= self.next_save and self._may_save()
+
+    def _may_save(self) -> bool:
+        """Tell whether no loss since the last evaluation says that a run ends there.
+
+        What was not finite first is found from the checkpoint before it.
+        """
         rows = [row for row, _ in self.going]
-        return time.monotonic() >= self.next_save and bool(self.losses[rows, : self.used].isfinite().all())
+        return bool(self.losses[rows, : self.used].isfinite().all())
 
     def _save(self, status: str, **facts: Any) -> None:
-        """Write checkpoints and status of all that go on. Not training time."""
+        """Write status and, where it may be, checkpoints of all that go on. Not training time."""
         began = time.monotonic()
         self.timer.stop()
         self._hold()
-        self.stacked.part_optimizers()
         going = [member for _, member in self.going]
-        save_together(going)
+        if self._may_save():
+            self.stacked.part_optimizers()
+            save_together(going)
         for member in going:
             member.recorder.status(status, self.done, **facts)
         self.next_save = next_save(began)

@@ -34,7 +34,7 @@ from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.hardware import peak_memory
 from normexp.training.ignored_norm import ignored_norm
-from normexp.training.metrics import MetricAccumulator, evaluate
+from normexp.training.metrics import build_accumulator, evaluate
 from normexp.training.probabilities import gives_probabilities
 from normexp.training.process import process_settings
 
@@ -104,8 +104,7 @@ class Trainer:
         self.recorder = Recorder(directory, columns, components.steps, restart, Logs(config, directory))
         self.timer = self.recorder.timer
         self.checkpointer = Checkpointer(directory.path, components, data.fingerprint, config.identity)
-        capacity = min(components.eval_every, components.steps)
-        self.accumulator = MetricAccumulator(components.task, capacity, components.device)
+        self.accumulator = build_accumulator(components)
         saved = not restart and self.checkpointer.path.exists()
         self.resumes = saved and self.in_stack == bool(together_before(directory).stacked)
         self.begins_again = not restart and not self.resumes
@@ -154,7 +153,6 @@ class Trainer:
             why = "begun in a stack" if self.checkpointer.path.exists() else "stopped before its first checkpoint"
             logger.info(f"the run was {why}: training begins again")
         if not self.resumes:
-            self.checkpointer.path.unlink(missing_ok=True)
             self.timer.reset()
             with fitting(self.config):
                 initialize_from_data(self.components)
@@ -165,6 +163,8 @@ class Trainer:
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
+        if not self.resumes:
+            self.checkpointer.path.unlink(missing_ok=True)
         self.recorder.begin(keep_until, self.config.recorded().to_yaml(), environment)
 
     def _train(self) -> str:

@@ -218,11 +218,16 @@ def _message(cell: Cell) -> dict[str, Any]:
 
 
 def record_failure(directory: RunDirectory, answer: dict[str, Any]) -> None:
-    """Leave the cause of a death in the run directory: the dead worker could not. A full disk is no run's fault."""
+    """Leave the cause of a death in the run directory: the dead worker could not. A full disk is no run's fault.
+
+    A finished run that was to be trained again, and was not begun, stays as it was.
+    """
     if answer["status"] != "failed" or answer.get("no_room"):
         return
     with suppress(OSError, UserError):  # a full disk, a damaged record: the sweep's last lines still tell
         recorded = directory.status
+        if recorded["status"] in FINISHED:
+            return
         if recorded["status"] == "failed" and recorded.get("cause", "").startswith(answer["cause"]):
             return
         directory.path.mkdir(parents=True, exist_ok=True)

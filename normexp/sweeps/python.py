@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from normexp.config.overrides import listed_overrides
 from normexp.records import RunDirectory
-from normexp.sweeps.plan import make_plan
-from normexp.sweeps.stacks import take_stack
-from normexp.sweeps.submit import Sharing
-from normexp.sweeps.sweep import provide_data, run_plan, take_jobs
+from normexp.sweeps.plan import Plan
+from normexp.sweeps.sweep import sweep as train
 
 
 def sweep(
@@ -27,11 +25,10 @@ def sweep(
         stack: train cells that differ in seed and rate alone as one program, as `stack=true` does; "auto" trains
             alone what cannot be stacked. `jobs=N` and `stack=WORD` among the overrides do the same.
 
-    Raises: UserError for a grid that cannot work, before anything is started.
+    Raises: UserError for a grid that cannot work, before anything is started; Interrupted after Ctrl-C or SIGTERM, and
+        Submitted where `executor=` leaves the cells to workers elsewhere: the same call continues, or attaches.
     """
-    jobs, overrides = take_jobs(listed_overrides(overrides), jobs)
-    word, overrides = take_stack([*overrides, f"stack={stack}"] if stack else overrides)
-    plan = make_plan(overrides, force)
-    provide_data(plan, dry_run=False, force=force)
-    run_plan(plan, dry_run=False, force=force, sharing=Sharing(jobs=jobs, stack=word))
-    return [RunDirectory(cell.path) for cell in plan.cells]
+    words = [*listed_overrides(overrides), *([f"stack={stack}"] if stack else [])]
+    plans: list[Plan] = []
+    train(words, jobs, force=force, closing=plans.append)
+    return [RunDirectory(cell.path) for plan in plans for cell in plan.cells]

@@ -118,7 +118,7 @@ def run_shared(
             more = shlex.join(["normexp", "worker", as_argument(sweep.path)])
             logger.info(f"its workers stay as they are, whatever executor= and jobs= say; `{more}` adds one")
         logger.info(f"attached to {sweep.path}; Ctrl-C leaves its workers alone")
-        return follow(sweep, engine, stops=False)
+        return follow(sweep, engine, stops=False, workers=workers)
     is_new = not (sweep.path / PLAN).exists()
     sweep = write_plan(cells, results, Pace(settings["heartbeat"], settings["takeover"]))
     if settings.name == "slurm" and settings["print_script"]:
@@ -134,7 +134,7 @@ def run_shared(
     if settings["detach"]:
         look = shlex.join(["normexp", "status", "--watch", as_argument(sweep.path)])
         raise Submitted(f"submitted; `{look}` follows, the same command attaches")
-    return follow(sweep, engine, stops=True)
+    return follow(sweep, engine, stops=True, workers=workers)
 
 
 def _printed(sweep: SharedSweep, settings: Settings) -> Submitted:
@@ -146,15 +146,19 @@ def _printed(sweep: SharedSweep, settings: Settings) -> Submitted:
     return Submitted(f"nothing was submitted; {submit} does, from the folder of this command")
 
 
-def follow(sweep: SharedSweep, engine: Executor, stops: bool) -> dict[Path, tuple[str, str]]:
+def follow(
+    sweep: SharedSweep, engine: Executor, stops: bool, workers: Sequence[Worker] = ()
+) -> dict[Path, tuple[str, str]]:
     """Show the sweep until every cell has ended, or no worker is left.
 
     Args:
         stops: at Ctrl-C and SIGTERM, stop the workers that this process has started.
+        workers: that were told to stop where the signal came before this.
     """
-    view, stopped = SweepView(sweep), []
-    told: set[int] = set()
+    view, told = SweepView(sweep), set[int]()
+    stopped: list[bool] = []
     with stop_signals(lambda: stopped.append(True)), sweep_progress(len(sweep)) as progress:
+        stopped += [True for worker in workers if worker.stopping]
         while not stopped:
             looked = time.monotonic()
             if _show(view, progress, told):

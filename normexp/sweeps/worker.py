@@ -179,6 +179,3 @@ VERBS: dict[str, Callable[..., dict[str, Any]]] = {
     "estimate": estimate,
     "gpus": gpus,
 }
-
-if __name__ == "__main__":
-    main()

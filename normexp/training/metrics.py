@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from normexp.errors import UserError
 from normexp.training.batches import Batch
 from normexp.training.components import Components
 from normexp.training.fit import Update
@@ -57,6 +58,16 @@ class MetricAccumulator:
         self.losses.zero_()
         self.num_correct.zero_()
         self.steps = self.examples = 0
+
+
+def build_accumulator(components: Components) -> MetricAccumulator:
+    """Return what keeps the losses between two evaluations. Raises UserError where there is no room for them."""
+    capacity = min(components.eval_every, components.steps)
+    try:
+        return MetricAccumulator(components.task, capacity, components.device)
+    except RuntimeError:
+        why = f"the memory has no room for {capacity:,} losses between two evaluations; give a smaller one"
+        raise UserError(f"eval_every={components.eval_every}: {why}") from None
 
 
 @torch.inference_mode()

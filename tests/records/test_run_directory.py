@@ -17,7 +17,7 @@ from one_line import one_line_error
 
 from normexp.config import compose
 from normexp.errors import UserError
-from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, write_atomically
+from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, together_before, write_atomically
 from normexp.records.curve_file import cell, csv_text
 from normexp.records.parsing import yaml_mapping
 
@@ -131,6 +131,27 @@ def test_names_with_commas_quotes_and_line_breaks_stay_one_cell(tmp_path):
 def test_run_directory_reads_what_was_written(run):
     assert run.status == {"status": "done", "step": 5}
     assert run.config["seed"] == 0
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["left by an attempt before", "with a sum of an older version"])
+def test_a_figure_that_is_drawn_again_damages_no_record(run, recorded):
+    for name in ("curves.png", "curves.md"):
+        (run.path / name).write_text("of one run")
+    run.finish("done", step=5)
+    if recorded:
+        run.write_status(**run.status | {"sha256": {**run.status["sha256"], "curves.png": "0" * 64}})
+    assert run.status["sha256"].keys() - {"curves.png"} == {"config.yaml"}
+    (run.path / "curves.png").write_text("of two runs")
+    (run.path / "curves.md").unlink()
+    run.check_sums()
+    assert run.read("curves.png") == b"of two runs"
+
+
+def test_what_a_run_was_before_is_not_what_its_directory_says_afterwards(run):
+    run.write_environment({"stacked": 3})
+    assert together_before(run).stacked == 3
+    run.write_environment({"threads": 1})
+    assert run.environment == {"threads": 1}
 
 
 def test_run_directory_without_status_is_new(tmp_path):

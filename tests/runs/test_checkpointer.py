@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from normexp.config import compose
+from normexp.errors import Taken, UserError
 from normexp.evidence.curves import Made
 from normexp.norms.base import Norm
-from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory
+from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory, read_rows
+from normexp.records.fences import fenced
 from normexp.runs import environment, trainer
 from normexp.runs.python import load_model
 from normexp.seeding import random_kept
@@ -72,6 +75,35 @@ def test_curves_that_are_not_as_the_checkpoint_knows_them_are_set_aside(tmp_path
     assert (killed / f"{name}.damaged").read_text() == harmed
     for recorded in (METRICS, PROBES):
         assert (again.path / recorded).read_bytes() == (expected.path / recorded).read_bytes()
+
+
+def test_curves_that_are_too_large_for_a_table_end_no_run(tmp_path, monkeypatch, caplog):
+    rows = [("gradient_norm", "x" * 100_000, "norm", 1.0)] * 120
+    monkeypatch.setattr(trainer.Trainer, "_probe", lambda _: rows)
+    caplog.set_level("INFO", logger="normexp")
+    kill(tmp_path, "threads=1")
+    train(tmp_path, "threads=1")
+    assert "continuing" in caplog.text
+    with (tmp_path / PROBES).open() as probes:
+        assert Counter(row.partition(",")[0] for row in probes) == {"step": 1} | dict.fromkeys(
+            ["0", "3", "6", "9", "12"], 120
+        )
+    with pytest.raises(UserError, match=r"at most 33,554,432 are read"):
+        read_rows(tmp_path / PROBES)
+
+
+def test_a_run_that_was_taken_over_sets_nothing_aside(tmp_path):
+    """What it takes for damage may be what the other one has written since it looked."""
+    kill(tmp_path, "threads=1")
+    (tmp_path / METRICS).write_text("of another\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def taken() -> None:
+        raise Taken("taken over")
+
+    with fenced(taken), pytest.raises(Taken):
+        train(tmp_path, "threads=1")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_checkpoint_and_curves_of_another_run_are_set_aside(tmp_path, caplog):

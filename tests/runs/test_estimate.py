@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -51,6 +52,14 @@ def test_slow_steps_are_few(drawn, monkeypatch):
     monkeypatch.setattr(estimate, "SECONDS", 1e-9)
     assert estimate_seconds(compose([*SMALL, "steps=9"])) > 0
     assert drawn == [1]
+
+
+def test_schedule_is_not_asked_for_steps_behind_the_run(drawn, monkeypatch):
+    table = [{"lr": 0.1}, {"lr": 0.2}, {"lr": 0.3}, {"lr": 0.4}]  # one for each step, and for the row of the last
+    build = estimate.build
+    monkeypatch.setattr(estimate, "build", lambda *given: replace(build(*given), schedule=table.__getitem__))
+    assert estimate_seconds(compose([*SMALL, "steps=3"])) > 0
+    assert drawn == [*range(1, 13)]
 
 
 class Compiled(torch.nn.Module):

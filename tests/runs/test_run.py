@@ -334,11 +334,31 @@ def test_run_force_killed_at_once_does_not_look_finished(tmp_path, monkeypatch):
     assert RunDirectory(tmp_path).status["status"] == "running"
 
 
+def test_run_force_that_is_refused_leaves_the_finished_run_as_it_was(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise UserError("weights without direction")
+
+    train_noisy(tmp_path, set(), None)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr(trainer, "initialize_from_data", refuse)
+    with pytest.raises(UserError, match="weights without direction"):
+        train_noisy(tmp_path, set(), None, force=True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_run_parts_that_do_not_fit_leave_no_trace(tmp_path):
     data = replace(random_images(), train=Split(np.zeros((20, 6, 6, 3), np.uint8), np.arange(20) % 10))
     with pytest.raises(UserError, match="at least 12 x 12"):
         trainer.train(compose(NOISY), data, RunDirectory(tmp_path / "run"), force=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_run_with_more_steps_between_evaluations_than_fit_leaves_one_line_and_no_trace(cli, results):
+    many = 10**13
+    status, _, stderr = cli("run", *TINY, f"steps={many}", f"eval_every={many}", f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert stderr.startswith(f"normexp: eval_every={many}: the memory has no room for 10,000,000,000,000 losses")
+    assert not results.exists()
 
 
 def test_run_refused_at_its_first_evaluation_leaves_one_line_and_no_trace(cli, tmp_path):

@@ -1,8 +1,10 @@
 """Executors: their settings, what is refused, workers as local processes and as jobs of submitit's own engines."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import socket
 import sys
 import threading
@@ -25,6 +27,7 @@ from normexp.sweeps.executors import local, slurm
 from normexp.sweeps.executors.settings import checked, take_executor
 from normexp.sweeps.executors.slurm import note_submitted, submitted
 from normexp.sweeps.plan import make_plan
+from normexp.sweeps.pool import STOPPED
 from normexp.sweeps.serve import SweepWorker
 from normexp.sweeps.shard import Shard, in_shard, take_shard
 from normexp.sweeps.shared import Pace, SharedSweep, write_plan
@@ -227,7 +230,7 @@ def test_who_attaches_is_told_that_no_worker_is_started(results, monkeypatch, ca
     plan = make_plan([*TINY, f"results_dir={results}", "seed=0,1"])
     sweep = write_plan(plan.cells, results, Pace(2.0, 60.0))
     monkeypatch.setattr(submit, "is_anybody_there", lambda *_: True)
-    monkeypatch.setattr(submit, "follow", lambda *_, stops: {})
+    monkeypatch.setattr(submit, "follow", lambda *_, **__: {})
     with caplog.at_level("INFO", "normexp"):
         run_shared(plan.cells, results, Sharing(**given), [])
     told = f"its workers stay as they are, whatever executor= and jobs= say; `normexp worker {sweep.path}` adds one"
@@ -246,6 +249,16 @@ def test_shared_sweep_attaches_to_workers_that_live(results):
         ended = run_shared(plan.cells, results, Sharing(checked("local", {})), [])
     others.stop()
     assert sorted(ended.values()) == [("done", "")] * 2
+
+
+def test_a_signal_that_comes_before_the_sweep_is_followed_stops_it(cli, results, monkeypatch):
+    def start(*_: object) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return "nobody"
+
+    monkeypatch.setattr(local.LocalExecutor, "start", start)
+    status, _, stderr = cli("sweep", *TINY, "executor=local", "jobs=1", f"results_dir={results}")
+    assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
 
 
 def test_who_follows_pauses_ten_times_as_long_as_a_look_and_not_as_the_wait_for_a_sign_of_life(results, monkeypatch):

@@ -7,7 +7,7 @@ from tiny_sweeps import TINY
 
 from normexp.records import RunDirectory, find_runs
 from normexp.sweeps.plan import Cell, make_plan
-from normexp.sweeps.pool import Pool
+from normexp.sweeps.pool import Pool, record_failure
 
 
 def test_a_sweep_of_failures_proposes_nothing_to_look_at(sweep, bomb):
@@ -59,6 +59,17 @@ def test_pool_outlives_a_record_that_cannot_be_written(results, monkeypatch):
     monkeypatch.setattr(RunDirectory, "write_status", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
     Pool([InProcess(1)], lambda *_: None, lambda cell, answer: ended.append(answer["status"])).run(cells, force=False)
     assert ended == ["failed", "done"]
+
+
+def test_finished_run_that_was_not_begun_again_stays_finished(results):
+    (cell,) = make_plan([*TINY, f"results_dir={results}"]).cells
+    cell.directory.path.mkdir(parents=True)
+    cell.directory.finish("done", step=6)
+    record_failure(cell.directory, {"status": "failed", "cause": "killed by SIGKILL"})
+    assert cell.directory.status["status"] == "done"
+    cell.directory.write_status("running", step=0)
+    record_failure(cell.directory, {"status": "failed", "cause": "killed by SIGKILL"})
+    assert cell.directory.status == {"status": "failed", "step": 0, "cause": "killed by SIGKILL"}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

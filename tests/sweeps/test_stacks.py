@@ -317,7 +317,7 @@ def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pa
     assert RunDirectory(pair[1][1]).environment["stacked"] == 2
 
 
-@pytest.mark.parametrize(("step", "going"), [(1, 2), (6, 1)])  # before and after the loss that is not finite
+@pytest.mark.parametrize(("step", "going"), [(1, 2), (3, 2), (6, 1)])  # before, at, after what is not finite
 def test_a_stack_of_which_one_diverges_goes_on_to_the_same_bytes(tmp_path, watched, step, going):
     """What was not finite first is found by a repetition, which sets the generators: by a seed or from a checkpoint."""
     own = ["model.activation=identity", "norm=none", "optim=sgd", f"results_dir={tmp_path}"]
@@ -331,6 +331,8 @@ def test_a_stack_of_which_one_diverges_goes_on_to_the_same_bytes(tmp_path, watch
     once = [tmp_path / "once" / path.name for path in runs[1]]
     stack.train_stack(configs, once, False, NullProgress, Loader())
     assert [first, second + last] == [metrics(once[0]), record(once[1])]
+    found, wanted = (RunDirectory(path).status["first_nonfinite"] for path in (runs[1][0], once[0]))
+    assert found == wanted is not None
 
 
 def test_a_run_that_was_begun_in_a_stack_and_goes_on_alone_begins_again(sweep, pair, watched, caplog, tmp_path):

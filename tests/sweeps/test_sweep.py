@@ -11,7 +11,9 @@ from in_process import InProcess
 from one_line import one_line_error
 from tiny_sweeps import TINY, metrics
 
+import normexp
 from normexp.records import find_runs
+from normexp.sweeps.last import last_sweep
 from normexp.sweeps.plan import Cell, make_plan
 from normexp.sweeps.sweep import say_failures, time_needed
 
@@ -140,6 +142,15 @@ def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
         assert (status, stderr.count("\n")) == (2, 1)
         assert said in stderr
     assert cli("table", str(results / "runs"), "--last-sweep")[0] == 0
+
+
+def test_sweep_from_python_is_the_same_sweep(results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+    words = [*TINY, f"results_dir={results}", "seed=range(4)"]
+    runs = normexp.sweep([*words, "shard=1/2"], jobs=1)
+    assert [run.config["seed"] for run in runs] == [0, 2]
+    assert last_sweep(results) == [run.path for run in runs]
+    assert len(normexp.sweep(words, jobs=1)) == len(last_sweep(results)) == 4
 
 
 def test_sweep_impossible_cell_is_left_out_and_explained(sweep, results):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from normexp.config.allowed import parse
 from normexp.config.one_value import one_value
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.overrides import parse_overrides
 from normexp.errors import UserError, unknown
-
-if TYPE_CHECKING:
-    pass
 
 GROUP = "executor"
 BEATS = 3  # that a living worker may miss

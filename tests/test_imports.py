@@ -50,6 +50,11 @@ def test_imports_of_a_declaration_leave_torch_out():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_imports_of_tables_of_runs_leave_the_schema_of_experiments_out():
+    code = "import sys, normexp.report.commands, normexp.report.tables; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_imports_of_a_run_leave_the_compiler_out(tmp_path):
     code = (
         "import sys; from normexp.cli.verbs import main; main(sys.argv[1:]); "

@@ -166,4 +166,4 @@ def fold_kind(row: Row) -> str:
     none_left, none_folded = row["unfolded"] == "0", row["folded"] == "0"
     if none_folded:
         return "it has none" if none_left else "none is folded: each is one with its activation, or group normalization"
-    return "every one is folded" if none_left else "some are folded, others are one with their activation or stand alone"
+    return "every one is folded" if none_left else "some are folded, others are one with their activation or alone"

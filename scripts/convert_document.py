@@ -46,6 +46,33 @@ nothing trains through a dozen layers of it alone, as its authors say. `pytest -
 """
 
 
+LOOP = """## A loop of your own
+
+Some schemes do more than a forward pass shows. `normexp run` does that for them; in a loop of your own it is for you to
+call. `WeightNorm` and `NormProp` set weights before training (`initialize`), `NormProp` and `RepBatchNorm` act after
+every update (`step_hook`), `SpectralPenalty` adds to the loss (`penalty`), and `estimates="population"` computes what
+evaluation needs (`before_evaluation`). With the other schemes these do nothing, so this loop is right for all:
+
+```python
+norm = normexp.norms.RepBatchNorm(layer_steps=10)
+normexp.convert(model, norm)
+norm.initialize(model.train(), inputs)  # a batch
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # of the parameters that there are now
+hook = norm.step_hook(model)
+for x, y in batches:
+    optimizer.zero_grad()
+    loss, penalty = torch.nn.functional.cross_entropy(model(x), y), norm.penalty(model)
+    (loss if penalty is None else loss + penalty).backward()
+    optimizer.step()
+    if hook is not None:
+        hook()
+norm.before_evaluation(model, lambda count: inputs[:count])  # the first training inputs, in training mode
+model.eval()
+```
+
+"""
+
+
 def document(rows: Sequence[Row]) -> str:
     rows = sorted(rows, key=lambda row: NETWORKS.index(row["network"]))
     pairs = [row for row in rows if row["scheme"]]
@@ -62,7 +89,7 @@ def document(rows: Sequence[Row]) -> str:
         batch=sum(row["batch_for_batch"] == "same" for row in originals),
         sample=len(SAMPLE),
     )
-    return f"{head}{refusals(pairs)}\n{matrix(pairs)}\n{folding(originals)}"
+    return f"{head}{LOOP}{refusals(pairs)}\n{matrix(pairs)}\n{folding(originals)}"
 
 
 def of_all(measured: int, all_of_them: int) -> str:

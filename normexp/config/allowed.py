@@ -4,7 +4,7 @@ Grammar of a specification (the type may be left out where the key's default has
 
     [type] [interval] [or null]     int [1, inf)     (0, 1]     str or null
     norm [or null]                     the name of an option of norm
-    list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items)
+    list of [n] [type] [interval]   list of int [1, inf)     list of 2 [0, 1)     (n: so many items, or `one or more`)
     [list of] word | word | ...     fp32 | bf16     true | false | norms: a truth value, or a word
     SPECIFICATION or share          int [0, inf) or share: a number of examples, or a part of them (0.2)
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from normexp.config.text import check_digits, shortened, shown
 from normexp.errors import UserError, did_you_mean
 
 _SPEC = re.compile(
-    r"^(?P<list>list of (?P<length>\d+ )?)?(?P<kind>int|float|str|bool|norm)? ?"
+    r"^(?P<list>list of (?P<length>\d+ )?(?P<filled>one or more )?)?(?P<kind>int|float|str|bool|norm)? ?"
     r"(?P<open>[\[(])?(?(open)(?P<low>[^,]+), ?(?P<high>[^\])]+)(?P<close>[\])]))"
     r"(?P<share> ?or share)?(?P<null> ?or null)?$"
 )
@@ -50,6 +51,7 @@ class Allowed:
     interval: str = ""
     choices: tuple[str, ...] = ()
     length: int | None = None
+    filled: bool = False
     share: bool = False
 
     def check(self, key: str, value: object) -> Any:
@@ -62,7 +64,7 @@ class Allowed:
             return self._one(key, value, whole=value)
         if self.choices and isinstance(value, str):
             value = [value]  # one word needs no brackets
-        if not isinstance(value, list | tuple) or self.length not in (None, len(value)):
+        if not isinstance(value, list | tuple) or not self._is_long_enough(value):
             problem = f"{key}={shortened(shown(value))}: must be {self.describe()}{self._bracketed(key, value)}"
             raise UserError(self._in_quotes(key, value) or problem)
         return [self._one(key, item, whole=list(value)) for item in value]
@@ -81,8 +83,12 @@ class Allowed:
         end = interval + (" or a share in (0, 1)" if self.share else "") + (" or null" if self.nullable else "")
         if self.is_list:
             many = f"some of {', '.join(self.choices)}" if self.choices else _MANY[self.kind]
-            return f"a list of {f'{self.length} ' if self.length else ''}{many}{end}"
+            number = f"{self.length} " if self.length else "one or more " if self.filled else ""
+            return f"a list of {number}{many}{end}"
         return ("one of " + ", ".join(self.choices) if self.choices else _KINDS[self.kind]) + end
+
+    def _is_long_enough(self, items: Sequence[Any]) -> bool:
+        return self.length in (None, len(items)) and len(items) >= self.filled
 
     def _one(self, key: str, value: Any, whole: Any) -> Any:
         converted = self._convert(value)
@@ -203,6 +209,7 @@ def parse(spec: str | None, default: Any) -> Allowed:
         nullable=bool(match["null"]),
         interval=interval,
         length=int(match["length"]) if match["length"] else None,
+        filled=bool(match["filled"]),
         share=bool(match["share"]),
     )
 

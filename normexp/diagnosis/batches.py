@@ -25,7 +25,7 @@ def batches(data: Tensor | Iterable[Any], most: int = MOST, waiting: Waiting | N
     Raises: UserError for anything else, where there is no batch or an empty one, and for values that are not finite.
     """
     _check_meant(data)
-    if (alone := _inputs(data)) is not None:
+    if not _are_batches(data) and (alone := _inputs(data)) is not None:
         data = iter([alone])
     if not isinstance(data, Iterable) or isinstance(data, Tensor | str | bytes | dict):
         raise UserError(
@@ -33,8 +33,9 @@ def batches(data: Tensor | Iterable[Any], most: int = MOST, waiting: Waiting | N
         )
     found, waiting = list[Tensor](), waiting or Waiting()
     for batch in islice(data, most):
-        if (x := batch if isinstance(batch, Tensor) else _inputs(batch)) is None:
-            raise UserError(f"data: a batch is a {type(batch).__name__}; give tensors, or tuples that begin with one")
+        if (x := _inputs(batch)) is None:
+            kind = type(batch).__name__
+            raise UserError(f"data: a batch is a {kind}; give tensors (N, ...), or tuples that begin with one")
         if x.layout != torch.strided:
             raise UserError(f"data: a batch is sparse ({x.layout}); give it as x.to_dense()".replace("torch.", ""))
         found.append(x)
@@ -51,7 +52,7 @@ def _inputs(data: object) -> Tensor | None:
     if isinstance(data, Tensor):
         return data if data.dim() else None
     if isinstance(data, tuple | list) and data and isinstance(data[0], Tensor) and data[0].dim():
-        return None if _are_batches(data) else data[0]
+        return data[0]
     return None
 
 
@@ -65,10 +66,11 @@ def _check_meant(data: Any) -> None:
         )
 
 
-def _are_batches(data: tuple[Any, ...] | list[Any]) -> bool:
+def _are_batches(data: object) -> bool:
     """Tell a list of batches from [inputs, labels], as a loader gives them: all of one shape but for the first axis."""
-    shapes = {each.shape[1:] if isinstance(each, Tensor) else None for each in data}
-    return isinstance(data, list) and len(shapes) == 1 and data[0].dim() > 1
+    if not isinstance(data, list) or not all(isinstance(each, Tensor) and each.dim() > 1 for each in data):
+        return False
+    return len({each.shape[1:] for each in data}) == 1
 
 
 def first_tensor(output: object) -> Tensor:

@@ -255,8 +255,8 @@ def _summary(
 ) -> dict[str, float]:
     """Return numbers of the whole network."""
     with training_mode(model, x.device), torch.no_grad():
-        trained = first_tensor(model(x))
-        evaluated = first_tensor(model.eval()(x))
+        evaluated = first_tensor(model.eval()(x))  # first, before train() moves running statistics
+        trained = first_tensor(model.train()(x))
     free = [row for row in found.values() if is_free(row)]
     same = trained.shape == evaluated.shape  # not where one is a loss, or of another head
     numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)} if same else {}

@@ -32,7 +32,7 @@ def deviation(module: Any, seen: Moments, remains: float = 0.0) -> float:
 
 def apart(mean: Any, variance: Any, seen: Moments, eps: float) -> float:
     """Return the deviation of a mean and a variance (C,) from those of the data."""
-    real = seen.variance > eps
+    real = seen.variance > 0
     if mean.shape != real.shape or not real.any():
         return 0.0
     scale = (seen.variance + eps)[real]

@@ -15,7 +15,7 @@ from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.kernels.layout import is_channels_last
-from normexp.norms.kernels.moments import channel_sum, over_positions, scale_shift
+from normexp.norms.kernels.moments import channel_sum, less, over_positions, scale_shift
 from normexp.norms.kernels.tiles import kept_by_others, tiles
 from normexp.norms.options import at_least, positive, share
 
@@ -178,10 +178,6 @@ def centred(x: Tensor, mean: Tensor) -> Iterator[Tensor]:
 
 def added(terms: Iterator[Tensor]) -> Tensor:
     return functools.reduce(Tensor.add_, terms)
-
-
-def less(x: Tensor, mean: Tensor) -> Tensor:
-    return at_least_float32(x) - (mean if x.dim() == 2 else over_positions(mean, x))
 
 
 def by_group(x: Tensor, size: int) -> Tensor:

@@ -15,7 +15,7 @@ from normexp.norms.kernels.batched import check_batch
 from normexp.norms.options import share
 
 
-def channel_sum(x: Tensor) -> Tensor:
+def wide_channel_sum(x: Tensor) -> Tensor:
     """Sum x: (N, C, *) over all axes but the channels', in float32 at least."""
     if x.device.type == "cpu" and x.itemsize < 4:
         # The one CPU kernel that reads half precision and sums in float32 without making a float32 copy of x.
@@ -48,7 +48,7 @@ class SubtractMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-        mean = channel_sum(x) / (x.numel() // x.shape[1])
+        mean = wide_channel_sum(x) / (x.numel() // x.shape[1])
         shift = -mean if bias is None else bias - mean
         ctx.bias_dtype = None if bias is None else bias.dtype
         ctx.mark_non_differentiable(mean)
@@ -56,7 +56,7 @@ class SubtractMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None]:
-        total = channel_sum(grads[0])
+        total = wide_channel_sum(grads[0])
         grad_x = add_per_channel(grads[0], -total / (grads[0].numel() // grads[0].shape[1]))
         return grad_x, None if ctx.bias_dtype is None else total.to(ctx.bias_dtype)
 

@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.layout import num_positions
-from normexp.norms.kernels.moments import moments, multiply_add, over_positions, position_sum, scale_shift
+from normexp.norms.kernels.moments import less, moments, multiply_add, over_positions, position_sum, scale_shift
 from normexp.norms.kernels.passes import Passes
 from normexp.norms.kernels.scan import scan
 from normexp.norms.kernels.tiles import tiles
@@ -94,12 +94,6 @@ def controlled(
         centred.mul_(over_positions(by_x, part)).add_(over_positions(shift, part))
         store(out, centred, g * over_positions(scale, part))
     return found, tuple(of_affine), last
-
-
-def less(x: Tensor, mean: Tensor) -> Tensor:
-    """Return x - mean in float32 at least, as a tensor of its own."""
-    wide = at_least_float32(x)
-    return torch.sub(wide, over_positions(mean, x), out=None if wide is x else wide)
 
 
 def store(out: Tensor, x: Tensor, y: Tensor) -> None:

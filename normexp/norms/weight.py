@@ -30,12 +30,10 @@ class WeightNorm(Norm):
     Shape: (N, C, *) -> (N, C, *).
 
     Raises:
-        ValueError: for a transposed convolution in several groups; in `initialize`, if a layer's output has
-        one
+        ValueError: for a transposed convolution in several groups; in `initialize`, if a layer's output has one
             value per channel or a unit's weights are all 0.
 
-    Source: Salimans & Kingma 2016, arXiv:1602.07868, equation 2; initialization: section 3, equations 5 and
-    6.
+    Source: Salimans & Kingma 2016, arXiv:1602.07868, equation 2; initialization: section 3, equations 5 and 6.
     Differs: v starts as the layer's own initial weight, in the paper as N(0, 0.05^2). A unit that is constant
     on the batch keeps its scale, where the paper divides by 0. Second derivatives in g and v are wrong, as those
     of torch's fused weight_norm are: do not differentiate its gradient.

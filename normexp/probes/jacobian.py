@@ -13,6 +13,7 @@ from normexp.probes.base import Probe, Reading, Situation, evaluation_mode, inpu
 from normexp.probes.layers import blocks
 from normexp.seeding import generator
 
+NO_DERIVATIVE = "probe=jacobian: the network reads numbers of words or characters, which have no derivative"
 Function = Callable[[Tensor], Tensor]
 
 
@@ -71,12 +72,14 @@ class Jacobian(Probe):
 
 def pull_back(function: Function, x: Tensor, cotangents: Tensor) -> Tensor:
     """Return v J for every row v of cotangents (R, outputs) at one example x, as (R, inputs)."""
+    if not x.is_floating_point():
+        raise UserError(NO_DERIVATIVE)
     copies = x.repeat(len(cotangents), *[1] * x.dim()).requires_grad_()
     with torch.enable_grad():
         outputs = function(copies).flatten(1)
     (products,) = torch.autograd.grad(outputs, copies, cotangents, allow_unused=True)
     if products is None:
-        raise UserError("probe=jacobian: the network reads numbers of words or characters, which have no derivative")
+        raise UserError(NO_DERIVATIVE)
     return products.flatten(1)
 
 

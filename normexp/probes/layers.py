@@ -25,6 +25,11 @@ def layers(model: nn.Module) -> dict[str, nn.Module]:
     return {path: module for path, module in model.named_modules() if module in kept}
 
 
+def channel_dim(module: nn.Module) -> int:
+    """Return the dimension of a module's channels: the last one where its first layer is Linear, else 1."""
+    return -1 if isinstance(next(iter(weight_layers(module)), None), nn.Linear) else 1
+
+
 def blocks(model: nn.Module) -> dict[str, nn.Module]:
     """Return {module path: block} where a block is one layer and what the network puts behind it.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from normexp.probes.base import Probe, Reading, Situation, inputs_of
-from normexp.probes.layers import layers, nonlinearities
+from normexp.probes.layers import channel_dim, layers, nonlinearities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +35,11 @@ class Moments(Probe):
 
     def measure(self, situation: Situation) -> list[Reading]:
         model, (x, _) = situation.model, situation.test(self.count)
-        seen = inputs_of(model, {**nonlinearities(model), **layers(model)}, x)
-        channels_last = {path for path, layer in layers(model).items() if isinstance(layer, nn.Linear)}
+        parts = {**nonlinearities(model), **layers(model)}
         return [
             (name, statistic, value)
-            for name, entering in seen.items()
-            for statistic, value in moments(entering.movedim(-1 if name in channels_last else 1, 0)).items()
+            for name, entering in inputs_of(model, parts, x).items()
+            for statistic, value in moments(entering.movedim(channel_dim(parts[name]), 0)).items()
         ]
 
 

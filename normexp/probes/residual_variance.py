@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from normexp.errors import UserError
 from normexp.norms.kernels.trial import hooked
 from normexp.probes.base import Probe, Reading, Situation, training_mode
+from normexp.probes.layers import channel_dim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,8 @@ class StreamVariance(Probe):
 
     A block is an entry of an nn.Sequential or nn.ModuleList, none itself, that has layers of its own and returns a
     tensor of the shape that it was given: the residual blocks of a stage, and whatever else keeps its shape. The
-    variance is over examples and positions, averaged over channels. In training mode.
+    variance is over examples and positions, averaged over channels, which are the last dimension of a block whose
+    first layer is Linear. In training mode.
 
     Args:
         count: number of test examples, the same at every evaluation.
@@ -34,12 +36,13 @@ class StreamVariance(Probe):
 
     def measure(self, situation: Situation) -> list[Reading]:
         model, (x, _) = situation.model, situation.test(self.count)
-        seen = outputs_of(model, blocks(model), x)
+        parts = blocks(model)
+        seen = outputs_of(model, parts, x)
         if not seen:
             raise UserError("probe=residual_variance: no block of the network returns what has the shape of its input")
         readings: list[Reading] = []
         for name, out in seen.items():
-            units = out.movedim(1, 0).flatten(1).double()
+            units = out.movedim(channel_dim(parts[name]), 0).flatten(1).double()
             readings.append((name, "variance", float(units.var(1, correction=0).mean())))
             readings.append((name, "mean_square", float(units.square().mean())))
         return readings

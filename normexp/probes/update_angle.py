@@ -52,7 +52,7 @@ def step(w: Tensor, gradient: Tensor, rate: float) -> dict[str, Tensor]:
     relative = rate * gradient.norm() / w.norm()
     return {
         "cosine": cosine(w.flatten(), -gradient.flatten()),
-        "unit_cosine": cosine(w, gradient).abs().nan_to_num(0).max(),  # a dead unit has no angle
+        "unit_cosine": cosine(w, gradient).abs().max(),
         "relative_step": relative,
         "growth": (w - rate * gradient).norm() / w.norm(),
         "growth_if_orthogonal": (1 + relative.square()).sqrt(),
@@ -60,5 +60,6 @@ def step(w: Tensor, gradient: Tensor, rate: float) -> dict[str, Tensor]:
 
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:
-    """Return the cosine over the last dimension; not a number where one of the two is 0."""
-    return (a * b).sum(-1) / (torch.linalg.vector_norm(a, dim=-1) * torch.linalg.vector_norm(b, dim=-1))
+    """Return the cosine over the last dimension; 0 where one of the two is 0, as at a unit without gradient."""
+    sizes = torch.linalg.vector_norm(a, dim=-1) * torch.linalg.vector_norm(b, dim=-1)
+    return torch.where(sizes == 0, 0.0, (a * b).sum(-1) / sizes)

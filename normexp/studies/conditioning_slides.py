@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from normexp.errors import UserError
 from normexp.norms.checks.subject import distance
 from normexp.seeding import seeded
 from normexp.studies.base import Number, Outcome, Study, StudyContext
@@ -30,6 +31,8 @@ class ConditioningSlides(Study):
     Args:
         signs: number of inputs whose updates are looked at.
 
+    Raises: UserError for data without targets that are numbers.
+
     Source: Arpit, Normalization Techniques (slides), "What happens if input samples are not 0 mean [and unit
     variance]?"
     """
@@ -37,6 +40,8 @@ class ConditioningSlides(Study):
     signs: int = 256
 
     def measure(self, context: StudyContext) -> Outcome:
+        if context.data.task != "regression":
+            raise UserError(f"study=conditioning_slides: dataset={context.config.choices['dataset']} is no regression")
         examples = context.components.batches.examples
         x, y = (each.double().cpu() for each in examples.take(torch.arange(len(examples))))
         numbers = [

@@ -93,6 +93,7 @@ def formula(options: Mapping[str, Any], placement: str) -> list[float]:
         return width * output * (v + 4 * mean_square_of_gelu(v))
 
     embedded = variance * (2 if options["positions"] == "learned" else 1)
+    embedded *= width if options["scaled_embedding"] else 1
     return list(accumulate(map(added, range(1, options["layers"] + 1)), initial=embedded))[1:]
 
 

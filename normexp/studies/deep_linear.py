@@ -94,12 +94,12 @@ class DeepLinear(Study):
     def _landscape(
         self, net: nn.Sequential, here: Weights, gradient: Weights, x: Tensor, y: Tensor
     ) -> dict[str, float]:
-        length, losses, changes = distance(gradient), [], []
+        length, losses, changes = length_of(gradient), [], []
         for times in STEPS:
             loss, there = at(net, step_along(here, gradient, times * self.lr), x, y)
             losses.append(loss)
             changed = {name: there[name] - each for name, each in gradient.items()}
-            changes.append(distance(changed) / (times * self.lr * length))
+            changes.append(length_of(changed) / (times * self.lr * length))
         return {"range": max(losses) / min(losses), "smoothness": max(changes)}
 
 
@@ -119,7 +119,8 @@ def step_along(weights: Weights, gradient: Weights, rate: float) -> Weights:
     return {name: each - rate * gradient[name] for name, each in weights.items()}
 
 
-def distance(weights: Weights) -> float:
+def length_of(weights: Weights) -> float:
+    """Return the length of all tensors together."""
     return math.hypot(*(float(each.norm()) for each in weights.values()))
 
 

@@ -61,7 +61,9 @@ class Depth(Study):
         source = generator(context.seed, "depth")
         size = (self.examples, self.width)
         x, t = (torch.randn(size, dtype=torch.float64, generator=source) for _ in range(2))
-        blocks = self._blocks(context, norm, name)
+        blocks, init = self._blocks(norm, name), instantiate(context.config["init"])
+        init.apply(blocks, context.seed)
+        init.fit(blocks.double(), x)
         norm.initialize(blocks, x)
         blocks.eval()
         values = singular_values(blocks[0], x[: self.jacobians])
@@ -70,11 +72,9 @@ class Depth(Study):
         numbers = [singular_values_number(rows[0])] if published else []
         return Outcome(rows, {"spectrum": list(ranked(values[0]))}, numbers)
 
-    def _blocks(self, context: StudyContext, norm: Norm, name: str) -> nn.Sequential:
+    def _blocks(self, norm: Norm, name: str) -> nn.Sequential:
         layers = (nn.Linear(self.width, self.width) for _ in range(self.depth))
-        blocks = nn.Sequential(*(norm.block(layer, activation(name)) for layer in layers))
-        instantiate(context.config["init"]).apply(blocks, context.seed)
-        return blocks.double()
+        return nn.Sequential(*(norm.block(layer, activation(name)) for layer in layers))
 
 
 def along(blocks: nn.Sequential, x: Tensor, t: Tensor) -> Iterator[Row]:

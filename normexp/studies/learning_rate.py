@@ -121,6 +121,7 @@ class Trials:
         return self._evaluated(self.components.evaluated[split])["rmse"]
 
     def _evaluated(self, examples: Examples) -> dict[str, float]:
+        self.components.before_evaluation()
         return evaluate(self.components, sequential_batches(examples, EVALUATION_BATCH))
 
 

@@ -20,7 +20,7 @@ def updates(model: nn.Module, task: Task, x: Tensor, y: Tensor, size: int) -> It
     """
     layer = next((module for module in model.modules() if isinstance(module, nn.Linear)), None)
     if layer is None or any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules()):
-        raise UserError("study=conditioning: the first layer must be fully connected; use model=mlp or model=linear")
+        raise UserError("signs of updates: the first layer must be fully connected; use model=mlp or model=linear")
     seen: list[tuple[Tensor, Tensor]] = []
     model.eval()
     with layer.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output))):

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor, nn
 
 from normexp.probes.layers import Weight, free_weights
+from normexp.probes.update_angle import cosine
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.training.build import initialize_from_data
 from normexp.training.components import Components
@@ -128,12 +128,6 @@ def _deviations(w: Tensor, dw: Tensor, new: Tensor) -> dict[str, float]:
         "unit_cosine": float(cosine(w, dw).abs().max()),
         "growth_error": float((new.norm() / (w.norm() * (1 + c.square()).sqrt()) - 1).abs()),
     }
-
-
-def cosine(a: Tensor, b: Tensor) -> Tensor:
-    """Return the cosine over the last dimension; 0 where one of the two is 0, as at a unit without gradient."""
-    sizes = torch.linalg.vector_norm(a, dim=-1) * torch.linalg.vector_norm(b, dim=-1)
-    return torch.where(sizes == 0, 0.0, (a * b).sum(-1) / sizes)
 
 
 def lengths(first: Weights, before: Weights, stepped: Weights, after: Weights, rate: float) -> dict[str, float]:

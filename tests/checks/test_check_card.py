@@ -16,7 +16,7 @@ from normexp.norms.checks.invariance import invariances
 from normexp.norms.checks.memory import kept_bytes, kept_relative_to_batch_norm
 from normexp.norms.checks.size import PerChannel, added_parameters, buffers
 from normexp.norms.checks.subject import make_subject, settle
-from normexp.norms.checks.text import gap_text, gradient_text
+from normexp.norms.checks.text import gap_text, gradient_at
 from normexp.norms.layer import LayerNorm
 from normexp.norms.mean_only import MeanOnlyBatchNorm
 from normexp.norms.weight import WeightNorm
@@ -152,8 +152,10 @@ def test_card_gap_as_text(gap, text):
     assert gap_text(gap) == text
 
 
-@pytest.mark.parametrize(
-    ("factor", "text"), [(1.0, "1/c"), (3.0, "1"), (2.0, "2/c at c = 3"), (None, "another direction")]
-)
+@pytest.mark.parametrize(("factor", "text"), [(1.0, "1/c"), (3.0, "1"), (2.0, "2/c at c = 3")])
 def test_card_gradient_as_text(factor, text):
-    assert gradient_text(factor) == text
+    assert gradient_at(factor) == f"{text} of that at W"
+
+
+def test_a_gradient_of_another_direction_is_not_said_to_be_so_much_of_it():
+    assert gradient_at(None) == "of another direction"

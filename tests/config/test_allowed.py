@@ -19,6 +19,7 @@ GOOD = {
     "a list by the default": (None, [1, 2], [3], [3]),
     "an empty list": ("list of int [1, inf)", [1], [], []),
     "a list of numbers": ("list of (0, 1)", [0.5], [0.25, 0.75], [0.25, 0.75]),
+    "a list of one": ("list of one or more int [1, inf)", [1], [2], [2]),
     "a list of so many": ("list of 2 [0, 1)", [0.9, 0.999], [0, 0.5], [0.0, 0.5]),
     "a word": ("fp32 | bf16", "fp32", "bf16", "bf16"),
     "a truth value": ("bool", False, True, True),
@@ -46,6 +47,7 @@ BAD = {
     "null for a text": (None, "results", None, "a text"),
     "one value for a list": ("list of int [1, inf)", [1], 3, "a list of integers in [1, inf)"),
     "one bad item": ("list of int [1, inf)", [1], [3, 0], "a list of integers in [1, inf)"),
+    "no item": ("list of one or more int [1, inf)", [1], [], "a list of one or more integers in [1, inf)"),
     "too few items": ("list of 2 [0, 1)", [0.9, 0.999], [0.9], "a list of 2 numbers in [0, 1)"),
     "all as a share": ("int [0, inf) or share", 0, 1.0, "an integer in [0, inf) or a share in (0, 1)"),
     "a share below 0": (

@@ -21,9 +21,12 @@ def test_what_is_no_network_is_one_line(model, why):
         diagnose(model, torch.randn(4, 3, 8, 8))
 
 
+INFINITE = torch.full((4, 3, 8, 8), math.inf)
+
+
 @pytest.mark.parametrize(
     "data",
-    [3, "images", {}, [], [1], ([],), torch.tensor(3.0), torch.zeros(0, 3, 8, 8), torch.full((4, 3, 8, 8), math.inf)],
+    [3, "images", {}, [], [1], ([],), torch.tensor(3.0), [torch.tensor(3.0)], torch.zeros(0, 3, 8, 8), INFINITE],
     ids=lambda data: str(getattr(data, "shape", data)),
 )
 def test_data_that_are_none_are_one_line(data):
@@ -33,10 +36,16 @@ def test_data_that_are_none_are_one_line(data):
 
 def test_a_list_of_batches_is_told_from_inputs_and_labels():
     x, y = torch.randn(4, 3, 2, 2), torch.tensor([0, 1, 2, 0])
-    for data in (x, (x, y), [x, y], [(x, y)], [[x, y]], iter([x])):
+    for data in (x, (x, y), [x, y], [(x, y)], [[x, y]], iter([x]), [[x, x.clone()]]):
         assert [len(each) for each in batches(data)] == [4]
     assert [len(each) for each in batches([x, x[:2]])] == [4, 2]
     assert [len(each) for each in batches(torch.utils.data.DataLoader(list(zip(x, y, strict=True)), 3))] == [3, 1]
+
+
+def test_a_loader_of_inputs_and_targets_of_their_shape_gives_the_inputs():
+    x = torch.randn(6, 3, 2, 2)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, 0 * x), 3)
+    assert torch.equal(torch.cat(batches(loader)), x)
 
 
 def test_a_batch_that_the_network_does_not_take_is_one_line():

@@ -133,6 +133,15 @@ def test_data_keep_their_type_where_weights_are_no_real_numbers():
         assert on_device_of(model, [torch.full((1, 2), 0.5)])[0].tolist() == [[0.5, 0.5]]
 
 
+def test_the_modes_are_compared_before_a_pass_in_train_moves_estimates():
+    model, x = Base(), 3 * torch.randn(32, 8) + 2
+    model.norm.momentum = 1.0
+    found = diagnose(model, x).summary["train_eval_difference_of_outputs"]
+    with torch.no_grad():
+        evaluated, trained = model.eval()(x), model.train()(x)
+    assert found == pytest.approx(float((trained - evaluated).norm() / evaluated.norm()), rel=1e-5)
+
+
 class ByMode(Base):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = super().forward(x)

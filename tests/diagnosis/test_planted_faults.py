@@ -49,6 +49,16 @@ def test_channels_that_are_seldom_active_are_not_called_stale_for_what_few_examp
     assert kinds(model, seldom(256)) == {("stale", "0")}
 
 
+def test_inputs_of_a_small_scale_that_estimates_do_not_fit_are_a_fault():
+    """Variances below eps: a deviation of 0.3 in train(), of 0.001 in eval()."""
+    torch.manual_seed(0)
+    assert kinds(nn.Sequential(nn.BatchNorm1d(8)), 1e-3 * torch.randn(64, 8)) == {("never updated", "0")}
+
+
+def test_a_channel_that_never_changes_has_no_estimate_to_be_off():
+    assert kinds(nn.Sequential(nn.BatchNorm1d(8)), torch.ones(64, 8)) == set()
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_named_with_its_layer_alone(network, fault):
     assert verdict(*network, fault) == "found"

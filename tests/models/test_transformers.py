@@ -338,6 +338,19 @@ def test_two_networks_of_one_seed_are_equal_and_of_two_seeds_are_not():
     assert not torch.equal(first.tokens.weight, other.tokens.weight)
 
 
+def test_a_text_that_cannot_be_written_leaves_every_module_in_its_mode():
+    from normexp.models.transformer.sampling import generate
+    from normexp.seeding import generator
+
+    model = gpt().train()
+    model.layers[0].eval()
+    modes = [each.training for each in model.modules()]
+    model.tokens.weight.data.fill_(math.nan)
+    with pytest.raises(ValueError, match="not finite"):
+        generate(model, torch.tensor([[1, 2]]), 1, CONTEXT, generator(0, "sample"))
+    assert [each.training for each in model.modules()] == modes
+
+
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_texts_side_by_side_are_those_that_are_written_alone_whatever_the_placement(placement):
     from normexp.models.transformer.sampling import generate

@@ -256,9 +256,21 @@ class Fails(Net):
         raise KeyError("nothing today")
 
 
+class ByForward(Net):
+    """A batch normalization deep inside, called by the name of its method."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = nn.Sequential(nn.ModuleDict({"norm": nn.BatchNorm2d(4)}))
+
+    def forward(self, x):
+        return self.part[0]["norm"].forward(self.conv(x))
+
+
 @pytest.mark.parametrize(
     ("model", "why"),
     [
+        (ByForward(), r"it calls part\.0\.norm\.forward\(x\), so that .* is read, too; write part\.0\.norm\(x\)$"),
         (Outside(), "^Outside cannot be traced: it calls a module that is not registered as one of its own$"),
         (InAFunction(), "^InAFunction cannot be traced: it calls a module that is not registered as one of its own$"),
         (Fails(), "^Fails cannot be traced: 'nothing today'$"),

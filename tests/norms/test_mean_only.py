@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normexp.norms.mean_only import MeanOnlyBatchNorm, channel_sum
+from normexp.norms.mean_only import MeanOnlyBatchNorm, wide_channel_sum
 
 SHAPES = [(6, 4), (6, 4, 5), (6, 4, 5, 3), (2, 4, 5, 3, 2)]
 
@@ -17,7 +17,7 @@ def test_channel_sum(shape, dtype):
         x.movedim(1, -1).contiguous().movedim(-1, 1),
         x.transpose(0, 1).contiguous().transpose(0, 1),
     ):
-        found = channel_sum(view)
+        found = wide_channel_sum(view)
         assert found.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
         torch.testing.assert_close(found.double(), x.double().movedim(1, 0).flatten(1).sum(1), rtol=1e-5, atol=1e-4)
 

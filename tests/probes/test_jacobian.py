@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from one_line import one_line_error
 from situations import built, facing, found
 from torch import nn
 
@@ -44,6 +45,12 @@ def test_jacobian_of_a_network_that_reads_numbers_of_words_is_one_line(cli, resu
     status, _, stderr = cli("run", *words, *data, f"results_dir={results}", "--quiet")
     assert (status, stderr.count("\n")) == (2, 1)
     assert "numbers of words or characters, which have no derivative" in stderr
+
+
+def test_jacobian_at_whole_numbers_is_one_line():
+    model = nn.Sequential(nn.Embedding(5, 3), nn.Flatten(), nn.Linear(6, 2))
+    with one_line_error("have no derivative"):
+        Jacobian().measure(facing(model, torch.zeros(4, 2, dtype=torch.int64)))
 
 
 def test_jacobian_differs_from_example_to_example():

@@ -178,6 +178,24 @@ def test_stream_variance_is_of_blocks_that_keep_their_shape():
         StreamVariance().measure(facing(nn.Sequential(nn.Linear(3, 2)), torch.randn(8, 3)))
 
 
+class Tokens(nn.Module):
+    """(N, T, C) -> (N, T, C) with channels of means 0, 1, ..., which are no variance of any channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.arange(8.0)
+
+
+def test_stream_variance_of_tokens_is_that_of_their_last_dimension():
+    torch.manual_seed(0)
+    model = nn.Sequential(Tokens(), nn.Flatten(1), nn.Linear(40, 2))
+    found = StreamVariance(count=512).measure(facing(model, torch.randn(512, 5, 8)))
+    assert {name: value for _, name, value in found}["variance"] == pytest.approx(1, rel=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "probe", ["equilibrium", "update_angle", "gradient_norm", "gram_distance", "residual_variance"]

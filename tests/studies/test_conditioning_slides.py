@@ -1,8 +1,10 @@
 """Which formulas of the slides are right: as the audit of the sources found by hand."""
 
+import pytest
 import torch
 
 from normexp.config import compose
+from normexp.errors import UserError
 from normexp.studies.base import StudyContext
 from normexp.studies.conditioning_slides import ConditioningSlides, Expansion
 
@@ -31,3 +33,8 @@ def test_the_expansion_with_one_half_is_exact():
     torch.testing.assert_close(found.along(found.hessian) / 2, found.excess)
     torch.testing.assert_close(found.gradient, found.away @ (x.T @ x / 40))
     assert found.gradient_at_minimum.norm() < 1e-12
+
+
+def test_classes_are_no_targets_of_the_slides():
+    with pytest.raises(UserError, match="study=conditioning_slides: dataset=digits is no regression"):
+        ConditioningSlides().measure(StudyContext(compose(["dataset=digits", "model=mlp"])))

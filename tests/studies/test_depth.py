@@ -44,6 +44,17 @@ def test_forward_statistics_follow_the_mean_field(jacobian, gamma):
     assert row["jacobian_mean_square"] == pytest.approx((gamma**2 * 0.5 / C1**2) ** 4, rel=0.1)
 
 
+def test_weights_that_fit_the_inputs_give_the_first_layer_variance_1():
+    """lsuv had been what orthogonal is."""
+    overrides = ("norm=none", "model.activation=tanh")
+    deep = Depth(depth=3, width=32, jacobians=1)
+    lsuv, orthogonal, fitted = (
+        rows(deep, *overrides, f"init={init}")[-1] for init in ("lsuv", "orthogonal", "data_dependent")
+    )
+    assert lsuv["variance"] > 1.05 * orthogonal["variance"]  # tanh shrinks what it is given, layer by layer
+    assert lsuv["variance"] == pytest.approx(fitted["variance"], rel=0.1)
+
+
 def test_random_directions_estimate_the_full_jacobian():
     source = torch.Generator().manual_seed(0)
     blocks = torch.nn.Sequential(

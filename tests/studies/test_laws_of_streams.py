@@ -113,3 +113,16 @@ def test_schemes_that_forget_the_length_of_the_stream_are_taken(norm, seed):
 def test_a_transformer_layer_wants_a_width_that_its_heads_divide():
     with pytest.raises(UserError, match=r"study\.width=30: is not divisible by the 4 heads of a layer"):
         measured("study=norm_placement", "norm=layer", "study.width=30", "study.layers=[1]", "study.reference=1")
+
+
+def test_a_scaled_embedding_is_in_the_formula_of_the_stream():
+    network = (
+        "dataset=text",
+        "model=gpt",
+        "norm=rms",
+        "norm.eps=1e-12",
+        "placement=pre",
+        "model.scaled_embedding=true",
+    )
+    row = measured("study=decoder_stream", *network, "study.sequences=64").rows[0]
+    assert row["square"] == pytest.approx(row["formula"], rel=0.1)

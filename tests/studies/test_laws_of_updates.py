@@ -27,6 +27,14 @@ def test_update_noise_is_constant_for_the_root_of_the_batch_size():
         assert np.mean(relative) == pytest.approx(expected, rel=0.35)
 
 
+@pytest.mark.parametrize("override", ["init=lsuv", "norm=weight"])
+def test_updates_at_initialization_are_those_after_all_of_it(override):
+    small = ("study=update_noise", "model=mlp", "model.widths=[16]", "study.batches=[32]", "study.draws=2")
+    without = ("init=orthogonal",) if override == "init=lsuv" else ("norm=weight", "norm.data_init=false")
+    fitted, plain = (measured(*small, *given).rows[0]["noise"] for given in ((override,), without))
+    assert fitted != pytest.approx(plain, rel=0.01)
+
+
 def test_the_variance_of_one_gradient_after_the_other_has_the_bits_of_all_at_once():
     gradients = 0.01 * torch.randn(24, 5000) + torch.randn(5000)
     taken, kept = [], []

@@ -61,3 +61,14 @@ def test_a_rate_is_not_chosen_on_the_test_split():
 def test_classes_have_no_least_squares_target():
     with pytest.raises(UserError, match="dataset=digits is no regression"):
         LearningRate().measure(StudyContext(compose(["study=learning_rate", "dataset=digits", "model=linear"])))
+
+
+def test_population_estimates_are_made_before_every_evaluation():
+    network = ("model=mlp", "model.widths=[8]", "norm=batch", "norm.estimates=population", "steps=2", "eval_every=2")
+    trials = Trials(setup(*network))
+    (curve,) = trials.curve(0.01)
+    model = trials.components.model
+    moved = [each.running_mean for each in model.modules() if hasattr(each, "running_mean")]
+    assert moved
+    assert all(each.num_batches_tracked == 1 for each in model.modules() if hasattr(each, "num_batches_tracked"))
+    assert curve[0] == 2

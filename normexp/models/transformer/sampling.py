@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from normexp.norms.kernels.trial import modes_kept
+
 
 @torch.inference_mode()
 def generate(
@@ -20,16 +22,15 @@ def generate(
 
     Raises: ValueError for a network whose outputs are not finite.
     """
-    mode = model.training
-    model.eval()
     tokens = prompt
-    for _ in range(count):
-        outputs = model(tokens[:, -context:])[:, -1].float().cpu()
-        if not outputs.isfinite().all():
-            raise ValueError("its outputs are not finite")
-        drawn = torch.multinomial(_chances(outputs, temperature), 1, generator=source).to(tokens.device)
-        tokens = torch.cat([tokens, drawn], 1)
-    model.train(mode)
+    with modes_kept(model):
+        model.eval()
+        for _ in range(count):
+            outputs = model(tokens[:, -context:])[:, -1].float().cpu()
+            if not outputs.isfinite().all():
+                raise ValueError("its outputs are not finite")
+            drawn = torch.multinomial(_chances(outputs, temperature), 1, generator=source).to(tokens.device)
+            tokens = torch.cat([tokens, drawn], 1)
     return tokens[:, prompt.shape[1] :]
 
 

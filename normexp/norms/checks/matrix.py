@@ -28,6 +28,7 @@ scheme's card with reasons and times.
 - `vectors` to `channels last`: works in training, backward included.
 - `learned`, `buffers`: numbers beyond the layer's weight and bias, for C outputs; `bias`: the layer's own.
 - `kept`: bytes kept for backward beyond a plain block's, batch norm's = 1.
+- `stack` joins a scheme of weights and one of activations, by default none and none: its row is that of `none`.
 """
 
 

@@ -35,7 +35,7 @@ def batch_lines(card: Card) -> list[tuple[str, str]]:
         ("depends on other examples", "training" if card.depends_in_training else "no"),
         ("... in evaluation", yes_no(card.depends_in_evaluation)),
         ("training against evaluation", gap_text(card.gap) + " apart"),
-        ("gradient at c W", gradient_text(card.gradient_factor) + " of that at W"),
+        ("gradient at c W", gradient_at(card.gradient_factor)),
     ]
 
 
@@ -68,9 +68,12 @@ def gap_text(gap: float) -> str:
     return "0 %" if gap < 1e-6 else "< 1 %" if gap < 0.01 else f"{gap:.0%}".replace("%", " %")
 
 
-def gradient_text(factor: float | None) -> str:
+def gradient_at(factor: float | None) -> str:
+    """Return what the gradient at c W is, beside that at W."""
+    return "of another direction" if factor is None else f"{gradient_text(factor)} of that at W"
+
+
+def gradient_text(factor: float) -> str:
     """Return the gradient's factor in terms of c; `factor` is c times it, measured at c = 3."""
-    if factor is None:
-        return "another direction"
     known = {1.0: "1/c", 3.0: "1"}
     return next((text for value, text in known.items() if abs(factor - value) < 1e-3), f"{factor:.3g}/c at c = 3")

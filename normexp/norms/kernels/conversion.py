@@ -20,7 +20,6 @@ from normexp.norms.kernels.modules import (
     has_layers,
     is_nonlinearity,
     lost_with,
-    stranger,
     unregistered,
     width,
 )
@@ -38,6 +37,7 @@ from normexp.norms.kernels.refusals import (
 )
 from normexp.norms.kernels.replacement import carry
 from normexp.norms.kernels.torch_weights import schemes_of_torch
+from normexp.norms.kernels.unread import stranger
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)

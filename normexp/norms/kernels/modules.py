@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import traceback
 from collections.abc import Iterable, Iterator
 from functools import partial
 from types import CellType, FunctionType, MethodType
@@ -14,7 +13,6 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
-from normexp.errors import first_line
 from normexp.norms.base import num_outputs
 from normexp.norms.kernels.batched import AnyRankBatchNorm
 
@@ -76,13 +74,6 @@ def has_layers(module: nn.Module) -> bool:
     return any(isinstance(part, (*LAYERS, *NORMS)) for part in module.modules())
 
 
-def stranger(error: BaseException | None) -> nn.Module | None:
-    """Return the module that torch.fx met and that is not registered, if that is what the error says."""
-    frames = traceback.walk_tb(error.__traceback__) if isinstance(error, NameError) else ()
-    found = (frame.f_locals.get("mod") for frame, _ in frames if frame.f_code.co_name == "path_of_module")
-    return next((each for each in found if isinstance(each, nn.Module)), None)
-
-
 def _inside(value: object, seen: set[int]) -> Iterator[nn.Module]:
     """Yield the modules that a value is or holds, but not those in them."""
     if isinstance(value, nn.Module):
@@ -111,14 +102,6 @@ def _content(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:  # a name that has no value yet
         return None
-
-
-def why_unread(error: Exception, model: nn.Module) -> str:
-    """Return in one line why a network's forward cannot be read, and what to give in place of a wrapper around it."""
-    inner = next((name for name in ("_orig_mod", "module") if isinstance(getattr(model, name, None), nn.Module)), None)
-    unknown = isinstance(error, NameError) and "not installed" in str(error)  # as torch.fx says it
-    why = "it calls a module that is not registered as one of its own" if unknown else first_line(error)
-    return f"{why}{f'; give the network inside it, model.{inner}' if inner else ''}"
 
 
 def touched(module: nn.Module) -> bool:

@@ -89,6 +89,12 @@ def over_positions(values: Tensor, x: Tensor) -> Tensor:
     return values.reshape(*values.shape, *[1] * (x.dim() - 2))
 
 
+def less(x: Tensor, mean: Tensor) -> Tensor:
+    """Return x - mean in float32 at least, a tensor of its own; no gradient passes. The mean is (C,) or (N, C)."""
+    wide = at_least_float32(x)
+    return torch.sub(wide, over_positions(mean, x), out=None if wide is x else wide)
+
+
 def position_sum(x: Tensor) -> Tensor:
     """Sum x: (N, C, *) over the positions, to (N, C)."""
     return x.sum(list(range(2, x.dim()))) if x.dim() > 2 else x

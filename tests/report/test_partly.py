@@ -13,13 +13,9 @@ from claim_maker import read_claim
 from drawn import Made, made
 from fabricated import Fabric
 
-from normexp.evidence.curves import Cell
 from normexp.evidence.stats import Design
-from normexp.experiments.tables import Published
 from normexp.report.claims import as_json, as_markdown
-from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.measured import read_measured
-from normexp.report.experiment.published_columns import Verdict
 from normexp.report.experiment.render import render
 from normexp.report.experiment.table import experiment_table
 from normexp.report.judged import read_reports
@@ -179,21 +175,6 @@ def test_a_difference_is_over_the_seeds_of_the_last_look_that_is_complete(
 
     in_two_looks = Design((0, 1, 2, 3), (2, 4))
     assert shown([0, 1, 2, 3], in_two_looks) == shown([0, 1], in_two_looks) != shown([0, 1, 2, 3], None)
-
-
-def test_a_published_number_is_judged_at_the_confidence_that_the_looks_leave(fabricate: Fabric) -> None:
-    experiment = made(fabricate, grid={"seed": [0, 1, 2, 3]})
-    experiment.run(varied)
-    printed = Published(arm="With BN", metric="test/accuracy", at="last", value=".635", place="Table 1")
-
-    def verdict(design: Design | None) -> str:
-        measured = read_measured(replace(experiment.experiment, design=design), fabricate.root)
-        return Verdict(Metric(measured, "test/accuracy", "last"), 0.07, "paper").text(
-            Row(Cell("With BN"), published=printed)
-        )
-
-    assert verdict(None) == "reproduced"
-    assert verdict(Design((0, 1, 2, 3), (2, 4))) == "undecided (about 4 more seeds)"
 
 
 def varied(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:

@@ -78,7 +78,7 @@ def test_batch_norm_projects_the_gradient_to_rounding_and_layer_norm_does_not():
     assert math.isnan(measured(*SMALL_LINEAR, "norm=none").rows[0]["formula"])
 
 
-@pytest.mark.parametrize("widths", ["[]", "[16]", "[16,16]"])
+@pytest.mark.parametrize("widths", ["[16]", "[16,16]"])
 def test_a_slope_wants_two_widths(widths):
     with pytest.raises(UserError, match=r"study\.widths=.*: a slope needs two different widths or more, each once"):
         measured("study=orthogonalization", "norm=batch", "study.depth=10", f"study.widths={widths}")

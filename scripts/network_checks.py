@@ -17,9 +17,9 @@ from normexp.norms.base import Norm, num_outputs, weight_layers
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.fold import Folded, fold
-from normexp.norms.kernels.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
-from normexp.norms.kernels.neighbours import LAYERS as FOLDABLE
-from normexp.norms.kernels.neighbours import pairs, readings
+from normexp.norms.networks.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
+from normexp.norms.networks.neighbours import LAYERS as FOLDABLE
+from normexp.norms.networks.neighbours import pairs, readings
 
 NONLINEAR = {
     "relu", "relu_", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "silu_",

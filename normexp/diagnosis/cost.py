@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.kernels.trial import hooked, left_as_found
+from normexp.norms.networks.trial import hooked, left_as_found
 
 ROUNDS = 5
 

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map
 from torch.utils.hooks import RemovableHandle
 
 from normexp.diagnosis.normalizations import normalizations
-from normexp.norms.kernels.trial import hooked, left_as_found, state_kept
+from normexp.norms.networks.trial import hooked, left_as_found, state_kept
 
 
 def suspects(model: nn.Module) -> dict[str, nn.Module]:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from normexp.norms.kernels.torch_weights import NAMES, computed
-from normexp.norms.kernels.trial import watched
+from normexp.norms.networks.torch_weights import NAMES, computed
+from normexp.norms.networks.trial import watched
 from normexp.records.waiting import Waiting
 
 OF_TORCH = (_NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from normexp.diagnosis.batches import first_tensor
 from normexp.diagnosis.finding import BATCH, Finding
 from normexp.diagnosis.modes import change
-from normexp.norms.kernels.trial import left_as_found
+from normexp.norms.networks.trial import left_as_found
 
 ROUNDING = 0.01  # the least relative change that is none of rounding, as of TF32; of shorter formats more
 FEW = 2  # examples that are predicted without the others

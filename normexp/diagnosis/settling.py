@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from normexp.diagnosis.normalizations import Moments, moments
 from normexp.diagnosis.running import deviation
 from normexp.errors import UserError
-from normexp.norms.kernels.trial import watched
+from normexp.norms.networks.trial import watched
 from normexp.records.waiting import Waiting
 
 logger = logging.getLogger("normexp")

@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from normexp.diagnosis.finding import BATCH, NOTE, Finding
-from normexp.norms.kernels.trial import watched
+from normexp.norms.networks.trial import watched
 
 FEW = 16  # values behind one mean and variance
 

@@ -12,8 +12,8 @@ from normexp.errors import UserError
 from normexp.models.pretrained import load_pretrained
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.convert import convert
-from normexp.norms.kernels.effect import Effect
-from normexp.norms.kernels.replacement import swap
+from normexp.norms.networks.effect import Effect
+from normexp.norms.networks.replacement import swap
 
 SMALL = 64  # images below this side get the CIFAR stem: an ImageNet stem shrinks them fourfold at once
 

@@ -10,14 +10,14 @@ from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
 from normexp.norms.base import Rows, num_outputs
-from normexp.norms.kernels.absorption import absorb, absorb_behind
-from normexp.norms.kernels.channel_maps import affine_map, is_map_of_tokens
-from normexp.norms.kernels.dataflow import copied
-from normexp.norms.kernels.modules import check_network, touched
-from normexp.norms.kernels.neighbours import LAYERS, only_called, pairs, readings
 from normexp.norms.kernels.precision import made_on_cpu
-from normexp.norms.kernels.replacement import swap
-from normexp.norms.kernels.trial import watched
+from normexp.norms.networks.absorption import absorb, absorb_behind
+from normexp.norms.networks.channel_maps import affine_map, is_map_of_tokens
+from normexp.norms.networks.dataflow import copied
+from normexp.norms.networks.modules import check_network, touched
+from normexp.norms.networks.neighbours import LAYERS, only_called, pairs, readings
+from normexp.norms.networks.replacement import swap
+from normexp.norms.networks.trial import watched
 
 
 @fx.wrap

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, Site, Step
-from normexp.norms.kernels.effect import parametrizes, replaces_nonlinearity
+from normexp.norms.networks.effect import parametrizes, replaces_nonlinearity
 
 
 @dataclass(frozen=True, kw_only=True)

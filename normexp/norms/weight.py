@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 
 from normexp.norms.base import Norm, at_least_float32, output_dim, weight_layers
-from normexp.norms.kernels.trial import set_in_turn
+from normexp.norms.networks.trial import set_in_turn
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from normexp.config.text import shortened
 from normexp.errors import UserError
-from normexp.norms.kernels.trial import left_as_found, state_kept, watched
+from normexp.norms.networks.trial import left_as_found, state_kept, watched
 from normexp.seeding import seed_all, stream
 
 Batch = tuple[Tensor, Tensor]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.errors import UserError
-from normexp.norms.kernels.trial import hooked
+from normexp.norms.networks.trial import hooked
 from normexp.probes.base import Probe, Reading, Situation, training_mode
 from normexp.probes.layers import channel_dim
 

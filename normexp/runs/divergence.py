@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from normexp.config import Config
 from normexp.data.base import Data
-from normexp.norms.kernels.trial import hooked
+from normexp.norms.networks.trial import hooked
 from normexp.runs.checkpoint import load_checkpoint
 from normexp.training.build import build_model, build_optimizer, initialize_from_data, lay_out
 from normexp.training.components import Components

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from normexp.errors import UserError
 from normexp.norms.base import weight_layers
 from normexp.norms.checks.subject import without_eps
-from normexp.norms.kernels.trial import watched
+from normexp.norms.networks.trial import watched
 from normexp.seeding import generator
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.trained import trained

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.kernels.batched import channel_statistics
-from normexp.norms.kernels.trial import hooked
+from normexp.norms.networks.trial import hooked
 
 
 @dataclass(frozen=True)

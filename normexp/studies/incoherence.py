@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.errors import UserError
-from normexp.norms.kernels.trial import watched
+from normexp.norms.networks.trial import watched
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.trained import trained

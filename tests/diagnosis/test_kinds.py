@@ -5,7 +5,7 @@ from pathlib import Path
 
 from normexp import diagnosis
 from normexp.diagnosis.finding import BATCH
-from normexp.norms.kernels.torch_weights import NAMES
+from normexp.norms.networks.torch_weights import NAMES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "diagnose.md"
 MADE = re.compile(r'(?:Finding\(|return )\s*"([^"]+)", ')  # the kind comes first

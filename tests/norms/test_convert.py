@@ -20,7 +20,7 @@ from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm
-from normexp.norms.kernels.modules import NORMS
+from normexp.norms.networks.modules import NORMS
 from normexp.norms.normprop import NormProp
 from normexp.norms.rms import RMSNorm
 from normexp.norms.spectral import SpectralNorm

@@ -16,9 +16,9 @@ from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.fold import fold
 from normexp.norms.group import GroupNorm
-from normexp.norms.kernels.channel_maps import affine_map
-from normexp.norms.kernels.modules import NORMS
 from normexp.norms.mean_only import MeanOnlyBatchNorm
+from normexp.norms.networks.channel_maps import affine_map
+from normexp.norms.networks.modules import NORMS
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
 

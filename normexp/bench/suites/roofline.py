@@ -17,7 +17,7 @@ from normexp.bench.operators import GROUPS, OPTIMIZER, OTHER, Call, Recording
 from normexp.bench.result import Result
 from normexp.bench.suites.steps import WORKS as RACED
 from normexp.bench.work import Work
-from normexp.norms.kernels.trial import hooked
+from normexp.norms.networks.trial import hooked
 from normexp.training.bfloat16 import has_bfloat16_kernels
 from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import output_dim, set_weight, weight_layers
-from normexp.norms.kernels.trial import set_in_turn
+from normexp.norms.networks.trial import set_in_turn
 from normexp.norms.weight import mean_and_std
 
 

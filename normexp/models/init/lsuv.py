@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.models.init.base import Init
 from normexp.norms.base import at_least_float32, set_weight, weight_layers
-from normexp.norms.kernels.trial import set_in_turn
+from normexp.norms.networks.trial import set_in_turn
 
 
 @dataclass(frozen=True, kw_only=True)

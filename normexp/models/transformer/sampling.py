@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.kernels.trial import modes_kept
+from normexp.norms.networks.trial import modes_kept
 
 
 @torch.inference_mode()

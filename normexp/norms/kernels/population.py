@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from normexp.norms.kernels.own_state import own_state
+from normexp.norms.networks.own_state import own_state
 
 EXAMPLES, BATCH = 5000, 500  # how many are looked at, and how many at a time where a network is wide
 ESTIMATES = ("running", "population")  # how batch normalization comes by the statistics of evaluation

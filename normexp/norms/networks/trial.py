@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from normexp.norms.kernels.own_state import own_buffers, own_state
+from normexp.norms.networks.own_state import own_buffers, own_state
 from normexp.seeding import random_kept
 
 

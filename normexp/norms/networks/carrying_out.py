@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from torch import nn
 
-from normexp.norms.kernels.conversion import Conversion
-from normexp.norms.kernels.dataflow import Dataflow
-from normexp.norms.kernels.modules import LAYERS, NORMS, adds_bias
-from normexp.norms.kernels.replacement import add_biases, drop_bias, swap
-from normexp.norms.kernels.torch_weights import set_free
+from normexp.norms.networks.conversion import Conversion
+from normexp.norms.networks.dataflow import Dataflow
+from normexp.norms.networks.modules import LAYERS, NORMS, adds_bias
+from normexp.norms.networks.replacement import add_biases, drop_bias, swap
+from normexp.norms.networks.torch_weights import set_free
 
 
 def carry_out(plan: Conversion) -> None:

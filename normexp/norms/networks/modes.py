@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from normexp.norms.kernels.dataflow import copied
-from normexp.norms.kernels.readers import in_place
+from normexp.norms.networks.dataflow import copied
+from normexp.norms.networks.readers import in_place
 
 
 def odd_modes(model: nn.Module, new: dict[nn.Module, nn.Module]) -> set[nn.Module]:

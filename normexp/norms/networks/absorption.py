@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import output_dim
-from normexp.norms.kernels.torch_weights import own_class
+from normexp.norms.networks.torch_weights import own_class
 
 
 def absorb(layer: Any, scale: Tensor, shift: Tensor) -> None:

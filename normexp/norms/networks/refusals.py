@@ -12,10 +12,10 @@ from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
 from normexp.norms.base import Norm, Rows, Step
-from normexp.norms.kernels.dataflow import copied
-from normexp.norms.kernels.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared
-from normexp.norms.kernels.replacement import are_batch_norms
-from normexp.norms.kernels.torch_weights import freed, is_normalized_by_torch, schemes_of_torch
+from normexp.norms.networks.dataflow import copied
+from normexp.norms.networks.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared
+from normexp.norms.networks.replacement import are_batch_norms
+from normexp.norms.networks.torch_weights import freed, is_normalized_by_torch, schemes_of_torch
 from normexp.seeding import random_kept
 
 UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # weights in no Linear or Conv layer

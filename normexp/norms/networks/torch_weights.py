@@ -11,7 +11,7 @@ from torch.nn.utils import parametrizations, parametrize
 from torch.nn.utils.spectral_norm import SpectralNorm, remove_spectral_norm
 from torch.nn.utils.weight_norm import WeightNorm, remove_weight_norm
 
-from normexp.norms.kernels.dataflow import copied
+from normexp.norms.networks.dataflow import copied
 
 NAMES = {
     parametrizations._WeightNorm: "weight_norm",

@@ -11,10 +11,10 @@ from torch import nn
 
 from normexp.errors import first_line
 from normexp.norms.base import Norm, Rows, num_outputs, weight_layers
-from normexp.norms.kernels.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
-from normexp.norms.kernels.effect import Effect
-from normexp.norms.kernels.modes import odd_modes
-from normexp.norms.kernels.modules import (
+from normexp.norms.networks.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
+from normexp.norms.networks.effect import Effect
+from normexp.norms.networks.modes import odd_modes
+from normexp.norms.networks.modules import (
     NORMS,
     fused_tail,
     has_layers,
@@ -23,8 +23,8 @@ from normexp.norms.kernels.modules import (
     unregistered,
     width,
 )
-from normexp.norms.kernels.readers import Differs, Lacks, check_readers, reads_behind
-from normexp.norms.kernels.refusals import (
+from normexp.norms.networks.readers import Differs, Lacks, check_readers, reads_behind
+from normexp.norms.networks.refusals import (
     CannotConvert,
     cannot,
     refuse_computed,
@@ -35,9 +35,9 @@ from normexp.norms.kernels.refusals import (
     refuse_vectors,
     refuse_weight,
 )
-from normexp.norms.kernels.replacement import carry
-from normexp.norms.kernels.torch_weights import schemes_of_torch
-from normexp.norms.kernels.unread import stranger
+from normexp.norms.networks.replacement import carry
+from normexp.norms.networks.torch_weights import schemes_of_torch
+from normexp.norms.networks.unread import stranger
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, fx, nn
 
 from normexp.norms.base import Rows, num_outputs
-from normexp.norms.kernels import dataflow
-from normexp.norms.kernels.absorption import absorb
-from normexp.norms.kernels.dataflow import copied, held_in
-from normexp.norms.kernels.modules import NORMS, touched
-from normexp.norms.kernels.readers import described
-from normexp.norms.kernels.replacement import swap
-from normexp.norms.kernels.unread import why_unread
+from normexp.norms.networks import dataflow
+from normexp.norms.networks.absorption import absorb
+from normexp.norms.networks.dataflow import copied, held_in
+from normexp.norms.networks.modules import NORMS, touched
+from normexp.norms.networks.readers import described
+from normexp.norms.networks.replacement import swap
+from normexp.norms.networks.unread import why_unread
 
 LAYERS = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,

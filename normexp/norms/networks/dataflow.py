@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
-from normexp.norms.kernels.modules import NORMS, is_identity
-from normexp.norms.kernels.reader import Reader
-from normexp.norms.kernels.unread import why_unread
+from normexp.norms.networks.modules import NORMS, is_identity
+from normexp.norms.networks.tracer import Reader
+from normexp.norms.networks.unread import why_unread
 from normexp.seeding import random_kept, seed_all
 
 NONLINEAR = {

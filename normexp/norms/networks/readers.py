@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import fx, nn
 
-from normexp.norms.kernels.dataflow import Dataflow, Leaves, Untraceable, copied, graphs, name_of
-from normexp.norms.kernels.modules import LAYERS
-from normexp.norms.kernels.torch_weights import freed, set_free
+from normexp.norms.networks.dataflow import Dataflow, Leaves, Untraceable, copied, graphs, name_of
+from normexp.norms.networks.modules import LAYERS
+from normexp.norms.networks.torch_weights import freed, set_free
 
 Calls = list[tuple[Any, ...]]
 KEEPS = "keeps modules in another place too (a list, a function), where the scheme would not come"

@@ -1,0 +1,1 @@
+"""Reading and changing somebody else's network, for `convert`, `fold` and whoever calls one on trial."""

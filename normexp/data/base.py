@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from normexp.config.text import amount, shortened
+from normexp.config.text import amount
 from normexp.data.contract import check_contract
 from normexp.data.targets import in_float32, standardize_target
 from normexp.errors import UserError, kind_and_line, line_in
 
 Array = np.ndarray[Any, Any]
-MOST_NAMED = 8  # classes in one note
 
 
 @dataclass(frozen=True)
@@ -246,30 +245,6 @@ def move(data: Data, chosen: Array, to: Literal["validation", "test"]) -> Data:
     rest = np.setdiff1d(np.arange(len(data.train)), chosen)
     splits = {"train": data.train.take(rest), to: data.train.take(chosen)}
     return replace(data, **splits, drawn_test=data.drawn_test or to == "test")  # type: ignore[arg-type]
-
-
-def say_unseen(data: Data) -> Data:
-    """Note the classes without a training example, as those of one example that went to another split."""
-    unseen = np.setdiff1d(np.arange(len(data.classes)), data.train.y) if data.task == "classification" else ()
-    if not len(unseen):
-        return data
-    named = ", ".join(repr(shortened(data.classes[label])) for label in unseen[:MOST_NAMED])
-    more = f" and {len(unseen) - MOST_NAMED} more" if len(unseen) > MOST_NAMED else ""
-    return data.noting(f"no training example of {'class' if len(unseen) == 1 else 'classes'} {named}{more}")
-
-
-def say_repeated(data: Data) -> Data:
-    """Note how many test examples, with their targets, stand in the training split, too: they test nothing."""
-    known = set(_fingerprints(data.train))
-    again = sum(fingerprint in known for fingerprint in _fingerprints(data.test))
-    of_all = f"{again} of {amount(len(data.test), 'test example')}"
-    return data.noting(
-        f"{of_all} {'is a training example' if again == 1 else 'are training examples'}, too" if again else ""
-    )
-
-
-def _fingerprints(split: Split) -> Iterator[int]:
-    return (hash((x.tobytes(), y.tobytes())) for x, y in zip(split.x, split.y, strict=True))
 
 
 def choose(data: Data, wish: float, seed: int, what: str) -> Array:

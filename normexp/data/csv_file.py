@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from normexp.config.text import composed
-from normexp.data.base import Data, Dataset, say_repeated, say_unseen
+from normexp.data.base import Data, Dataset
 from normexp.data.content import content_of
 from normexp.data.csv_table import read_table, table_path
+from normexp.data.remarks import say_repeated, say_unseen
 from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.data.base import Data, choose, move, say_repeated, say_unseen
+from normexp.data.base import Data, choose, move
 from normexp.data.cache import Content, cached
 from normexp.data.content import content_of
 from normexp.data.image_tree import LAYOUT, arrays, check_names, class_names, read_tree
 from normexp.data.images import SUFFIXES
 from normexp.data.labelled_images import LabelledImages
 from normexp.data.members import existing_path, files
+from normexp.data.remarks import say_repeated, say_unseen
 from normexp.errors import UserError
 
 

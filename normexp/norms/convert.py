@@ -39,10 +39,11 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     with and without its optional inputs, and as it would be afterwards, too, so that what it reads of its
     normalizations (`bn.running_var`) is there.
 
-    What a scheme does outside the forward pass is for the loop that trains the network to call: `norm.initialize(model,
-    batch)` once (WeightNorm, NormProp), `hook = norm.step_hook(model)` once and `hook()` after every update (NormProp,
-    RepBatchNorm), `norm.penalty(model)` to be added to the loss (SpectralPenalty), and `norm.before_evaluation(model,
-    inputs)` before evaluation (`estimates="population"`); `hook` and the penalty are None where there is nothing to do.
+    What a scheme does outside the forward pass is for the loop that trains the network to call. Once before it:
+    `norm.initialize(model, batch)` (WeightNorm, NormProp) and `hook = norm.step_hook(model)`. After every update:
+    `hook()` (NormProp, RepBatchNorm). Added to the loss: `norm.penalty(model)` (SpectralPenalty). Before an evaluation:
+    `norm.before_evaluation(model, inputs)` (`estimates="population"`). `hook` and the penalty are None where there is
+    nothing to do.
 
     Args:
         model: for example a torchvision classification network.

@@ -14,7 +14,7 @@ from normexp.evidence.stats import LEVEL, Design
 from normexp.experiments.check import tested
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
-from normexp.report.experiment.measured import read_measured
+from normexp.report.measured import read_measured
 
 MANY = 200
 

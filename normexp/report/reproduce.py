@@ -111,7 +111,7 @@ def _reproduce(planned: Reproduction, alone: bool) -> int:
 def _open(experiment: Experiment, results: Path) -> list[str]:
     """Return the claims that the records leave open."""
     from normexp.report.experiment.claims import judged
-    from normexp.report.experiment.measured import read_measured
+    from normexp.report.measured import read_measured
 
     return still_open(judged(experiment, read_measured(experiment, results)))
 

@@ -13,8 +13,8 @@ from normexp.evidence.curves import Cell, Curve, Made
 from normexp.evidence.learned import chance_bound, learned
 from normexp.evidence.reading import value_at
 from normexp.report.experiment.columns import Difference, Metric, Row
-from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.run_columns import Learned
+from normexp.report.measured import Measured
 
 TEN = Made(examples={"test": 1000}, chance=0.1)
 

@@ -15,13 +15,13 @@ from normexp.experiments.figures import FigureSpec
 from normexp.experiments.load import parse
 from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
-from normexp.report.experiment.measured import Measured, read_measured
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.drawn import Drawn, drawn
 from normexp.report.figures.experiments import charts
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw
+from normexp.report.measured import Measured, read_measured
 
 BASE: dict[str, Any] = {
     "paper": "A paper",

@@ -15,10 +15,10 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
 from normexp.records import TIMING
 from normexp.report.experiment.claims import claim_entries
-from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
+from normexp.report.measured import read_measured
 
 ACCURACY = {"Plain": (0.75, 0.75, 0.75), "With BN": (0.865, 0.875, 0.885)}  # per seed
 SECONDS = {"Plain": 2.0, "With BN": 3.0}  # of 100 steps, and one more for every seed

@@ -10,9 +10,9 @@ from fabricated import Fabric
 
 from normexp.evidence.stats import Interval, paired
 from normexp.report.experiment import steps_columns
-from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.table import experiment_table
 from normexp.report.formats import csv_text, markdown
+from normexp.report.measured import read_measured
 from normexp.report.table import Table
 
 ARMS = {name: {"norm": "none"} for name in ("Slow", "Fast", "Half", "Late", "Broken")}

@@ -15,10 +15,10 @@ from fabricated import Fabric
 
 from normexp.evidence.stats import Design
 from normexp.report.claims import as_json, as_markdown
-from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
 from normexp.report.experiment.table import experiment_table
 from normexp.report.judged import read_reports
+from normexp.report.measured import read_measured
 from normexp.report.power import power
 
 WAITS = "5 of 6 runs are trained; claims wait for all of them"

@@ -17,13 +17,13 @@ from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection, write_choice
 from normexp.experiments.trials import combinations, points
 from normexp.report.experiment.choices import fell_behind
-from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.scales import short
+from normexp.report.measured import read_measured
 
 LAST = {0.01: 0.5, 0.1: 0.9, 1.0: 0.7}  # accuracy at the end, by rate; with the diverged rate it is that of the start
 

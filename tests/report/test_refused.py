@@ -8,10 +8,10 @@ from fabricated import Fabric
 
 from normexp.config import compose
 from normexp.errors import Impossible, UserError
-from normexp.report.experiment.measured import read_measured
 from normexp.report.experiment.render import render
 from normexp.report.experiment.table import experiment_table
 from normexp.report.formats import csv_text
+from normexp.report.measured import read_measured
 
 ONE = {"With BN, one image": {"norm": "batch", "batch_size": 1}}
 

@@ -11,7 +11,7 @@ from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.experiments import tables
 from normexp.report.against import BY_RANK, difference
-from normexp.report.experiment.measured import Measured
+from normexp.report.measured import Measured
 from normexp.report.measurements import factor, title
 from normexp.report.table import EMPTY, Value
 from normexp.report.tables import summary

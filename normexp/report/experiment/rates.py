@@ -21,7 +21,6 @@ from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import combinations, points
 from normexp.records import RunDirectory
-from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS, logarithmic, top_of
 from normexp.report.figures.context import MOST, FigureContext
@@ -29,6 +28,7 @@ from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
+from normexp.report.measured import Measured
 from normexp.report.measurements import factor, is_share, possible, title, worst
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table

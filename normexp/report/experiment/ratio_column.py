@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from normexp.evidence.curves import Cell
 from normexp.report.experiment.columns import Metric, Row, Values
+from normexp.report.ratios import ratios
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,3 @@ class RatioTo(Metric):
     def plain(self, row: Row) -> dict[str, str | int | float | None]:
         name = f"{self.metric} over {self.over}" + (f" {self.at}" if self.named else "")
         return {f"{name} {key.rpartition(' ')[2]}": value for key, value in super().plain(row).items()}
-
-
-def ratios(values: Values, others: Values) -> dict[int, float]:
-    """Return seed -> value over the other's with the same seed, where there is one and it is not 0.
-
-    NaN where the other run diverged: nothing is a small share of infinity.
-    """
-    shared = {seed: (value, others[seed]) for seed, value in values.items() if others.get(seed)}
-    return {seed: ours / theirs if math.isfinite(theirs) else math.nan for seed, (ours, theirs) in shared.items()}

@@ -19,7 +19,6 @@ from normexp.experiments.tables import Published
 from normexp.experiments.trials import SEEDS, STEPS
 from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
-from normexp.report.experiment.measured import Measured, read_measured
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
@@ -34,6 +33,7 @@ from normexp.report.files import write
 from normexp.report.formats import csv_of, csv_text, markdown
 from normexp.report.html_table import html_page
 from normexp.report.latex import latex
+from normexp.report.measured import Measured, read_measured
 from normexp.report.table import Table
 
 MOST_CHOICES = 12  # that a footnote can hold

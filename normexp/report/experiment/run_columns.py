@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from normexp.evidence.curves import SECONDS_PER_STEP
 from normexp.evidence.learned import ERRORS, learned
 from normexp.report.experiment.columns import Column, Row
-from normexp.report.experiment.measured import Measured
+from normexp.report.measured import Measured
 from normexp.report.table import EMPTY, Value
 
 

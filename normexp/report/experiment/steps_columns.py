@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from normexp.evidence.curves import Cell, better_direction
 from normexp.evidence.stats import Interval, SpeedUp, Steps, median, speed_up
 from normexp.report.experiment.columns import Column, Row
-from normexp.report.experiment.measured import Measured
-from normexp.report.experiment.steps_to_target import Target, steps_by_seed
+from normexp.report.measured import Measured
 from normexp.report.measurements import is_share, title
 from normexp.report.rounding import ratio
+from normexp.report.steps_to_target import Target, steps_by_seed
 from normexp.report.table import EMPTY, Value
 
 

@@ -19,11 +19,11 @@ from normexp.report.experiment.columns import (
     Metric,
     Row,
 )
-from normexp.report.experiment.measured import Measured
 from normexp.report.experiment.published_columns import Published, Verdict
 from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
+from normexp.report.measured import Measured
 from normexp.report.table import Table
 
 REFUSED = "refused"

@@ -15,13 +15,13 @@ from normexp.evidence.reading import MissingRuns, value_at
 from normexp.experiments.experiment import Experiment, product
 from normexp.experiments.figures import Figure
 from normexp.records import RunDirectory
-from normexp.report.experiment.measured import Measured
-from normexp.report.experiment.ratio_column import ratios
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
+from normexp.report.measured import Measured
 from normexp.report.measurements import factor, possible, title, worst
+from normexp.report.ratios import ratios
 from normexp.report.record import Record
 
 MOST = 12  # arms whose rows have colours

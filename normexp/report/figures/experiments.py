@@ -9,13 +9,13 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import Figure
 from normexp.experiments.names import check_named
-from normexp.report.experiment.measured import Measured
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.styles import DASHES, LineStyle
 from normexp.report.formats import escaped
+from normexp.report.measured import Measured
 
 PAGE = "figures.md"
 

@@ -9,10 +9,10 @@ import pandas as pd
 
 from normexp.evidence.curves import better_direction
 from normexp.experiments.figures import StepsToTarget
-from normexp.report.experiment.steps_to_target import steps_by_seed
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext
 from normexp.report.measurements import factor, title
+from normexp.report.steps_to_target import steps_by_seed
 
 
 def steps_to_target(context: FigureContext[StepsToTarget]) -> Chart:

@@ -18,16 +18,16 @@ from normexp.evidence.claims.estimands import Follows, is_tested
 from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
-from normexp.experiments.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
-from normexp.experiments.composed import check_refused, composed
+from normexp.experiments.checks.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
+from normexp.experiments.checks.composed import check_refused, composed
+from normexp.experiments.checks.in_vain import check_replaced, check_seeds_of_figures, check_unread
+from normexp.experiments.checks.look_alikes import check_looks
+from normexp.experiments.checks.reach import check_reach
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
-from normexp.experiments.in_vain import check_replaced, check_seeds_of_figures, check_unread
-from normexp.experiments.look_alikes import check_looks
 from normexp.experiments.names import HELD_OUT, check_arms, check_named, unknown_metric
 from normexp.experiments.noise import images_of
-from normexp.experiments.reach import check_reach
 from normexp.experiments.trials import combinations, points
 
 

@@ -235,7 +235,7 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
 
 def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:
     """Raise UserError where steps would replace the epochs that an arm, or what is searched, has at a scale."""
-    from normexp.experiments.in_vain import check_length
+    from normexp.experiments.checks.in_vain import check_length
 
     for arm in file.arms:
         layers = [

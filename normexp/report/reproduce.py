@@ -13,7 +13,7 @@ from normexp.config.overrides import parse_overrides
 from normexp.config.own import PLUGINS
 from normexp.errors import Submitted, Unavailable, UserError, nearest_path
 from normexp.evidence.claims import still_open
-from normexp.experiments.composed import composed
+from normexp.experiments.checks.composed import composed
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPRODUCE, RESULTS
 from normexp.experiments.load import document_of, laws, load, names, read, scales, usual_scale

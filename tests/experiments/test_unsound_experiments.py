@@ -8,8 +8,8 @@ from changed_experiments import SOUND, change, drop
 from one_line import one_line_error
 
 from normexp.errors import UserError
+from normexp.experiments.checks.look_alikes import check_looks
 from normexp.experiments.load import parse
-from normexp.experiments.look_alikes import check_looks
 
 STEPS = {
     "text": "BN is first", "source": "section 1", "compare": "steps", "metric": "test/accuracy", "target": 0.9,

@@ -25,7 +25,8 @@ Counted as holds / contradicted / undecided, by kind:
 
 - **exact**: identities, arithmetic and theorems, tested to a tolerance; most of them could hardly fail.
 - **full scale**: training or measurement at the set-up that was published, or of a law of theory at a size that its
-  assumptions allow, on a network that is mostly ours; below the table these are counted apart.
+  assumptions allow, on a network that is mostly ours; below the table these are counted apart. What a publication does
+  not say is ours there, too, and may decide, as may a copy of its data: the deviations below each table name it.
 - **scaled**: at a smaller scale of ours. "Holds at this scale" says that the ordering is seen there, and no more.
 - **own**: claimed by no source; what we looked for besides.
 
@@ -60,10 +61,11 @@ def as_markdown(reports: Sequence[Report], ledger: Sequence[Report] = ()) -> Ite
     yield from (
         "## Every claim in a line",
         "",
-        "Estimate, 95 % interval and number of seeds. The interval is that of a claim by itself; beside it stands the",
-        "one adjusted for the experiment's other claims (Holm) where that alone leaves a claim undecided. A name leads",
-        "to the table, with set-up and deviations; every run behind it is in `records.zip` beside it, or below in one",
-        "per arm. The evidence is at the end, with the command that trains the runs again.",
+        "Estimate, 95 % interval and number of seeds. The interval is that of a claim by itself (of the least",
+        "favourable of several comparisons, widened for their number); beside it stands the one adjusted for the",
+        "experiment's other claims (Holm) where that alone leaves a claim undecided. A name leads to the table, with",
+        "set-up and deviations; every run behind it is in `records.zip` beside it, or below in one per arm. The",
+        "evidence is at the end, with the command that trains the runs again.",
         "",
     )
     for report in reports:

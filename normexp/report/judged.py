@@ -17,7 +17,9 @@ from normexp.records import damaged, printable, read_json
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 MEANING_OF_VERDICTS = (
     "A claim holds where the whole 95 % interval of its result, corrected for the experiment's other claims, lies "
-    "where it says, is contradicted where it lies elsewhere, and is undecided where it does both."
+    "where it says, is contradicted where it lies elsewhere, and is undecided where it does both. A law that is exact "
+    "in a limit only is asked something else: it is contradicted where the 99 % interval of measured minus predicted "
+    "misses the remainder that the law allows, and holds where no interval does and all are narrow."
 )
 EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
 PREVIEW = "smoke"

@@ -13,7 +13,6 @@ from normexp.seeding import random_states, set_random_states
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.reference_adam import AuthorsAdam, ComparedAdam
 from normexp.studies.sharpness import preconditioned_sharpness
-from normexp.training.build import initialize_from_data
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.fit import fit
 
@@ -58,7 +57,6 @@ class AdamStability(Study):
                 f"study=adam_stability: optim={context.config.choices['optim']} has no beta1; use optim=adam"
             )
         trained = context.components
-        initialize_from_data(trained)
         losses = torch.stack([update.loss for update in fit(trained, stop=self.before)])
         saved = Saved.of(trained)
         (old, beta2), lr = trained.optimizer.defaults["betas"], trained.lr(self.before - 1)

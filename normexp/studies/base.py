@@ -12,7 +12,7 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.data.loading import load
-from normexp.training.build import build
+from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.process import process_settings
 
@@ -45,15 +45,16 @@ class StudyContext:
 
     @cached_property
     def components(self) -> Components:
-        """Everything that training needs, on the device, with initial weights."""
+        """Everything that training needs, on the device, with initial weights, those that come of data included."""
         return self.build(self.data)
 
     def build(self, data: Data) -> Components:
-        """Build the network for these data; the process computes from now on as a training does."""
+        """Build the network for these data, as it is when training begins; the process computes as a training does."""
         if self.process is not None:
             self.process.enter_context(process_settings(self.config["compile"], self.config["precision"]))
         components = build(self.config, data)
         torch.set_num_threads(components.threads)
+        initialize_from_data(components)
         return components
 
 

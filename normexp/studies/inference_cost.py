@@ -21,7 +21,7 @@ from normexp.norms.checks.memory import kept_by
 from normexp.norms.checks.subject import distance
 from normexp.norms.fold import Folded, fold
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.training.build import build_model, initialize_from_data, lay_out
+from normexp.training.build import build_model, lay_out
 from normexp.training.components import Components
 from normexp.training.fit import fit
 
@@ -85,7 +85,6 @@ def without_norm(config: Config) -> Config:
 
 def update(components: Components) -> Task:
     """Return a training step, always on the first batch."""
-    initialize_from_data(components)
     batch = components.batches.first(components.batches.batch_size)
     updates = fit(components, stop=sys.maxsize, batches=repeat(batch))
     return lambda: next(updates)

@@ -15,7 +15,7 @@ from normexp.errors import UserError
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.descent import bisected
 from normexp.training.batches import Examples, sequential_batches
-from normexp.training.build import build_optimizer, initialize_from_data
+from normexp.training.build import build_optimizer
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.fit import fit
 from normexp.training.metrics import evaluate
@@ -74,7 +74,6 @@ class Trials:
 
     def __init__(self, context: StudyContext) -> None:
         self.context, self.components = context, context.components
-        initialize_from_data(self.components)
         self.start = copy.deepcopy(self.components.model.state_dict())
 
     def is_stable(self, rate: float, steps: int) -> bool:

@@ -13,7 +13,6 @@ from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.unroll import pack, unroll
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Row, Study, StudyContext
-from normexp.training.build import initialize_from_data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,6 @@ class RecurrentGradient(Study):
 
     def measure(self, context: StudyContext) -> Outcome:
         model = _recurrent(context)
-        initialize_from_data(context.components)
         model.double()
         x, y = context.components.batches.first(context.config["batch_size"])
         with seeded(context.seed, "noise"):

@@ -15,7 +15,6 @@ from normexp.seeding import stream
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.studies.estimates import Statistics, average, exponential, observed
 from normexp.training.batches import EVALUATION_BATCH, Batch, TrainingBatches, sequential_batches
-from normexp.training.build import initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.metrics import evaluate
@@ -56,7 +55,6 @@ class RunningStatistics(Study):
             raise UserError(f"study=running_statistics: dataset={context.config.choices['dataset']} has no classes")
         layers = normalizations(components.model)
         rows, history = [], []
-        initialize_from_data(components)
         updates = fit(components)
         for done in range(1, components.steps + 1):
             history.append(observed(layers, lambda: next(updates)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from normexp.data.base import Data
 from normexp.studies.base import StudyContext
 from normexp.training.batches import EVALUATION_BATCH, Examples, sequential_batches
-from normexp.training.build import initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.metrics import evaluate
@@ -18,7 +17,6 @@ def trained(context: StudyContext, data: Data | None = None) -> Components:
         data: in place of the configuration's own.
     """
     components = context.build(context.data if data is None else data)
-    initialize_from_data(components)
     for _ in fit(components):
         pass
     components.before_evaluation()

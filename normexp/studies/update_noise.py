@@ -12,7 +12,6 @@ from torch import Tensor
 from normexp.errors import UserError
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.training.build import initialize_from_data
 from normexp.training.components import Components
 
 POWERS = {"root": 0.5, "linear": 1.0, "none": 0.0}
@@ -47,7 +46,6 @@ class UpdateNoise(Study):
         if list(self.batches) != sorted(set(self.batches)):
             raise UserError(f"study.batches={list(self.batches)}: must grow from the first to the last")
         components = context.components
-        initialize_from_data(components)
         noises = {size: self._noise(components, size) for size in self.batches}
         rows = []
         for size in self.batches:

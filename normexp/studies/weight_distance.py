@@ -14,7 +14,7 @@ from normexp.probes.layers import free_weights
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.update_noise import POWERS
 from normexp.training.batches import TrainingBatches
-from normexp.training.build import build_optimizer, initialize_from_data
+from normexp.training.build import build_optimizer
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.fit import fit
 
@@ -63,7 +63,6 @@ class WeightDistance(Study):
                 f"steps={components.steps}: needs at least {self.first * 2 ** (LEAST - 1)}, since the law is asked "
                 f"of {LEAST} distances or more, from study.first={self.first} on"
             )
-        initialize_from_data(components)
         trial = Trial(context, copy.deepcopy(components.model.state_dict()))
         near = trial.distances(self.reference, 1.0)
         factor = (size / self.reference) ** POWERS[self.scaling]

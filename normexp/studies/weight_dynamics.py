@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from normexp.probes.layers import Weight, free_weights
 from normexp.probes.update_angle import cosine
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
-from normexp.training.build import initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import after_update, fit
 
@@ -56,7 +55,6 @@ class WeightDynamics(Study):
 
     def measure(self, context: StudyContext) -> Outcome:
         components = context.components
-        initialize_from_data(components)
         in_float64(components.model)
         if self.only_hidden:
             components.model.requires_grad_(False)

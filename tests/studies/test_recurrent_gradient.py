@@ -12,7 +12,6 @@ from normexp.errors import UserError
 from normexp.seeding import seeded
 from normexp.studies.base import StudyContext
 from normexp.studies.recurrent_gradient import RecurrentGradient
-from normexp.training.build import initialize_from_data
 
 BASE = ["dataset=copy", "dataset.items=3", "dataset.delay=8", "dataset.examples=120", "dataset.validation=20"]
 BASE += ["dataset.test=20", "inputs=none", "model=lstm_classifier", "model.hidden=7", "batch_size=20", "threads=1"]
@@ -30,7 +29,6 @@ def column(study: RecurrentGradient, name: str, *overrides: str) -> list[float]:
 def same_start(*overrides: str) -> tuple[torch.nn.Module, Tensor, Tensor]:
     """Return the network in float64 and the batch that a study of these options sees."""
     made = setup(*overrides)
-    initialize_from_data(made.components)
     x, y = made.components.batches.first(20)
     return made.components.model.double(), x.double(), y
 

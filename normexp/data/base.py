@@ -116,7 +116,9 @@ class Dataset:
         subset: number of training examples to keep after that, class-balanced; None keeps all.
         split_seed: seed of the held-out choice and of the subset; apart from the run's seed on purpose, so
             that every seed of an experiment trains on the same examples.
-        crop: pixels of zero padding for random crops in training; 0 switches them off.
+        crop: pixels of zero padding for random crops in training; 0 switches them off. In uint8 images whose
+            `inputs` scale and shift (standardize, minmax, ...) the padding is black; under the others (per_image, zca)
+            and in images of floats it is the 0 behind `inputs`, which is the mean where these take it away.
         flip: random horizontal flips in training.
         standardize_target: give regression targets mean 0 and standard deviation 1 (of the training split).
     """

@@ -80,7 +80,8 @@ class BatchRenorm(Norm):
     Training uses the batch's mean and biased variance and moves running averages of mean and std (of the
     deviation itself, not of the variance); evaluation is weight (x - running_mean) / running_std + bias.
     The limits rise with the batches that the module has seen, which `num_batches_tracked` counts: 1 and 0 for
-    `warmup` batches, then in a straight line.
+    `warmup` batches, then in a straight line. The defaults are those of a long run: one of fewer than `warmup` batches
+    trains batch normalization, and is told so.
 
     Args:
         eps: added to the variance inside the root, in training; the running deviation contains it.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, output_dim
-from normexp.norms.kernels.power_iteration import WARM_UP, as_matrix, power_step, singular_value
+from normexp.norms.kernels.power_iteration import WARM_UP, as_matrix, first_vector, power_step, singular_value
 from normexp.norms.options import at_least, positive
 
 
@@ -23,7 +22,7 @@ class UnitSpectralNorm(nn.Module):
     def __init__(self, weight: Tensor, dim: int, steps: int, eps: float) -> None:
         super().__init__()
         self.dim, self.steps, self.eps = dim, steps, eps
-        self.register_buffer("u", torch.randn_like(as_matrix(weight.detach(), dim)[:, 0]))
+        self.register_buffer("u", first_vector(as_matrix(weight.detach(), dim)))
 
     def forward(self, weight: Tensor) -> Tensor:
         matrix = as_matrix(weight, self.dim)
@@ -59,8 +58,9 @@ class SpectralNorm(Norm):
 
     Source: Miyato, Kataoka, Koyama & Yoshida 2018, arXiv:1802.05957, equation 8 and algorithm 1; eps and the
     shape of convolutions as in the authors' code.
-    Differs: u starts random, as there, and then makes 15 steps on the initial weight, so that the first
-    forward pass has a norm near 1. torch's own spectral_norm evaluates with the last training step's u and v.
+    Differs: u starts as normal numbers, as there, the same ones in every network, and then makes 15 steps on the
+    initial weight, so that the first forward pass has a norm near 1. torch's own spectral_norm evaluates with the last
+    training step's u and v.
     """
 
     n_power_iterations: int = at_least(1, 1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, output_dim, weight_layers
-from normexp.norms.kernels.power_iteration import as_matrix, power_step, singular_value
+from normexp.norms.kernels.power_iteration import as_matrix, first_vector, power_step, singular_value
 from normexp.norms.options import positive
 
 BUFFER = "singular_vector"  # on the layer itself: saved, moved and resumed with it
@@ -43,8 +43,7 @@ class SpectralPenalty(Norm):
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
         assert isinstance(layer.weight, Tensor)
-        matrix = as_matrix(layer.weight.detach(), output_dim(layer))
-        layer.register_buffer(BUFFER, torch.randn_like(matrix[:, 0]))
+        layer.register_buffer(BUFFER, first_vector(as_matrix(layer.weight.detach(), output_dim(layer))))
         return layer
 
     def penalty(self, model: nn.Module) -> Tensor | None:

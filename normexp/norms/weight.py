@@ -67,8 +67,8 @@ def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
     if not g.all():
         shape = tuple(layer.weight.shape)  # not the layer's text, which has several lines
         raise ValueError(f"weight norm: a unit of the layer of weights {shape} has zeros, which have no direction")
-    units = output if isinstance(layer, nn.Linear) else output.movedim(1, -1)  # (*, C)
-    mean, std = mean_and_std(units.reshape(-1, units.shape[-1]))
+    units = units_last(layer, output)
+    mean, std = mean_and_std(units)
     g.div_(std.view_as(g))
     if layer.bias is None:
         mean = torch.zeros_like(mean)
@@ -78,8 +78,14 @@ def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
     return scaled if isinstance(layer, nn.Linear) else scaled.movedim(-1, 1)
 
 
-def mean_and_std(t: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and biased standard deviation of each column; 1 for a constant column (up to rounding)."""
+def units_last(layer: nn.Module, output: Tensor) -> Tensor:
+    """Return a layer's output as (*, C), a view."""
+    return output if isinstance(layer, nn.Linear) else output.movedim(1, -1)
+
+
+def mean_and_std(units: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and biased standard deviation of each unit of (*, C); 1 for a constant one (up to rounding)."""
+    t = units.reshape(-1, units.shape[-1])
     if t.shape[0] < 2:
         raise ValueError(
             "initialization from data needs more than one value per channel (several examples), or data_init=false"

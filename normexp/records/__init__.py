@@ -34,6 +34,7 @@ from normexp.records.names import STATUS as STATUS
 from normexp.records.names import STATUSES as STATUSES
 from normexp.records.names import TIMING as TIMING
 from normexp.records.names import TRACEBACK as TRACEBACK
+from normexp.records.names import UNREACHED as UNREACHED
 from normexp.records.parsing import json_object as json_object
 from normexp.records.parsing import yaml_mapping as yaml_mapping
 from normexp.records.plain import plain as plain

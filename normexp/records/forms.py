@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from normexp.records.names import IGNORED, METRICS, PROBES, STATUSES, TIMING
+from normexp.records.names import IGNORED, METRICS, PROBES, STATUSES, TIMING, UNREACHED
 
 MOST_CHARACTERS = 10_000  # of one value: a path, a note, a cause
 MOST_VALUES = 20_000  # in one file
@@ -52,6 +52,7 @@ ENVIRONMENT_FORM: dict[str, Form] = {
     "commit": lambda value: value is None or isinstance(value, str),
     "precision": _is_text,
     IGNORED: _is_text,
+    UNREACHED: _is_text,
     "stacked": _is_count,
     "stack": _is_text,
     "row": _is_count,

@@ -6,6 +6,7 @@ CONFIG, STATUS, METRICS, TIMING = "config.yaml", "status.json", "metrics.csv", "
 PROBES = "probes.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
 IGNORED = "ignored_norm"  # the key of environment.json that says of a scheme that it changes nothing
+UNREACHED = "unreached_options"  # the key that says which of its options wait for more updates than the run has
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 FINISHED = ("done", "diverged")
 DAMAGED = "damaged"  # said of a run that cannot be read; no status.json has it

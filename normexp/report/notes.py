@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from normexp.config.identity import PATH_KEYS
-from normexp.records import IGNORED, STATUS, RunDirectory
+from normexp.records import IGNORED, STATUS, UNREACHED, RunDirectory
 from normexp.report.frame import Frame
 from normexp.report.labels import NOTE
 from normexp.report.record import Record
@@ -18,7 +18,7 @@ MOST_NAMES = 20  # runs without a record that are named one by one
 def notes(frame: Frame) -> list[str]:
     """Return all notes of a report, in a fixed order; an empty list where there is nothing to say."""
     records = [record for record in frame.records if not record.unreadable and record.state != "new"]
-    topics = (_data, _mixed_data, _ignored, _divergences, _unfinished)
+    topics = (_data, _mixed_data, _other_schemes, _divergences, _unfinished)
     return [*(note for topic in topics for note in topic(records)), *frame.left_out]
 
 
@@ -61,9 +61,10 @@ def _mixed_data(records: Sequence[Record]) -> list[str]:
     return [f"Warning: not all runs on {name} saw the same data (sha256 differs)." for name in names]
 
 
-def _ignored(records: Sequence[Record]) -> list[str]:
-    """Name the schemes that have no part in their network: under another name they are `norm=none` once more."""
-    said = {record.directory.environment.get(IGNORED) for record in records if record.finished}
+def _other_schemes(records: Sequence[Record]) -> list[str]:
+    """Name the schemes that are another one under their name: without a part in the network, or in too short a run."""
+    finished = [record.directory.environment for record in records if record.finished]
+    said = {environment.get(key) for environment in finished for key in (IGNORED, UNREACHED)}
     return [f"Warning: {sentence}." for sentence in sorted(filter(None, said))]
 
 

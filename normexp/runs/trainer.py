@@ -16,7 +16,7 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, IGNORED, Damaged, RunDirectory, environment_before, together_before
+from normexp.records import FINISHED, IGNORED, UNREACHED, Damaged, RunDirectory, environment_before, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
@@ -37,6 +37,7 @@ from normexp.training.ignored_norm import ignored_norm
 from normexp.training.metrics import build_accumulator, evaluate
 from normexp.training.probabilities import gives_probabilities
 from normexp.training.process import process_settings
+from normexp.training.short_run import unreached, unsettled
 
 POLL_INTERVAL = 0.2  # seconds between two looks at the other duties: progress, divergence, checkpoint
 
@@ -139,8 +140,9 @@ class Trainer:
     def begin(self) -> None:
         """Continue from the checkpoint, or prepare step 0."""
         keep_until, built = -1, (self.config, self.components, self.data)
-        ignored = ignored_norm(*built)
-        doubts = [ignored, gives_probabilities(*built)]  # each says what is trained, but probably not meant
+        kept = {IGNORED: ignored_norm(*built), UNREACHED: unreached(self.config, self.components)}
+        # each says what is trained, but probably not meant
+        doubts = [*kept.values(), unsettled(self.config, self.components), gives_probabilities(*built)]
         if self.resumes:
             try:
                 self.position = self.checkpointer.restore(self.accumulator)
@@ -158,7 +160,7 @@ class Trainer:
                 initialize_from_data(self.components)
         for doubt in filter(None, doubts):
             logger.warning(doubt)  # also out of a sweep's worker
-        environment = {**self._environment(), **({IGNORED: ignored.partition(";")[0]} if ignored else {})}
+        environment = self._environment() | {key: said.partition(";")[0] for key, said in kept.items() if said}
         before = environment_before(self.recorder.directory) if self.resumes else {}
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from normexp.errors import UserError
 from normexp.models.lstm_classifier import LSTMClassifier
-from normexp.models.recurrent.unroll import pack, unroll
+from normexp.models.recurrent.unroll import pack, starting, unroll
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 
@@ -39,7 +39,8 @@ class RecurrentGradient(Study):
         model.double()
         x, y = context.components.batches.first(context.config["batch_size"])
         with seeded(context.seed, "noise"):
-            states = unroll(model.cell, pack(x.double()))
+            sequences = pack(x.double())
+            states = unroll(model.cell, sequences, starting(model.cell, sequences))
         loss = context.components.task.loss(model.output(states[-1]), y)
         gradients = torch.autograd.grad(loss, states)
         last = log_norm(gradients[-1])

@@ -200,6 +200,18 @@ def test_data_dependent_init_is_the_one_of_weight_normalization():
         torch.testing.assert_close(one.bias, other.bias, rtol=1e-4, atol=1e-5)
 
 
+def test_a_singular_vector_stays_with_the_weight_that_was_set():
+    """One from before it would leave the first forward pass a norm of up to 1.3, and units of other deviations."""
+    torch.manual_seed(1)
+    norm = SpectralNorm()
+    model = nn.Sequential(norm.parametrize(nn.Linear(20, 50)), nn.ReLU(), norm.parametrize(nn.Linear(50, 50)))
+    count, inputs = nn.BatchNorm1d(20), torch.randn(64, 20) * torch.logspace(-2, 1, 20)
+    DataDependent().fit(nn.Sequential(count, model), inputs)
+    for layer in (model[0], model[2]):
+        assert torch.linalg.matrix_norm(layer.weight.detach(), 2).item() == pytest.approx(1, abs=0.04)
+    assert count.num_batches_tracked == 0  # other buffers are as they were
+
+
 def test_data_dependent_init_scales_a_layer_without_bias():
     model, batch = nn.Sequential(nn.Linear(6, 4, bias=False)), torch.randn(50, 6) + 2
     DataDependent().apply(model, 0)

@@ -9,7 +9,7 @@ from torch import nn
 from normexp.config import option, options
 from normexp.models.lstm_classifier import CELLS
 from normexp.models.recurrent.cell import Cell
-from normexp.models.recurrent.unroll import last_state, pack, unroll
+from normexp.models.recurrent.unroll import all_states, last_state, pack, starting, unroll
 from normexp.norms.base import Norm
 from normexp.norms.layer import LayerNorm
 from normexp.norms.normprop import recurrent_std
@@ -100,10 +100,10 @@ def test_without_a_scheme_the_cell_is_torchs(kind, lengths, monkeypatch):
     start = tuple(part[None] for part in cell.start(len(x), x))
     h, last = theirs(packed, start if kind == "lstm" else start[0])
     last = last[0] if kind == "lstm" else last
-    torch.testing.assert_close(torch.cat(unroll(cell, packed)), h.data)
+    torch.testing.assert_close(torch.cat(unroll(cell, packed, starting(cell, packed))), h.data)
     torch.testing.assert_close(last_state(cell, packed), last[0])
     parameters = list(cell.parameters())
-    ours = torch.autograd.grad(torch.cat(unroll(cell, packed)).square().sum(), parameters)
+    ours = torch.autograd.grad(torch.cat(unroll(cell, packed, starting(cell, packed))).square().sum(), parameters)
     fast, _ = cell.by_kernel(packed, cell.start(len(x), x))
     for one, other in zip(ours, torch.autograd.grad(fast.square().sum(), parameters), strict=True):
         torch.testing.assert_close(one, other)
@@ -116,6 +116,22 @@ def test_kernel_serves_where_no_scheme_acts_on_activations(kind, scheme, fast, m
     assert (cell.by_kernel(pack(x), cell.start(len(x), x)) is not None) == (fast and kind == "lstm")
     monkeypatch.setattr(Cell, "kernel_on_cpu", True)  # as on a GPU
     assert (cell.by_kernel(pack(x), cell.start(len(x), x)) is not None) == fast
+
+
+@pytest.mark.parametrize("read", [last_state, all_states])
+@pytest.mark.parametrize("kind", CELLS)
+def test_noise_of_the_first_state_is_drawn_once_in_every_scheme(kind, read, monkeypatch):
+    """With the kernel and without: else what one scheme draws later is not what another draws."""
+    monkeypatch.setattr(Cell, "kernel_on_cpu", True)  # as on a GPU
+    later = []
+    for scheme in ("none", "weight", "layer", "recurrent_batch"):
+        cell = make_cell(kind, named_norm(scheme), initial_noise=0.5)
+        torch.manual_seed(3)
+        read(cell, pack(sequences()))
+        later.append(torch.rand(()))
+    torch.manual_seed(3)
+    torch.randn(len(LENGTHS), UNITS, dtype=torch.double)
+    assert later == [torch.rand(())] * 4
 
 
 def test_layer_normalized_gru_is_the_papers_with_the_update_gate_turned():

@@ -12,7 +12,8 @@ from transformer_equations import Equations
 from normexp.config import compose, option, options
 from normexp.errors import UserError
 from normexp.models.gpt import GPT
-from normexp.models.placements.base import layers_of
+from normexp.models.placements.base import Site, layers_of
+from normexp.models.placements.mix import Mix
 from normexp.norms.base import free_weight, weight_layers
 from normexp.seeding import seeded
 from normexp.training.build import build_model, build_norm, named_norm
@@ -369,3 +370,13 @@ def test_texts_side_by_side_are_those_that_are_written_alone_whatever_the_placem
         alone = torch.stack([outputs(model, text[-CONTEXT:])[-1] for text in texts])
         torch.testing.assert_close(seen[step], alone, **EXACT)
         texts = [[*text, int(token)] for text, token in zip(texts, drawn[:, step], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("share", "depth", "post"), [(0.28, 25, 7), (0.07, 100, 7), (0.25, 4, 1), (0.25, 5, 2), (0.0, 4, 0), (1.0, 4, 4)]
+)
+def test_mix_rounds_up_its_share_and_not_the_rounding_of_a_product(share, depth, post):
+    """0.28 * 25 is 7.000000000000001."""
+    norm, placement = named_norm("layer"), Mix(share=share)
+    made = [placement.residual(torch.nn.Identity(), norm, Site(8, layer, depth)) for layer in range(1, depth + 1)]
+    assert [isinstance(each.before, torch.nn.Identity) for each in made] == [True] * post + [False] * (depth - post)

@@ -62,6 +62,19 @@ def test_block_without_nonlinearity_is_linear(norm):
         assert (block[0].bias is None) == norm.cancels_bias
 
 
+def test_no_scheme_draws_from_the_stream_that_a_network_is_drawn_from(norm):
+    """What somebody's own network draws after a block, an embedding or a parameter, is the same in every scheme."""
+    layers = [nn.Linear(5, CHANNELS), nn.Conv2d(3, CHANNELS, 3), nn.Linear(5, CHANNELS), nn.AvgPool2d(2)]
+    before = torch.get_rng_state()
+    for layer in layers[:2]:
+        norm.block(layer, nn.ReLU())
+    norm.parametrize_recurrent(layers[2])
+    norm.pool(layers[3])
+    norm.sequence(CHANNELS)
+    norm.recurrent(CHANNELS, 3)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_same_initial_weights_under_every_scheme(norm):
     block = norm.block(nn.Linear(5, CHANNELS), nn.ReLU())
     value = torch.randn(CHANNELS, 5, generator=torch.Generator().manual_seed(3))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from normexp.models.init.base import Init
 from normexp.norms.base import output_dim, set_weight, weight_layers
 from normexp.norms.networks.trial import set_in_turn
-from normexp.norms.weight import mean_and_std
+from normexp.norms.weight import mean_and_std, units_last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +20,9 @@ class DataDependent(Init):
 
     W <- W / std[W x] and b <- -mean[W x / std[W x]], per output unit or channel, over the batch and all positions,
     layer by layer. The output is the layer's own, before any normalization; a layer without bias gets the scale
-    alone, and a unit that is constant on the batch keeps its own. A weight scheme that undoes every scaling
-    (spectral, weight_standard, normprop) keeps its weights.
+    alone, and a unit that is constant on the batch keeps its own. A weight scheme that undoes the scaling of every
+    unit (weight_standard, scaled_weight_standard, normprop) keeps its weights; spectral undoes what is common to the
+    units, so that they have one deviation, which is not 1.
 
     Raises: ValueError in `fit`, if a layer's output has one value per channel.
 
@@ -39,17 +40,11 @@ class DataDependent(Init):
 
 def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
     """Forward hook: give a layer's units mean 0 and standard deviation 1, and pass that output on."""
-    _, std = mean_and_std(by_unit(layer, output))
+    _, std = mean_and_std(units_last(layer, output))
     shape = [-1 if dim == output_dim(layer) else 1 for dim in range(layer.weight.dim())]
     set_weight(layer, layer.weight / std.view(shape).to(layer.weight))
     if layer.bias is not None:
-        mean, _ = mean_and_std(by_unit(layer, layer.forward(*inputs)))  # not layer(...), which would call its hooks
+        mean, _ = mean_and_std(units_last(layer, layer.forward(*inputs)))  # not layer(...), which would call its hooks
         layer.bias.sub_(mean)
     scaled: Tensor = layer.forward(*inputs)
     return scaled
-
-
-def by_unit(layer: nn.Module, output: Tensor) -> Tensor:
-    """Return the output as (values, C)."""
-    units = output if isinstance(layer, nn.Linear) else output.movedim(1, -1)
-    return units.reshape(-1, units.shape[-1])

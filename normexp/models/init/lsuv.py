@@ -19,7 +19,7 @@ class LSUV(Init):
 
     W <- W / sqrt(var(output)) while |var - 1| > tolerance, at most max_iterations times per layer; var over the
     batch, all units and all positions. The output is the layer's own, before any normalization; a weight
-    scheme that undoes every scaling (spectral, weight_standard, normprop) keeps its weights.
+    scheme that undoes every scaling (spectral, weight_standard, scaled_weight_standard, normprop) keeps its weights.
 
     Args:
         tolerance: 0.02 in the authors' code.

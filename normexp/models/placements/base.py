@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +44,8 @@ class Placement:
     Source: none; GPT-2's initialization is that of Radford et al. 2019, section 2.3.
     """
 
+    scales_outputs: ClassVar[bool] = True  # of branches, as GPT-2; False leaves all weights as drawn
+
     def embedding(self, norm: Norm, width: int) -> nn.Module:
         """Return what follows the embedding, on (N, T, width)."""
         return nn.Identity()
@@ -78,7 +80,8 @@ class Placement:
 
     def initialize(self, model: nn.Module) -> None:
         """Change the weights from how they were drawn to how they begin; draws nothing itself."""
-        scale_outputs(model, lambda depth: 1 / math.sqrt(2 * depth))
+        if self.scales_outputs:
+            scale_outputs(model, lambda depth: 1 / math.sqrt(2 * depth))
 
     def after_update(self, model: nn.Module) -> None:
         """Called after every update of the weights."""

@@ -22,9 +22,8 @@ class LayerNormScaling(Pre):
     lmsdss/LayerNorm-Scaling.
     """
 
+    scales_outputs = False
+
     def residual(self, branch: nn.Module, norm: Norm, site: Site) -> nn.Module:
         before = nn.Sequential(norm.sequence(site.width), Times(1 / math.sqrt(site.layer)))
         return Residual(branch, before=before, dropout=site.dropout)
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

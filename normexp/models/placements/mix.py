@@ -24,11 +24,9 @@ class Mix(Pre):
     Source: Li et al. 2024, arXiv:2412.13795; pixeli99/MixLN.
     """
 
+    scales_outputs = False
     share: float = 0.25
 
     def residual(self, branch: nn.Module, norm: Norm, site: Site) -> nn.Module:
-        kind = Post() if site.layer <= math.ceil(self.share * site.depth) else Pre()
+        kind = Post() if site.layer <= math.ceil(round(self.share * site.depth, 6)) else Pre()
         return kind.residual(branch, norm, site)
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

@@ -20,6 +20,8 @@ class Peri(Placement):
     for the sandwich, which has no N on the embedding.
     """
 
+    scales_outputs = False
+
     def embedding(self, norm: Norm, width: int) -> nn.Module:
         return norm.sequence(width)
 
@@ -29,6 +31,3 @@ class Peri(Placement):
 
     def final(self, norm: Norm, width: int) -> nn.Module:
         return norm.sequence(width)
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

@@ -19,8 +19,7 @@ class Post(Placement):
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.1.
     """
 
+    scales_outputs = False
+
     def residual(self, branch: nn.Module, norm: Norm, site: Site) -> nn.Module:
         return Residual(branch, after=norm.sequence(site.width), dropout=site.dropout)
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

@@ -21,6 +21,8 @@ class Reordered(Placement):
     features of a head, as `model.qk_norm` is; OLMo 2's is over those of all heads.
     """
 
+    scales_outputs = False
+
     def residual(self, branch: nn.Module, norm: Norm, site: Site) -> nn.Module:
         return Residual(branch, within=norm.sequence(site.width), dropout=site.dropout)
 
@@ -29,6 +31,3 @@ class Reordered(Placement):
 
     def final(self, norm: Norm, width: int) -> nn.Module:
         return norm.sequence(width)
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

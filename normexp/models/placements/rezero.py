@@ -19,12 +19,11 @@ class ReZero(Placement):
     Source: Bachlechner et al. 2020, arXiv:2003.04887, equation 2 and section 5; majumderb/rezero.
     """
 
+    scales_outputs = False
+
     def layer(self, attention: nn.Module, feed_forward: nn.Module, norm: Norm, site: Site) -> list[nn.Module]:
         gain = Gain(0.0)
         return [
             Residual(attention, within=gain, dropout=site.dropout),
             Residual(feed_forward, within=Borrowed(gain), dropout=site.dropout),
         ]
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

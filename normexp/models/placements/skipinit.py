@@ -19,10 +19,8 @@ class SkipInit(Placement):
     Source: De & Smith 2020, arXiv:2002.10444, section 3.2, there for residual networks of convolutions.
     """
 
+    scales_outputs = False
     start: float = 0.0
 
     def residual(self, branch: nn.Module, norm: Norm, site: Site) -> nn.Module:
         return Residual(branch, within=Gain(self.start), dropout=site.dropout)
-
-    def initialize(self, model: nn.Module) -> None:
-        pass

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from normexp.models.recurrent.cell import Cell, weight_of
+from normexp.models.recurrent.cell import Cell, State, weight_of
 
 
 def pack(x: Tensor, lengths: Tensor | None = None) -> PackedSequence:
@@ -23,22 +23,28 @@ def pack(x: Tensor, lengths: Tensor | None = None) -> PackedSequence:
 
 def last_state(cell: Cell, x: PackedSequence) -> Tensor:
     """Return h after the last step of every sequence, (N, H), in the order of the batch."""
-    sizes = x.batch_sizes.tolist()
-    found = cell.by_kernel(x, cell.start(sizes[0], x.data))
-    last = _last(unroll(cell, x), sizes) if found is None else found[1]
+    start = starting(cell, x)
+    found = cell.by_kernel(x, start)
+    last = _last(unroll(cell, x, start), x.batch_sizes.tolist()) if found is None else found[1]
     return last if x.unsorted_indices is None else last.index_select(0, x.unsorted_indices)
 
 
 def all_states(cell: Cell, x: PackedSequence) -> Tensor:
     """Return h of all steps, (R, H), row by row as in x."""
-    found = cell.by_kernel(x, cell.start(int(x.batch_sizes[0]), x.data))
-    return torch.cat(unroll(cell, x)) if found is None else found[0]
+    start = starting(cell, x)
+    found = cell.by_kernel(x, start)
+    return torch.cat(unroll(cell, x, start)) if found is None else found[0]
 
 
-def unroll(cell: Cell, x: PackedSequence) -> list[Tensor]:
+def starting(cell: Cell, x: PackedSequence) -> State:
+    """Return the state in front of the first step. It may be drawn: once a pass, by kernel or not, in every scheme."""
+    return cell.start(int(x.batch_sizes[0]), x.data)
+
+
+def unroll(cell: Cell, x: PackedSequence, state: State) -> list[Tensor]:
     """Return h of every time step, each (number of sequences that are so long, H), by the written-out equations."""
     sizes = x.batch_sizes.tolist()
-    state, weight, outputs = cell.start(sizes[0], x.data), weight_of(cell.state).t(), []
+    weight, outputs = weight_of(cell.state).t(), []
     for t, x_t in enumerate(cell.from_inputs(x.data, sizes).split(sizes)):
         if len(x_t) < len(state[0]):
             state = tuple(part[: len(x_t)] for part in state)

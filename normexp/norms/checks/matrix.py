@@ -28,6 +28,10 @@ scheme's card with reasons and times.
 - `vectors` to `channels last`: works in training, backward included.
 - `learned`, `buffers`: numbers beyond the layer's weight and bias, for C outputs; `bias`: the layer's own.
 - `kept`: bytes kept for backward beyond a plain block's, batch norm's = 1.
+- `batch_renorm` is batch normalization for its first 5,000 updates (`norm.warmup`; its limits move until 40,000): in a
+  run of fewer it has nothing of its own but a smaller momentum, as the run then says. For a shorter run lower
+  `norm.warmup`, `norm.rmax_at` and `norm.dmax_at`, and raise `norm.momentum`, as the experiment mnist1d_schemes does.
+  `rep_batch` waits, too, with `norm.layer_steps`.
 - `stack` joins a scheme of weights and one of activations, by default none and none: its row is that of `none`.
 """
 

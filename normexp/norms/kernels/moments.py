@@ -132,9 +132,9 @@ def multiply_add(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 def multiply_add_gradient(grad: Tensor, x: Tensor, scale: Tensor, shift: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     grad_scale, grad_shift = position_sum(grad * x), position_sum(grad)
-    return grad * over_positions(scale, x), like(scale, grad_scale), like(shift, grad_shift)
+    return grad * over_positions(scale, x), summed_as(scale, grad_scale), summed_as(shift, grad_shift)
 
 
-def like(factor: Tensor, grad: Tensor) -> Tensor:
+def summed_as(factor: Tensor, grad: Tensor) -> Tensor:
     """Return the gradient (N, C) of a factor in its shape: (C,) or (N, C)."""
     return grad if factor.dim() > 1 else grad.sum(0)

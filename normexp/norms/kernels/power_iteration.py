@@ -16,6 +16,15 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
     return weight.movedim(dim, 0).flatten(1)
 
 
+def first_vector(matrix: Tensor) -> Tensor:
+    """Return the u that an iteration starts from: normal numbers, the same for every matrix of so many rows.
+
+    They come from a generator of their own: what a network draws beside and after it is the same under every scheme.
+    """
+    drawn = torch.randn(len(matrix), generator=torch.Generator().manual_seed(0))
+    return drawn.to(matrix)
+
+
 @torch.no_grad()
 def power_step(matrix: Tensor, u: Tensor, eps: float, steps: int = 1) -> tuple[Tensor, Tensor]:
     """Return u and v, nearer by `steps` to the leading left and right singular vectors than the u given.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,9 +26,9 @@ def modes_kept(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def buffers_kept(model: nn.Module) -> Iterator[None]:
-    """Put modes and buffers back at the end, for passes whose hooks set parameters."""
-    kept = [own_buffers(module) for module in model.modules()]
+def buffers_kept(model: nn.Module, others: Collection[nn.Module]) -> Iterator[None]:
+    """Put modes and buffers back at the end, for passes whose hooks set parameters; not the buffers of `others`."""
+    kept = [own_buffers(module) for module in model.modules() if module not in others]
     with modes_kept(model):
         try:
             yield
@@ -92,9 +92,11 @@ def set_in_turn(layers: Iterable[nn.Module], hook: Callable[..., Any], model: nn
     """Pass a batch through a model as in training, with dropout and noise, a forward hook at each layer's first call.
 
     Hooks run in call order, so each layer sees the outputs of layers that are done. A layer that is called again, as in
-    a recurrent network, is left as its first call set it.
+    a recurrent network, is left as its first call set it. What a layer keeps of the weight that is set (spectral
+    normalization, its singular vector) stays with it; other buffers are put back.
     """
-    done: set[nn.Module] = set()
+    layers, done = list(layers), set[nn.Module]()
+    parts = {part for layer in layers for part in layer.modules()}
 
     def once(layer: nn.Module, inputs: Any, output: Any) -> Any:
         if layer in done:
@@ -103,6 +105,6 @@ def set_in_turn(layers: Iterable[nn.Module], hook: Callable[..., Any], model: nn
         return hook(layer, inputs, output)
 
     hooks = (layer.register_forward_hook(once) for layer in layers)
-    with random_kept(devices(batch.device)), buffers_kept(model), hooked(hooks):
+    with random_kept(devices(batch.device)), buffers_kept(model, parts), hooked(hooks):
         model.train()
         model(batch)

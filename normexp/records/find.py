@@ -15,6 +15,8 @@ from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above
 from normexp.records.waiting import Waiting
 
+LINK = "links are not followed; give the folder that it leads to, or move that here"
+
 
 def find_runs(paths: Iterable[str | Path], may_lack: bool = False) -> list[RunDirectory]:
     """Return every run directory at or below the paths, sorted, each once.
@@ -93,6 +95,18 @@ def _at(path: Path) -> Iterator[RunDirectory]:
         yield from _packed(archive, inside)
 
 
+def check_seen(folder: Path) -> None:
+    """Raise UserError where something below a folder is not looked into: a linked folder, one that cannot be read.
+
+    Whoever writes there would take the runs in it for missing.
+    """
+    unseen: list[str] = []
+    for _ in runs_below(folder, unseen=unseen):
+        pass
+    if unseen:
+        raise UserError(min(unseen))
+
+
 def archives_below(folder: Path) -> list[Path]:
     """Return the archives in a folder and its folders, sorted."""
     archives: list[Path] = []
@@ -101,21 +115,37 @@ def archives_below(folder: Path) -> list[Path]:
     return sorted(archives)
 
 
-def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[RunDirectory]:
-    """Yield the run directories on the disk below a folder; collect the archives. Links are not followed."""
+def runs_below(
+    folder: Path, archives: list[Path] | None = None, unseen: list[str] | None = None
+) -> Iterator[RunDirectory]:
+    """Yield the run directories on the disk below a folder. Links are not followed.
+
+    Args:
+        archives: collects those that are met.
+        unseen: collects a line on each folder that is not looked into.
+    """
     left, looked, waiting = [folder], 0, Waiting()
     while left:
         looked += 1
         waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked:,}; name the one of your runs")
         try:
-            entries = list(os.scandir(left.pop()))
-        except OSError:  # not there, or not ours to read
+            entries = list(os.scandir(at := left.pop()))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            if unseen is not None:
+                unseen.append(f"{printable(at)}: cannot be read ({error.strerror})")
             continue
         for entry in entries:
             if is_archive(entry.name) and not os.path.isdir(entry.path):
                 if archives is not None:
                     archives.append(Path(entry.path))
-            elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name and not entry.name.startswith("."):
+            elif ASIDE in entry.name or entry.name.startswith("."):
+                continue
+            elif entry.is_symlink():
+                if unseen is not None and not os.path.isfile(entry.path):
+                    unseen.append(f"{printable(entry.path)}: {LINK}")
+            elif entry.is_dir(follow_symlinks=False):
                 path = Path(entry.path)
                 if os.path.lexists(f"{entry.path}/{STATUS}"):
                     yield RunDirectory(path, Folder(path))

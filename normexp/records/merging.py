@@ -15,7 +15,7 @@ from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
 from normexp.records.files import make_folder, sweep_temporaries, write_atomically
-from normexp.records.find import find_runs
+from normexp.records.find import check_seen, find_runs
 from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS, is_archive
 from normexp.records.portable import without_folders
@@ -50,13 +50,16 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
         into: a folder, or an archive (.zip).
         ignored: keys of a configuration that may differ: where and on what a run was computed.
 
-    Raises: UserError where a run has other results in each, an experiment other declarations, or a run of the archive
-        that is to be written is damaged, before anything is written; Busy while another process writes there.
+    Raises: UserError where a run has other results in each, an experiment other declarations, a folder is not looked
+        into (`check_seen`), or a run of the archive that is to be written is damaged, before anything is written; Busy
+        while another process writes there.
     """
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
     sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
     _check_apart(first, second, target)
+    for path in (first, second, target):
+        check_seen(path)
     folder = target.parent if target.suffix == ".zip" else target
     with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
         try:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from normexp.errors import Busy, UserError
 from normexp.records.archive import open_archive, packed
 from normexp.records.files import make_folder, remove_empty, sweep_temporaries, write_atomically
-from normexp.records.find import archives_below, runs_below
+from normexp.records.find import archives_below, check_seen, runs_below
 from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS, archive_name
 from normexp.records.portable import without_folders
@@ -33,11 +33,12 @@ class Packing:
 def pack(folder: Path) -> Packing:
     """Pack the finished run directories below a folder, over what is packed there already, and remove them.
 
-    Weights are not packed: a checkpoint stays where it is. Raises: UserError for an archive that is damaged, Busy
-    while another process packs.
+    Weights are not packed: a checkpoint stays where it is. Raises: UserError for an archive that is damaged, and for a
+    folder that is not looked into (`check_seen`), Busy while another process packs.
     """
     with locked(folder):
         try:
+            check_seen(folder)
             return _pack(folder)
         finally:
             release(folder)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from killed import KILLED, run_until
+from one_line import one_line_error
 
 from normexp.errors import UserError
 from normexp.records import CHECKPOINT, RunDirectory, find_runs, packing
@@ -321,6 +322,19 @@ def test_link_in_the_place_of_an_archive_is_not_followed(experiment, tmp_path):
     (experiment / "records.zip").symlink_to(tmp_path / "elsewhere.zip")
     with pytest.raises(UserError, match="it is a link"):
         open_archive(experiment / "records.zip")
+
+
+def test_an_archive_behind_a_link_is_not_written_over(experiment, make, tmp_path, monkeypatch):
+    """It would not be read before, and its runs would be lost."""
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    pack(experiment)
+    (experiment / "runs" / "batch").rename(tmp_path / "disk")
+    (experiment / "runs" / "batch").symlink_to(tmp_path / "disk")
+    make(experiment / "runs" / "none" / "seed=3")
+    before = (tmp_path / "disk" / "records.zip").read_bytes()
+    with one_line_error(r"runs/batch: links are not followed; give the folder that it leads to, or move that here"):
+        pack(experiment)
+    assert (tmp_path / "disk" / "records.zip").read_bytes() == before
 
 
 def test_run_inside_a_run_is_nobodys(tmp_path):

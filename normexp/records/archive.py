@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from normexp.errors import POINTER, UserError, is_pointer
-from normexp.records.files import damaged, open_regular, read_beginning
+from normexp.records.files import damaged, open_regular, read_beginning, reading, too_large
 from normexp.records.names import STATUS, SUMS
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Archive:
         if member is None:
             raise FileNotFoundError(name)
         if member.size > most:
-            raise damaged(self.path, f"{name} has {member.size:,} bytes, at most {most:,} are read")
-        with os.fdopen(open_regular(self.path), "rb") as file:
+            raise too_large(self.path, member.size, most, inside=name)
+        with os.fdopen(open_regular(self.path), "rb") as file, reading(self.path):
             if signature(file.fileno()) != self.signature:
                 return open_archive(self.path).read(name, most)  # packed again meanwhile
             try:
@@ -92,7 +92,9 @@ def signature(path: Path | int) -> Signature:
 
 def open_archive(path: Path) -> Archive:
     """Return an archive. Raises FileNotFoundError, or UserError where it is none, or damaged."""
-    return _indexed(path, signature(path))
+    with reading(path):
+        signed = signature(path)
+    return _indexed(path, signed)
 
 
 @lru_cache(maxsize=256)
@@ -100,18 +102,18 @@ def _indexed(path: Path, signed: Signature) -> Archive:
     from zipfile import BadZipFile, ZipFile
 
     if signed[1] > MOST_BYTES:
-        raise damaged(path, f"{signed[1]:,} bytes, at most {MOST_BYTES:,} are read")
+        raise too_large(path, signed[1], MOST_BYTES)
     if is_pointer(read_beginning(path, 64)):
         raise damaged(path, POINTER)
     try:
-        with os.fdopen(open_regular(path), "rb") as file, ZipFile(file) as packed:
+        with os.fdopen(open_regular(path), "rb") as file, reading(path), ZipFile(file) as packed:
             entries = _checked(packed)
             if not entries or entries[0][0] != SUMS:
                 raise ValueError(f"its first member is not {SUMS}")
             if sum(member.size for _, member in entries) > signed[1]:
                 raise ValueError("its members overlap")
             sums = _sums(_content(file, entries[0][1]))
-    except (BadZipFile, ValueError, OSError, NotImplementedError, IndexError, OverflowError) as error:
+    except (BadZipFile, ValueError, NotImplementedError, IndexError, OverflowError) as error:
         raise damaged(path, error) from None
     members = {name: Member(member.offset, member.size, sums.pop(name, "")) for name, member in entries[1:]}
     if sums:

@@ -14,10 +14,10 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
-from normexp.records.files import make_folder, sweep_temporaries, write_atomically
+from normexp.records.files import condition, make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import check_seen, find_runs
 from normexp.records.locks import made_and_locked, release
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS, is_archive
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS, UNREADABLE, is_archive
 from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 from normexp.records.sources import Folder
@@ -89,8 +89,8 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
         except Contradiction as what:
             contradictions.append(f"{name}: {what}")
         except UserError as error:
-            if target.suffix == ".zip" and run is there.get(name):
-                raise  # it is written anew, and would lose what it holds of this run
+            if run is there.get(name) and (target.suffix == ".zip" or condition(error) == UNREADABLE):
+                raise  # an archive is written anew, and would lose what it holds of this run; another may be sound
             left.append(str(error))
     place = _place(target)
     try:

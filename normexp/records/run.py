@@ -12,12 +12,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from normexp.errors import UserError
 from normexp.records.fences import check_fence
 from normexp.records.files import (
     MOST_ROWS,
     MOST_TABLE,
     MOST_TEXT,
+    Damaged,
     damaged,
     sha256_of,
     sweep_temporaries,
@@ -112,7 +112,7 @@ class RunDirectory:
         """Return the resolved options (nested) plus `_choices_` (group: option) and `_changes_` (key: value)."""
         loaded = self._mapping(CONFIG, yaml_mapping, check_config)
         if loaded is None:
-            raise UserError(f"{self.path / CONFIG}: damaged or missing (no such file)")
+            raise Damaged(f"{self.path / CONFIG}: damaged or missing (no such file)")
         return {key: with_public_names(value) for key, value in loaded.items()}
 
     def write_status(self, status: str, **facts: object) -> None:
@@ -131,11 +131,15 @@ class RunDirectory:
         A checkpoint may be gone: archives hold no weights, and what was unpacked from one is whole without them.
         """
         for name, known in self._recorded_sums().items():
-            if name in without or (name == CHECKPOINT and not self.has(name)):
+            if name in without:
                 continue
-            if not self.has(name):
-                raise damaged(self.path / name, "it is missing")
-            if sha256_of(self.path / name, MOST_BYTES if name == CHECKPOINT else MOST_TABLE) != known:
+            try:
+                found = sha256_of(self.path / name, MOST_BYTES if name == CHECKPOINT else MOST_TABLE)
+            except FileNotFoundError:
+                if name == CHECKPOINT:
+                    continue
+                raise damaged(self.path / name, "it is missing") from None
+            if found != known:
                 raise damaged(self.path / name, OTHER_SUM)
 
     def set_aside(self) -> Path | None:
@@ -217,8 +221,8 @@ def read_rows(path: Path, most: int = MOST_ROWS) -> list[dict[str, str]]:
 
 
 def environment_before(directory: RunDirectory) -> Mappings:
-    """Return environment.json as the attempt before left it; nothing where it is damaged."""
+    """Return environment.json as the attempt before left it; nothing where it is damaged. Raises Unreadable."""
     try:
         return RunDirectory(directory.path, directory.given).environment  # the directory itself keeps what it has read
-    except UserError:
+    except Damaged:
         return {}

@@ -17,7 +17,7 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError, kind_and_line
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, RunDirectory
+from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, Damaged, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress, format_duration
 
@@ -159,20 +159,18 @@ def check_writable(path: Path, key: str = "results_dir") -> None:
 
 
 def _status(directory: RunDirectory) -> dict[str, Any]:
-    """Return the status of an earlier attempt; quarantine a damaged run directory and say so."""
+    """Return the status of an earlier attempt; quarantine a damaged run directory and say so. Raises Unreadable."""
     try:
         return read_status(directory)
-    except (UserError, OSError) as error:
+    except Damaged as error:
         check_writable(directory.path)
-        if isinstance(error, OSError):
-            raise
         aside = directory.set_aside()
         logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
         return directory.status
 
 
 def read_status(directory: RunDirectory) -> dict[str, Any]:
-    """Return the status of an earlier attempt. Raises UserError where its record is damaged."""
+    """Return the status of an earlier attempt. Raises Damaged, and Unreadable where its record may be sound."""
     status = directory.status
     seen = RunDirectory(directory.path, directory.source)  # as it is now: its checksums are read once
     if status["status"] in FINISHED or directory.has(CONFIG):

@@ -16,7 +16,7 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, IGNORED, Damaged, RunDirectory, environment_before, together_before
+from normexp.records import CHECKPOINT, FINISHED, IGNORED, Damaged, RunDirectory, environment_before, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
@@ -105,7 +105,7 @@ class Trainer:
         self.timer = self.recorder.timer
         self.checkpointer = Checkpointer(directory.path, components, data.fingerprint, config.identity)
         self.accumulator = build_accumulator(components)
-        saved = not restart and self.checkpointer.path.exists()
+        saved = not restart and directory.has(CHECKPOINT)
         self.resumes = saved and self.in_stack == bool(together_before(directory).stacked)
         self.begins_again = not restart and not self.resumes
         self.position = Position()

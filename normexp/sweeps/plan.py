@@ -17,7 +17,7 @@ from normexp.config.overrides import parse_overrides
 from normexp.config.recipe import Item, described, naming, recipe, with_recipe
 from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
-from normexp.records import DAMAGED, FINISHED, RunDirectory
+from normexp.records import DAMAGED, FINISHED, Damaged, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
@@ -48,10 +48,10 @@ class Cell:
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """The record when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
+        """The record when the sweep was planned, which a run sets aside where it is `damaged`. Raises Unreadable."""
         try:
             return read_status(self.directory)
-        except UserError:
+        except Damaged:
             return {"status": DAMAGED}
 
     @property

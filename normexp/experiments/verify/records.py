@@ -12,7 +12,7 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.own import GROUPS, PLUGINS, target_key
 from normexp.config.text import amount, override_text
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, find_runs, printable
+from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, condition, find_runs, printable
 from normexp.runs.run import check_complete, check_stale
 
 OWN_CODE = (PLUGINS, *map(target_key, GROUPS))  # never composed from a record: that could name code
@@ -33,7 +33,7 @@ def verify_records(path: Path, say: Callable[[str], None]) -> int:
 
 
 def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
-    """Yield (damaged | incomplete | stale | unchecked, what it is) for one record."""
+    """Yield (damaged | unreadable | incomplete | stale | unchecked, what it is) for one record."""
     try:
         status = run.status
         run.check_sums(without=[CHECKPOINT] if run.is_packed else [])
@@ -46,7 +46,7 @@ def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
         if not run.rows(METRICS):
             yield "incomplete", f"{run.path / METRICS}: no rows"
     except UserError as error:
-        yield "damaged", str(error)
+        yield condition(error), str(error)
         return
     except FileNotFoundError as error:
         yield "incomplete", f"{run.path}: {error.filename or error} is missing"
